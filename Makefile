@@ -1,0 +1,41 @@
+# make run       set up, train on the bundled sample, label three fresh texts
+# make test      set up, then lint, types, imports and tests
+# make test-all  also what is long: all corpora, everything again uncompiled
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test test-all lint bench clean
+
+run: .venv/installed
+	@$(BIN)/python -m polytopic.cli.demo
+
+test: lint
+	$(BIN)/python -m pytest -n auto -m "not long"
+
+test-all: lint
+	$(BIN)/python -m pytest -n auto
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not long and not corpus"
+
+lint: .venv/tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/tested
+	$(BIN)/python benchmarks/reuters.py
+
+.venv/installed: pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Python 3.11 or newer is needed." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/tested: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,71 @@
+"""The command line: parse, call the library, show.
+
+A command's module is named after it and holds ``command``; it loads the library only when run, so
+that ``polytopic --help`` starts fast.
+"""
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from polytopic import __version__
+
+COMMANDS = ("train", "suggest", "explain", "eval", "labels", "info")
+
+
+class Commands(click.Group):
+    """The commands, each loaded when it is needed; every failure is one sentence on stderr."""
+
+    def list_commands(self, context):
+        """Return the names in the order in which a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, context, name):
+        """Load a command."""
+        return import_module(f"polytopic.cli.{name}").command if name in COMMANDS else None
+
+    def invoke(self, context):
+        """Run a command; exit with 1 if it fails."""
+        try:
+            return super().invoke(context)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone
+            raise click.exceptions.Exit(1) from None
+        except Exception as error:
+            if context.params["debug"]:
+                raise
+            raise click.ClickException(_sentence(error)) from error
+
+
+def _sentence(error):
+    """Return what to tell of a failure: the library's own sentence, or that it was not foreseen."""
+    from polytopic.errors import PolytopicError
+
+    if isinstance(error, PolytopicError | ValueError | TypeError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'a file'}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return "not enough memory."
+    return f"unexpected {type(error).__name__}: {error}. Run polytopic --debug for details."
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="polytopic")
+@click.option("--debug", is_flag=True, help="Show where a failure comes from.")
+def main(debug):
+    """Label texts with several topics at once, and say why.
+
+    \b
+      polytopic train news.jsonl --to news.model     learn from labelled documents
+      polytopic suggest news.model fresh.jsonl       label new ones
+      polytopic explain news.model "A text."         see which words say so
+
+    Documents are JSON lines with "text" and "labels" (or "counts" for bags of words), CSV, TSV,
+    SVMlight or plain lines, gzipped or not; "-" is standard input. Results go to standard output,
+    as a table on a terminal and as JSON lines elsewhere; everything else to standard error.
+    """  # noqa: D301  (click reads \b)

@@ -1,0 +1,39 @@
+"""polytopic info."""
+
+from pathlib import Path
+
+import click
+
+from polytopic.cli.show import echo_json, on_terminal, table
+
+
+@click.command()
+@click.argument("model")
+def command(model):
+    """Tell what MODEL is: its kind, parameters, labels, terms and training."""
+    from polytopic.modelfile import read_model
+
+    manifest, _ = read_model(model)
+    facts = {
+        "file": str(model),
+        "bytes": Path(model).stat().st_size,
+        "format_version": manifest["format_version"],
+        "polytopic_version": manifest["polytopic_version"],
+        "model": manifest["model"]["name"],
+        "parameters": manifest["model"]["parameters"],
+        "language": manifest["settings"]["language"],
+        "labels": len(manifest["labels"]),
+        "terms": len(manifest["vocabulary"]),
+        "training": manifest["training"],
+        "can_learn": manifest["counts"] is not None,
+    }
+    if on_terminal():
+        table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])
+    else:
+        echo_json(facts)
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {item}" for name, item in value.items())
+    return value if value is not None else "none"

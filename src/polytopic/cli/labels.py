@@ -1,0 +1,48 @@
+"""polytopic labels."""
+
+import click
+
+from polytopic.cli.show import echo_json, on_terminal, table
+
+
+@click.command()
+@click.argument("model")
+@click.argument("label", required=False)
+@click.option("--words", default=10, show_default=True, help="Words to show.")
+def command(model, label, words):
+    """List the labels of MODEL, or show the words of one LABEL.
+
+    Words are ranked by how much they set the label apart from the corpus as a whole: their
+    probability in the label times the logarithm of how much likelier they are in it.
+    """
+    from polytopic.labeler import load
+
+    labeler = load(model)
+    rows = labeler.label_terms(words) if label is None else labeler.label_terms(words, [label])
+    if not on_terminal():
+        for row in rows:
+            echo_json(row)
+    elif label is None:
+        table(
+            "",
+            ["label", "under", ">documents", "words"],
+            [
+                (
+                    r["label"],
+                    r["parent"] or "",
+                    r["documents"],
+                    " ".join(w["term"] for w in r["words"]),
+                )
+                for r in rows
+            ],
+        )
+    else:
+        table(
+            f"{label}: {rows[0]['documents']:,} documents",
+            ["word", ">probability", ">times as likely"],
+            [(w["term"], f"{w['probability']:.5f}", f"{w['lift']:.1f}") for w in rows[0]["words"]],
+        )
+
+
+def _terms(row):
+    return " ".join(word["term"] for word in row["words"])

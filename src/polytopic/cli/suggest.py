@@ -1,0 +1,52 @@
+"""polytopic suggest."""
+
+import click
+
+from polytopic.cli.documents import blocks, document_options, read
+from polytopic.cli.show import echo_json, on_terminal, shortened, table
+
+
+@click.command()
+@click.argument("model")
+@click.argument("documents", default="-")
+@click.option("-k", "--limit", default=5, show_default=True, help="Labels to give each document.")
+@click.option("--include", multiple=True, help="Allow only this label; may be repeated.")
+@click.option("--exclude", multiple=True, help="Do not allow this label; may be repeated.")
+@click.option("--split", help="Only this part of the documents, such as test.")
+@document_options
+def command(model, documents, limit, include, exclude, split, **reading):
+    """Label each document in DOCUMENTS (standard input by default) with MODEL.
+
+    Writes one JSON object a document: its id, its labels, and the best labels with score and
+    probability. A stream is answered line by line.
+    """
+    from polytopic.labeler import load
+
+    labeler = load(model)
+    for block in blocks(read(documents, split=split, **reading)):
+        answers = labeler.suggest(block, k=limit, include=include or None, exclude=exclude or None)
+        for document, suggestions in zip(block, answers, strict=True):
+            if on_terminal():
+                _show(document, suggestions)
+            else:
+                echo_json(_as_dict(document, suggestions))
+
+
+def _as_dict(document, suggestions):
+    return {
+        "id": document.id,
+        "labels": sorted(s.label for s in suggestions if s.chosen),
+        "suggestions": [
+            {"label": s.label, "score": round(s.score, 6), "probability": round(s.probability, 6)}
+            for s in suggestions
+        ],
+    }
+
+
+def _show(document, suggestions):
+    text = document.text if document.text is not None else " ".join(map(str, document.content))
+    table(
+        f"{document.id}  {shortened(text)}",
+        ["", "label", ">probability", ">score"],
+        [("✓" if s.chosen else "", s.label, s.probability, s.score) for s in suggestions],
+    )

@@ -1,0 +1,31 @@
+"""Documents: read them, write them, split them."""
+
+from typing import TYPE_CHECKING, Any
+
+from polytopic.corpus.document import Document
+from polytopic.corpus.readers import read_documents
+from polytopic.corpus.sample import load_sample
+from polytopic.corpus.writers import write_documents
+
+if TYPE_CHECKING:
+    from polytopic.corpus.splits import folds, random_split, stratified_split, time_split
+
+__all__ = [
+    "Document",
+    "folds",
+    "load_sample",
+    "random_split",
+    "read_documents",
+    "stratified_split",
+    "time_split",
+    "write_documents",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the splits on first use: they bring numpy, which takes time to import."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from polytopic.corpus import splits
+
+    return getattr(splits, name)

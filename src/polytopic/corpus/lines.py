@@ -1,0 +1,140 @@
+"""Lines of any source, one at a time, in constant memory."""
+
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from polytopic.errors import CorpusError
+
+Source = str | os.PathLike[str] | IO[Any] | Iterable[str | bytes]
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+class Lines:
+    """Iterator of decoded lines, with their line ends.
+
+    A bad line raises ValueError, and the next call goes on with the line after it.
+
+    Attributes
+    ----------
+    number : int
+        Number of the last line read; the first is 1.
+    """
+
+    def __init__(self, raw: Iterator[str | bytes], *, encoding: str, max_bytes: int):
+        self.number = 0
+        self._raw = raw
+        self._encoding = encoding
+        self._max_bytes = max_bytes
+        self._used = 0
+
+    def start_record(self) -> int:
+        """Begin a record, which may take several lines; return the number of its first line."""
+        self._used = 0
+        return self.number + 1
+
+    def __iter__(self) -> "Lines":
+        return self
+
+    def __next__(self) -> str:
+        raw = next(self._raw)
+        if not isinstance(raw, (str, bytes)):
+            raise TypeError(f"a line is of type {type(raw).__name__}, must be str or bytes.")
+        self.number += 1
+        self._used += len(raw)
+        if self._used > self._max_bytes:
+            raise ValueError(f"longer than {self._max_bytes:,} bytes")
+        line = self._decode(raw)
+        if "\0" in line:
+            raise ValueError("holds a NUL byte")
+        return line.removeprefix("\ufeff") if self.number == 1 else line
+
+    def _decode(self, raw: str | bytes) -> str:
+        if isinstance(raw, str):
+            return raw
+        try:
+            return raw.decode(self._encoding)
+        except UnicodeDecodeError as error:
+            wrong = f"byte 0x{raw[error.start]:02x} at place {error.start + 1}"
+            raise ValueError(f"not valid {self._encoding.upper()} ({wrong})") from None
+
+
+@contextmanager
+def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]:
+    """Open a source and give its lines; what was opened here is closed at the end.
+
+    ``"-"`` is standard input. A gzipped file is known by its first bytes, not by its name.
+    """
+    if isinstance(source, str) and source == "-":
+        yield _file_lines(getattr(sys.stdin, "buffer", sys.stdin), max_bytes)
+    elif isinstance(source, (str, os.PathLike)):
+        with _open(source) as file:
+            yield _file_lines(file, max_bytes)
+    elif hasattr(source, "readline"):
+        yield _file_lines(source, max_bytes)
+    else:
+        yield iter(source)
+
+
+def source_name(source: Source) -> str:
+    """Return what to call a source in a message."""
+    if isinstance(source, str) and source == "-":
+        return "standard input"
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "input"
+
+
+def file_error(path: str | os.PathLike[str], error: OSError, done: str = "read") -> CorpusError:
+    """Tell in a sentence why a file cannot be read or written."""
+    name = os.fspath(path)
+    if isinstance(error, FileNotFoundError):
+        return CorpusError(f"{name!r} does not exist.")
+    if isinstance(error, IsADirectoryError):
+        return CorpusError(f"{name!r} is a folder, must be a file.")
+    return CorpusError(f"{name!r} cannot be {done}: {(error.strerror or str(error)).lower()}.")
+
+
+def _open(path: str | os.PathLike[str]) -> IO[bytes]:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise file_error(path, error) from error
+
+
+def _file_lines(file: Any, max_bytes: int) -> Iterator[str | bytes]:
+    """Read lines; of one that is too long, give the beginning and pass over the rest."""
+    try:
+        file = _unzipped(file)
+        while line := file.readline(max_bytes + 1):
+            yield line
+            while len(line) > max_bytes and line[-1:] not in ("\n", b"\n"):
+                line = file.readline(max_bytes + 1) or line[:0]
+    except EOFError:
+        raise ValueError("the gzip data end too early") from None
+    except (OSError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read further ({error})") from error
+
+
+def _unzipped(file: Any) -> Any:
+    if isinstance(file, io.TextIOBase) or _first_bytes(file) != GZIP_MAGIC:
+        return file
+    return gzip.GzipFile(fileobj=file)
+
+
+def _first_bytes(file: Any) -> bytes:
+    if hasattr(file, "peek"):
+        return file.peek(2)[:2]
+    if not file.seekable():
+        return b""
+    place = file.tell()
+    first = file.read(2)
+    file.seek(place)
+    return first

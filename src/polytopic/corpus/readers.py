@@ -1,0 +1,218 @@
+"""Documents from files, standard input and lines, one at a time."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from reprlib import repr as short
+from typing import Any, Literal
+
+from polytopic.corpus.document import Document
+from polytopic.corpus.formats import DELIMITERS, Columns, find_format
+from polytopic.corpus.lines import Lines, Source, raw_lines, source_name
+from polytopic.errors import CorpusError
+
+MAX_LINE_BYTES = 64 * 2**20
+
+Record = dict[str, Any]
+
+_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
+
+
+def read_documents(
+    source: Source,
+    *,
+    format: str | None = None,
+    split: str | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    on_bad_line: Callable[[CorpusError], object] | None = None,
+    text_column: str = "text",
+    labels_column: str = "labels",
+    id_column: str = "id",
+    time_column: str = "time",
+    label_separator: str = ",",
+    encoding: str = "utf-8",
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Iterator[Document]:
+    r"""Read documents one at a time, in constant memory.
+
+    Parameters
+    ----------
+    source : path, file object or iterable of lines
+        ``"-"`` is standard input. Gzipped data are known by their first bytes.
+    format : {"jsonl", "csv", "tsv", "svmlight", "text"}, optional
+        By default told by the ending of the file name; JSON lines where there is no name.
+        ``svmlight`` also reads the files of the extreme classification repository, ``text`` takes
+        each line for a document.
+    split : str, optional
+        Keep the documents of this split; one that names no split is of ``"train"``.
+    on_error : {"stop", "skip"}, default="stop"
+        What to do at a bad line: raise its CorpusError, or go on with the next.
+    on_bad_line : callable, optional
+        With ``on_error="skip"``, called with the CorpusError of each line passed over.
+    text_column, labels_column, id_column, time_column : str
+        Columns of a table, or keys of JSON objects. Several text columns, with commas between,
+        become fields.
+    label_separator : str, default=","
+        What stands between the labels in a column.
+    encoding : str, default="utf-8"
+        Any encoding that extends ASCII; a UTF-8 byte order mark is passed over.
+    max_line_bytes : int, default=64 MiB
+        A longer line is a bad line.
+
+    Yields
+    ------
+    Document
+        Its id is the line number where the source gives none.
+
+    Examples
+    --------
+    >>> [document.text for document in read_documents(['{"text": "Wheat rose."}'])]
+    ['Wheat rose.']
+    """
+    if on_error not in ("stop", "skip"):
+        raise ValueError(f"on_error == {on_error!r}, must be 'stop' or 'skip'.")
+    _check_encoding(encoding)
+    columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
+    name = source_name(source)
+    parse = _parser(find_format(format, name, default=_default_format(source)), columns)
+    lines = partial(Lines, encoding=encoding, max_bytes=max_line_bytes)
+
+    def documents() -> Iterator[Document]:
+        with raw_lines(source, max_line_bytes) as raw:
+            for item in _documents_and_errors(lines(raw), parse, name):
+                if isinstance(item, Document):
+                    if split is None or (item.split or "train") == split:
+                        yield item
+                elif on_error == "stop":
+                    raise item
+                elif on_bad_line:
+                    on_bad_line(item)
+
+    return documents()
+
+
+def _documents_and_errors(
+    lines: Lines, parse: Callable[[Lines], Iterator[Record | None]], name: str
+) -> Iterator[Document | CorpusError]:
+    """Yield for each record its document, or the error that says why there is none."""
+    records = None
+    while True:
+        number = lines.start_record()
+        try:
+            if records is None:
+                records = parse(lines)  # which takes the header, if there is one
+                continue
+            record = next(records)
+            if record is not None:
+                yield Document.from_dict(record, id=str(number))
+        except StopIteration:
+            return
+        except (ValueError, csv.Error, RecursionError) as error:
+            reason = str(error).rstrip(".")
+            yield CorpusError(f"{name}, line {number}: {reason}.")
+            if records is None:  # without a header no row can be read
+                return
+
+
+def _parser(format: str, columns: Columns) -> Callable[[Lines], Iterator[Record | None]]:
+    """Return what makes records of lines; None stands for a line without a document."""
+    # A map goes on after an error in one of its items; a generator would not.
+    if format in DELIMITERS:
+        return partial(_table, columns=columns, delimiter=DELIMITERS[format])
+    if format == "svmlight":
+        return lambda lines: map(partial(_svmlight, lines=lines), lines)
+    if format == "text":
+        return partial(map, _text)
+    return partial(map, partial(_json, columns=columns))
+
+
+def _json(line: str, columns: Columns) -> Record | None:
+    if not line.strip():
+        return None
+    try:
+        values = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON ({error.msg} at column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("not valid JSON (too many brackets inside brackets)") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{short(values)} is not a JSON object")
+    if _surrogate(line):
+        _check_characters(values)
+    return columns.record(values)
+
+
+def _check_characters(values: Record) -> None:
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which is no character") from None
+
+
+def _text(line: str) -> Record | None:
+    return {"text": line.removesuffix("\n").removesuffix("\r")} if line.strip() else None
+
+
+def _svmlight(line: str, lines: Lines) -> Record | None:
+    line = line.partition("#")[0]
+    words = line.split()
+    header = lines.number == 1 and len(words) == 3 and all(word.isdecimal() for word in words)
+    if header or not words:
+        return None
+    labelled = not line[0].isspace() and ":" not in words[0]
+    labels = words.pop(0) if labelled else ""
+    pairs = [_pair(word) for word in words]
+    counts = {term: count for term, count in pairs if count != 0}
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("holds a term twice")
+    return {"labels": Columns().split_labels(labels), "counts": counts}
+
+
+def _pair(word: str) -> tuple[str, float]:
+    term, _, count = word.rpartition(":")
+    try:
+        number = int(count) if count.isdecimal() else float(count)
+    except ValueError:
+        term = ""
+    if not term:
+        raise ValueError(f"{short(word)} is not a pair 'term:count'")
+    return term, number
+
+
+def _table(lines: Lines, columns: Columns, delimiter: str) -> Iterator[Record | None]:
+    csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # Lines holds the limit
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header = [name.strip() for name in next(filter(None, rows), [])]
+    missing = [name for name in columns.required if name not in header]
+    if header and missing:
+        raise ValueError(f"column {missing[0]!r} is missing, the header has {', '.join(header)}")
+    return map(partial(_row, header=header, columns=columns), rows)
+
+
+def _row(cells: list[str], header: list[str], columns: Columns) -> Record | None:
+    if not cells:
+        return None
+    if len(cells) != len(header):
+        raise ValueError(f"{len(cells)} columns, must be {len(header)} as in the header")
+    values = dict(zip(header, cells, strict=True))
+    record = columns.content(values)
+    record["labels"] = columns.split_labels(values.get(columns.labels, ""))
+    keys = {"id": columns.id, "time": columns.time, "split": "split"}
+    return record | {key: values.get(column) or None for key, column in keys.items()}
+
+
+def _default_format(source: Source) -> str | None:
+    """Return the format of a source without a telling name; a path must tell its own."""
+    named = isinstance(source, str) and source != "-"
+    return None if named or hasattr(source, "__fspath__") else "jsonl"
+
+
+def _check_encoding(encoding: str) -> None:
+    try:
+        fits = b"\n".decode(encoding) == "\n"
+    except (LookupError, UnicodeDecodeError):
+        fits = False
+    if not fits:
+        raise ValueError(f"encoding == {encoding!r}, must be one that extends ASCII.")

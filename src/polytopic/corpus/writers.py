@@ -1,0 +1,187 @@
+"""Documents to files and standard output, one at a time."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from reprlib import repr as short
+from typing import IO, Any
+
+from polytopic.corpus.document import Document
+from polytopic.corpus.formats import DELIMITERS, Columns, find_format
+from polytopic.corpus.lines import file_error, source_name
+
+Target = str | os.PathLike[str] | IO[Any]
+
+
+def write_documents(
+    documents: Iterable[Document],
+    target: Target,
+    *,
+    format: str | None = None,
+    text_column: str = "text",
+    labels_column: str = "labels",
+    id_column: str = "id",
+    time_column: str = "time",
+    label_separator: str = ",",
+) -> int:
+    """Write documents one at a time and return how many they were.
+
+    What a format cannot hold raises ValueError and names the document: tables hold no counts,
+    SVMlight holds only counts and labels, text only texts of one line; the last two hold no ids.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+        The documents.
+    target : path or file object
+        ``"-"`` is standard output. A path that ends in ``.gz`` is gzipped, the same documents
+        giving the same bytes. A file appears under its name only when it is whole.
+    format : {"jsonl", "csv", "tsv", "svmlight", "text"}, optional
+        By default told by the ending of the file name; JSON lines where there is no name.
+    text_column, labels_column, id_column, time_column, label_separator : str
+        As for :func:`read_documents`, for tables.
+
+    Returns
+    -------
+    int
+        Number of documents written.
+    """
+    name = source_name(target)
+    path = isinstance(target, (str, os.PathLike)) and target != "-"
+    format = find_format(format, name, default=None if path else "jsonl")
+    columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
+    header, encode = _encoder(format, columns)
+    written = 0
+    with _opened(target) as write:
+        write(header.encode())
+        for document in documents:
+            line = encode(document)
+            if line.startswith("\ufeff") and not header and not written:
+                raise _refused(document, "the file would begin with a byte order mark")
+            write(_bytes(document, line))
+            written += 1
+    return written
+
+
+def _encoder(format: str, columns: Columns) -> tuple[str, Callable[[Document], str]]:
+    """Return the header of a format and what makes a line of a document."""
+    if format in DELIMITERS:
+        to_line = csv.writer(_Echo(), delimiter=DELIMITERS[format]).writerow
+        header = [columns.id, *columns.texts, columns.labels, columns.time, "split"]
+        return to_line(header), lambda document: to_line(_row(document, columns))
+    encoders = {"jsonl": _json, "svmlight": _svmlight, "text": _text}
+    return "", encoders[format]
+
+
+def _json(document: Document) -> str:
+    return json.dumps(document.to_dict(), ensure_ascii=False) + "\n"
+
+
+def _row(document: Document, columns: Columns) -> list[str]:
+    for label in document.labels:
+        if columns.split_labels(label) != [label]:
+            raise _refused(document, f"the label {short(label)} holds a separator or outer space")
+    labels = columns.separator.join(document.labels)
+    time = document.time.isoformat() if document.time else ""
+    row = [document.id, *_texts(document, columns), labels, time, document.split or ""]
+    if any("\0" in cell for cell in row):
+        raise _refused(document, "a table cannot hold a NUL character")
+    return row
+
+
+def _texts(document: Document, columns: Columns) -> list[str]:
+    names = columns.texts
+    if len(names) == 1 and document.text is not None:
+        return [document.text]
+    if len(names) == 1 or document.fields is None or set(document.fields) != set(names):
+        raise _refused(document, f"its content is not in {columns.text}, the columns of text")
+    return [document.fields[name] for name in names]
+
+
+def _svmlight(document: Document) -> str:
+    if document.counts is None or document.time or document.split:
+        raise _refused(document, "SVMlight holds only counts and labels")
+    for word in (*document.labels, *document.counts):
+        if word.split() != [word] or "#" in word or "\0" in word:
+            raise _refused(document, f"{short(word)} holds space, # or NUL")
+    for label in document.labels:
+        if "," in label or ":" in label:
+            raise _refused(document, f"the label {short(label)} holds a comma or colon")
+    if not document.labels and not document.counts:
+        raise _refused(document, "it has neither counts nor labels")
+    pairs = [f"{term}:{count!r}" for term, count in document.counts.items()]
+    return " ".join([",".join(document.labels), *pairs]) + "\n"
+
+
+def _text(document: Document) -> str:
+    text = document.text
+    if text is None or document.labels or document.time or document.split:
+        raise _refused(document, "the text format holds only texts")
+    if not text.strip() or "\n" in text or "\0" in text or text.endswith("\r"):
+        raise _refused(document, "its text is empty, or has a line end or a NUL character")
+    return text + "\n"
+
+
+def _bytes(document: Document, line: str) -> bytes:
+    try:
+        return line.encode()
+    except UnicodeEncodeError:
+        raise _refused(document, "it holds half of a surrogate pair, no character") from None
+
+
+def _refused(document: Document, reason: str) -> ValueError:
+    return ValueError(f"document {short(document.id)} cannot be written: {reason}.")
+
+
+class _Echo:
+    """A file for csv.writer whose writerow returns the line."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+@contextmanager
+def _opened(target: Target) -> Iterator[Callable[[bytes], object]]:
+    """Open a target and give what writes bytes to it."""
+    if isinstance(target, (str, os.PathLike)) and target != "-":
+        with _new_file(target) as file:
+            if os.fspath(target).lower().endswith(".gz"):
+                with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
+                    yield zipped.write
+            else:
+                yield file.write
+        return
+    stream: Any = getattr(sys.stdout, "buffer", sys.stdout) if target == "-" else target
+    if isinstance(stream, io.TextIOBase):
+        yield lambda data: stream.write(data.decode())
+    else:
+        yield stream.write
+    stream.flush()
+
+
+@contextmanager
+def _new_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file under another name, to be renamed when it is whole, else to vanish."""
+    path = Path(os.path.realpath(target))
+    special = path.exists() and not path.is_file()  # a pipe or a device cannot be replaced
+    place = path if special else path.with_name(f".{os.urandom(8).hex()}.tmp")
+    try:
+        with open(place, "wb") as file:
+            yield file
+        if not special:
+            os.replace(place, path)
+    except OSError as error:
+        if error.filename not in (None, str(place)):  # it came from where the documents are read
+            raise
+        missing = path if path.parent.is_dir() else path.parent
+        raise file_error(missing, error, "written") from error
+    finally:
+        if not special:
+            with suppress(OSError):
+                place.unlink()

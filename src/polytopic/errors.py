@@ -1,0 +1,13 @@
+"""What can go wrong that is not the caller's argument."""
+
+
+class PolytopicError(Exception):
+    """A failure told in one sentence, which a command shows as it is."""
+
+
+class CorpusError(PolytopicError):
+    """A document could not be read; the sentence names file, line and reason."""
+
+
+class ModelFileError(PolytopicError):
+    """A model file could not be read or written."""

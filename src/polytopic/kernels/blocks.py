@@ -1,0 +1,53 @@
+"""Runs kernels over blocks of rows on all cores.
+
+The borders of the blocks depend on the data alone, and results come in block order, so they do
+not depend on the number of threads.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+BLOCK_ENTRIES = 1 << 16
+
+
+def n_threads():
+    """Return how many threads to use: ``POLYTOPIC_NUM_THREADS``, or one a core."""
+    wanted = os.environ.get("POLYTOPIC_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted):
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def block_borders(indptr, entries=BLOCK_ENTRIES):
+    """Return borders of rows, so that a block holds about this many stored entries.
+
+    An empty row counts as one entry.
+    """
+    work = indptr - indptr[0] + np.arange(indptr.size)
+    cuts = np.searchsorted(work, np.arange(entries, work[-1], entries))
+    return np.unique(np.concatenate([[0], cuts, [indptr.size - 1]]))
+
+
+def run_blocks(function, borders):
+    """Call ``function(slice)`` for each block and return the results in block order."""
+    blocks = [
+        slice(*ends) for ends in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
+    ]
+    threads = min(n_threads(), len(blocks))
+    if threads <= 1:
+        return [function(block) for block in blocks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, blocks))
+
+
+def map_rows(function, X):
+    """Call ``function(data, indices, indptr, rows)`` for each block of rows of a CSR matrix.
+
+    ``indptr`` is that of the block, pointing into the whole ``data`` and ``indices``.
+    """
+    return run_blocks(
+        lambda rows: function(X.data, X.indices, X.indptr[rows.start : rows.stop + 1], rows),
+        block_borders(X.indptr),
+    )

@@ -1,0 +1,6 @@
+"""Labeler: analyzer, model and decision as one estimator on texts, and its files."""
+
+from polytopic.labeler.estimator import Labeler, Suggestion
+from polytopic.labeler.files import load
+
+__all__ = ["Labeler", "Suggestion", "load"]

@@ -1,0 +1,113 @@
+"""Labelers as model files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polytopic import decision
+from polytopic.counts import LabelSetCounts
+from polytopic.errors import ModelFileError
+from polytopic.labeler.estimator import Labeler
+from polytopic.labels import LabelTree
+from polytopic.modelfile import read_model, write_model
+from polytopic.models import MODELS
+from polytopic.text import Analyzer, Vocabulary
+
+
+def save(labeler: Labeler, path: str | Path, *, counts: bool = True) -> None:
+    """Write a fitted labeler to one file."""
+    counts = counts and labeler.counts_ is not None
+    arrays = {f"model.{name}": array for name, array in labeler.model_.to_arrays().items()}
+    if counts:
+        arrays |= {f"counts.{k}": array for k, array in labeler.counts_.to_arrays().items()}
+    write_model(path, _manifest(labeler, counts=counts), arrays)
+
+
+def load(path: str | Path) -> Labeler:
+    """Read a model file; it answers exactly as the one that was saved."""
+    manifest, arrays = read_model(path)
+    try:
+        return _labeler(manifest, arrays)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(
+            f"{str(path)!r} is damaged: its parts do not fit together ({error})."
+        ) from error
+
+
+def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
+    from polytopic import __version__
+
+    model, table, vocabulary = labeler.model_, labeler.counts_, labeler.vocabulary_
+    return {
+        "polytopic_version": __version__,
+        "model": {"name": model.name, "parameters": model.get_params()},
+        "labels": model.classes_.tolist(),
+        "tree": labeler.tree.to_dict() if labeler.tree is not None else None,
+        "vocabulary": list(vocabulary.terms),
+        "analyzer": labeler.analyzer_.to_dict(),
+        "settings": {
+            "language": labeler.language,
+            "min_df": labeler.min_df,
+            "max_terms": labeler.max_terms,
+            "fields": dict(labeler.fields) if labeler.fields is not None else None,
+            "rule": _rule_to_dict(labeler.rule),
+        },
+        "training": labeler.training_,
+        "counts": {
+            "labels": list(table.labels),
+            "terms": None if table.terms == vocabulary.terms else list(table.terms),
+            "exact": table.exact,
+        }
+        if counts
+        else None,
+    }
+
+
+def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labeler:
+    settings = manifest["settings"]
+    tree = manifest["tree"]
+    model = MODELS[manifest["model"]["name"]](**manifest["model"]["parameters"])
+    labeler = Labeler(
+        model,
+        language=settings["language"],
+        analyzer=Analyzer.from_dict(manifest["analyzer"]),
+        rule=_rule_from_dict(settings["rule"]),
+        min_df=settings["min_df"],
+        max_terms=settings["max_terms"],
+        fields=settings["fields"],
+        tree=LabelTree.from_dict(tree) if tree is not None else None,
+    )
+    labeler.analyzer_ = Analyzer.from_dict(manifest["analyzer"])
+    labeler.vocabulary_ = Vocabulary(manifest["vocabulary"])
+    labeler.training_ = manifest["training"]
+    table = manifest["counts"]
+    labeler.counts_ = table and LabelSetCounts.from_arrays(
+        _part(arrays, "counts."),
+        labels=table["labels"],
+        terms=labeler.vocabulary_.terms if table["terms"] is None else tuple(table["terms"]),
+        exact=table["exact"],
+    )
+    labeler.model_ = model.from_arrays(
+        _part(arrays, "model."), labels=manifest["labels"], n_words=len(labeler.vocabulary_)
+    )
+    return labeler
+
+
+def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def _rule_to_dict(rule) -> dict[str, Any] | None:
+    return rule and {"name": type(rule).__name__, "parameters": rule.get_params()}
+
+
+def _rule_from_dict(rule: Mapping[str, Any] | None):
+    return rule and decision.RULES[rule["name"]](**rule["parameters"])

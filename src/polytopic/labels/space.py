@@ -1,0 +1,114 @@
+"""Label ids and the names that people see."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+from scipy import sparse
+
+
+class LabelSpace:
+    """Label ids in canonical order, apart from the names that people see.
+
+    Parameters
+    ----------
+    ids : iterable
+        Label ids; kept sorted and without repetition.
+    names : mapping of id to name, or of id to {language: name}, default=None
+        Display names. A label without a name is shown by its id.
+
+    Examples
+    --------
+    >>> space = LabelSpace(["t2", "t1"], names={"t1": {"en": "Space", "cs": "Vesmír"}})
+    >>> space.ids
+    ('t1', 't2')
+    >>> space.name("t1", "cs"), space.name("t2")
+    ('Vesmír', 't2')
+    """
+
+    def __init__(self, ids: Iterable = (), names: Mapping | None = None):
+        self.ids = tuple(canonical(ids))
+        self.names = {
+            label: dict(name) if isinstance(name, Mapping) else {"": str(name)}
+            for label, name in (names or {}).items()
+        }
+        self._index = {label: column for column, label in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self):
+        return iter(self.ids)
+
+    def __contains__(self, label) -> bool:
+        return label in self._index
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, LabelSpace) and self.ids == other.ids and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash(self.ids)
+
+    def __repr__(self) -> str:
+        return f"LabelSpace({list(self.ids)!r})"
+
+    def index(self, label) -> int:
+        """Return the column of a label."""
+        try:
+            return self._index[label]
+        except KeyError:
+            raise ValueError(f"label {label!r} is not known; there are {len(self)}.") from None
+
+    def name(self, label, language: str | None = None) -> str:
+        """Return the name to show: in this language, else in any, else the id."""
+        names = self.names.get(label, {})
+        return names.get(language or "") or next(iter(names.values()), str(label))
+
+    def encode(self, label_sets: Iterable[Collection]) -> sparse.csr_matrix:
+        """Return the indicator of collections of label ids."""
+        columns = [sorted({self.index(label) for label in labels}) for labels in label_sets]
+        indptr = np.cumsum([0, *map(len, columns)])
+        indices = np.fromiter((c for row in columns for c in row), dtype=np.intp, count=indptr[-1])
+        return indicator(indices, indptr, len(self))
+
+    def decode(self, Y) -> list[list]:
+        """Return each row's label ids, in canonical order."""
+        Y = sparse.csr_matrix(Y)
+        Y.sort_indices()
+        return [
+            [self.ids[column] for column in Y.indices[start:stop]]
+            for start, stop in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)
+        ]
+
+
+def indicator(indices, indptr, n_labels: int) -> sparse.csr_matrix:
+    """Return the 0/1 matrix whose rows hold these columns."""
+    ones = np.ones(len(indices))
+    return sparse.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, n_labels))
+
+
+def widen(Y: sparse.csr_matrix, labels: Sequence, space: LabelSpace) -> sparse.csr_matrix:
+    """Return an indicator over ``labels`` as one over a larger space."""
+    place = np.array([space.index(label) for label in labels], dtype=np.intp)
+    return indicator(place[Y.indices], Y.indptr, len(space))
+
+
+def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:
+    """Return the label sets ``Y``, but ``fallback`` (columns) for documents without words."""
+    words = X if sparse.issparse(X) else sparse.csr_matrix(X)
+    empty = np.flatnonzero(words.count_nonzero(axis=1) == 0)
+    if not empty.size:
+        return Y
+    Y = Y.tolil()
+    for row in empty:
+        Y.rows[row], Y.data[row] = list(fallback), [1.0] * len(fallback)
+    return Y.tocsr()
+
+
+def canonical(labels: Iterable) -> list:
+    """Return distinct label ids in sorted order."""
+    try:
+        return sorted(set(labels))
+    except TypeError:
+        raise TypeError("label ids must be of one kind, all strings or all numbers.") from None

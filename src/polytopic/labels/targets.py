@@ -1,0 +1,136 @@
+"""The forms in which a target ``Y`` may come."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from polytopic.labels.space import LabelSpace, indicator, widen
+
+
+@dataclass(frozen=True)
+class TargetForm:
+    """The form in which ``Y`` came, and in which answers are given back.
+
+    Attributes
+    ----------
+    kind : {"names", "dense", "sparse", "single"}
+        Collections of names, a dense or a sparse indicator, or one label a document (1-D).
+    dtype : numpy dtype or type
+        Of an indicator that is given back.
+    """
+
+    kind: str = "names"
+    dtype: Any = np.int64
+
+    @property
+    def is_indicator(self) -> bool:
+        """Whether labels are columns, without names."""
+        return self.kind in ("dense", "sparse")
+
+    def fits(self, other: TargetForm) -> bool:
+        """Tell whether targets of both forms may be mixed."""
+        return self.kind == other.kind or (self.is_indicator and other.is_indicator)
+
+    def give_back(self, Y: sparse.csr_matrix):
+        """Return an indicator in the form in which targets came (not for ``single``)."""
+        Y = Y.astype(self.dtype)
+        return Y if self.kind == "sparse" else Y.toarray()
+
+
+@dataclass(frozen=True)
+class Targets:
+    """A target ``Y`` as it is computed with.
+
+    Attributes
+    ----------
+    Y : csr_matrix of shape (n_docs, n_labels)
+        Indicator with sorted indices.
+    labels : tuple
+        Label ids of the columns, sorted.
+    form : TargetForm
+        The form in which it came.
+    """
+
+    Y: sparse.csr_matrix
+    labels: tuple
+    form: TargetForm = TargetForm()
+
+    def over(self, labels: Sequence) -> sparse.csr_matrix:
+        """Return the indicator over these labels, which must hold all that occur."""
+        return widen(self.Y, self.labels, LabelSpace(labels))
+
+
+def read_targets(Y) -> Targets:
+    """Understand a target: an indicator, collections of names, or one label a document.
+
+    A sequence of numbers is an indicator's row; a 1-D target means one label a document.
+    """
+    if Y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    if sparse.issparse(Y):
+        return _from_indicator(Y.tocsr(), "sparse")
+    if not isinstance(Y, list | tuple):
+        Y = np.asarray(Y)
+    if _holds_names(Y):
+        return _from_names(Y)
+    Y = np.asarray(Y)
+    if Y.ndim == 2 and (Y.shape[1] != 1 or _is_indicator(Y)):
+        return _from_indicator(Y, "dense")
+    return _from_single(Y)
+
+
+def _holds_names(Y) -> bool:
+    """Tell whether each row is a collection of strings."""
+    if isinstance(Y, np.ndarray) and Y.dtype != object:
+        return False
+    rows = [row for row in Y if not isinstance(row, str) and isinstance(row, Collection)]
+    if len(rows) != len(Y) or not rows:
+        return False
+    return all(isinstance(label, str) for row in rows for label in row)
+
+
+def _from_names(rows) -> Targets:
+    space = LabelSpace(label for row in rows for label in row)
+    return Targets(space.encode(rows), space.ids)
+
+
+def _from_single(y) -> Targets:
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+    y = column_or_1d(y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity.")
+    check_classification_targets(y)
+    labels, column = np.unique(y, return_inverse=True)
+    Y = indicator(column, np.arange(y.size + 1), labels.size)
+    return Targets(Y, tuple(labels.tolist()), TargetForm("single", y.dtype))
+
+
+def _from_indicator(Y, kind: str) -> Targets:
+    if not _is_indicator(Y):
+        raise ValueError(
+            "Y is a matrix with values other than 0 and 1; an indicator holds only these."
+        )
+    dtype = Y.dtype
+    Y = sparse.csr_matrix(Y, dtype=np.float64)
+    Y.eliminate_zeros()
+    Y.sort_indices()
+    return Targets(Y, tuple(range(Y.shape[1])), TargetForm(kind, dtype))
+
+
+def _is_indicator(Y) -> bool:
+    values = Y.data if sparse.issparse(Y) else Y
+    return values.dtype.kind in "biuf" and bool(((values == 0) | (values == 1)).all())

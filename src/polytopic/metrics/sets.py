@@ -1,0 +1,289 @@
+"""Measures of label sets: by document, by topic, over all, and along a tree."""
+
+import numpy as np
+
+from polytopic.metrics.reading import (
+    align,
+    all_labels,
+    check_pair,
+    from_names,
+    ones,
+)
+
+
+def labeling_f(Y_true, Y_pred):
+    r"""Mean F-measure of the documents (Kazawa et al., Eq. (14)).
+
+    .. math:: F_L = \frac1n \sum_i
+        \frac{2 |L_i^{pred} \cap L_i^{true}|}{|L_i^{pred}| + |L_i^{true}|}
+
+    A document with neither true nor predicted labels counts 1.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> labeling_f([["a", "b"], ["c"]], [["a"], ["c"]])
+    0.8333333333333333
+    """
+    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
+    return float(_ratio(2 * both, true + pred, empty=1).mean())
+
+
+def exact_match(Y_true, Y_pred):
+    r"""Share of documents whose label set is right as a whole (Kazawa et al., Eq. (15)).
+
+    .. math:: EX = \frac1n \sum_i I[L_i^{pred} = L_i^{true}]
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> exact_match([["a", "b"], ["c"]], [["a"], ["c"]])
+    0.5
+    """
+    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
+    return float(((both == true) & (both == pred)).mean())
+
+
+def retrieval_f(Y_true, Y_pred, *, classes=None):
+    r"""Mean F-measure of the topics, also called macro F (Kazawa et al., Eq. (16)).
+
+    .. math:: F_R = \frac1l \sum_j \frac{2 \sum_i L_i^{pred}[j] L_i^{true}[j]}
+        {\sum_i (L_i^{pred}[j] + L_i^{true}[j])}
+
+    All label columns count; a topic that is neither true nor predicted anywhere counts 0. Without
+    any topic the measure is 0.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+    classes : sequence of str, optional
+        With names: all topics, so that those that occur nowhere count as well.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> retrieval_f([["a", "b"], ["c"]], [["a"], ["c"]])
+    0.6666666666666666
+    >>> retrieval_f([["a", "b"], ["c"]], [["a"], ["c"]], classes=["a", "b", "c", "d"])
+    0.5
+    """
+    both, true, pred = _sizes(*check_pair(Y_true, Y_pred, classes), axis=0)
+    return float(_ratio(2 * both, true + pred, empty=0).sum() / max(1, both.size))
+
+
+def micro_f(Y_true, Y_pred):
+    r"""F-measure of all pairs of document and label pooled.
+
+    .. math:: F = \frac{2 \sum_i |L_i^{pred} \cap L_i^{true}|}
+        {\sum_i (|L_i^{pred}| + |L_i^{true}|)}
+
+    Without any true or predicted label it is 1.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> micro_f([["a", "b"], ["c"]], [["a"], ["c"]])
+    0.8
+    """
+    both, true, pred = _sizes(*check_pair(Y_true, Y_pred))
+    return float(_ratio(2 * both, true + pred, empty=1))
+
+
+def document_precision(Y_true, Y_pred):
+    r"""Mean share of the assigned labels that are correct (Skorkovská et al., Eq. (8)).
+
+    .. math:: P = \frac1{|D|} \sum_i \frac{T_C}{T_A}
+
+    :math:`T_C` counts correct and :math:`T_A` assigned labels. A document without assigned labels
+    counts 0, or 1 if it has no true ones either.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> document_precision([["a", "b"], ["c"]], [["a"], ["c", "d"]])
+    0.75
+    """
+    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
+    return float(_ratio(both, pred, empty=true == 0).mean())
+
+
+def document_recall(Y_true, Y_pred):
+    r"""Mean share of the true labels that were assigned (Skorkovská et al., Eq. (8)).
+
+    .. math:: R = \frac1{|D|} \sum_i \frac{T_C}{T_R}
+
+    :math:`T_C` counts correct and :math:`T_R` true labels. A document without true labels counts
+    0, or 1 if it has no assigned ones either.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> document_recall([["a", "b"], ["c"]], [["a"], ["c", "d"]])
+    0.75
+    """
+    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
+    return float(_ratio(both, true, empty=pred == 0).mean())
+
+
+def document_f1(Y_true, Y_pred):
+    r"""Harmonic mean of the averaged precision and recall (Skorkovská et al., Eq. (9)).
+
+    .. math:: F_1 = 2 \frac{P \cdot R}{P + R}
+
+    It is not the mean of the documents' F-measures; that is :func:`labeling_f`.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> document_f1([["a", "b"], ["c"]], [["a"], ["c", "d"]])
+    0.75
+    """
+    pair = check_pair(Y_true, Y_pred)
+    precision, recall = document_precision(*pair), document_recall(*pair)
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def hierarchical_precision(Y_true, Y_pred, tree, classes=None):
+    r"""Share of the predicted labels and their ancestors that are right (Kiritchenko et al.).
+
+    .. math:: hP = \frac{\sum_i |\hat P_i \cap \hat T_i|}{\sum_i |\hat P_i|}
+
+    Parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of :func:`hierarchical_f`.
+
+    Examples
+    --------
+    >>> from polytopic.labels import LabelTree
+    >>> tree = LabelTree.from_names(["science/space", "science/biology"])
+    >>> hierarchical_precision([["science/space"]], [["science/biology"]], tree)
+    0.5
+    """
+    both, true, pred = _sizes(*_extended_pair(Y_true, Y_pred, tree, classes))
+    return float(_ratio(both, pred, empty=true == 0))
+
+
+def hierarchical_recall(Y_true, Y_pred, tree, classes=None):
+    r"""Share of the true labels and their ancestors that were predicted (Kiritchenko et al.).
+
+    .. math:: hR = \frac{\sum_i |\hat P_i \cap \hat T_i|}{\sum_i |\hat T_i|}
+
+    Parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of :func:`hierarchical_f`.
+
+    Examples
+    --------
+    >>> from polytopic.labels import LabelTree
+    >>> tree = LabelTree.from_names(["science/space"])
+    >>> hierarchical_recall([["science/space"]], [["science"]], tree)
+    0.5
+    """
+    both, true, pred = _sizes(*_extended_pair(Y_true, Y_pred, tree, classes))
+    return float(_ratio(both, true, empty=pred == 0))
+
+
+def hierarchical_f(Y_true, Y_pred, tree, classes=None):
+    r"""Micro F-measure of label sets extended with all ancestors (Kiritchenko et al.).
+
+    .. math:: hF = \frac{2 \sum_i |\hat P_i \cap \hat T_i|}{\sum_i (|\hat P_i| + |\hat T_i|)}
+
+    :math:`\hat P_i` and :math:`\hat T_i` are the predicted and true labels of a document together
+    with their ancestors, so a near miss earns a part. Leave a root above all labels out of the
+    tree, as Kiritchenko et al. do: it would be right everywhere. Without any label it is 1.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+    tree : LabelTree
+        Or any object whose ``ancestors(label)`` gives the labels above.
+    classes : sequence of str, optional
+        Label of each column; needed with indicators.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from polytopic.labels import LabelTree
+    >>> tree = LabelTree.from_names(["science/space", "science/biology"])
+    >>> hierarchical_f([["science/space"]], [["science/biology"]], tree)
+    0.5
+    """
+    both, true, pred = _sizes(*_extended_pair(Y_true, Y_pred, tree, classes))
+    return float(_ratio(2 * both, true + pred, empty=1))
+
+
+def _sizes(true, pred, *, axis=None):
+    """Return how many labels are both, true, and predicted: in all, by document or by label."""
+    return true.multiply(pred).sum(axis=axis), true.sum(axis=axis), pred.sum(axis=axis)
+
+
+def _ratio(part, whole, empty):
+    """Return part / whole, and ``empty`` where the whole is 0."""
+    return np.where(whole > 0, part / np.maximum(whole, 1), empty)
+
+
+def _extended_pair(Y_true, Y_pred, tree, classes):
+    """Return both indicators with the ancestors of each label as further labels."""
+    true, pred, labels = align(Y_true, Y_pred, classes)
+    if labels is None:
+        raise ValueError("Y_true is an indicator: give the label of each column as classes.")
+    above = _ancestor_matrix(labels, tree)
+    return ones(true @ above), ones(pred @ above)
+
+
+def _ancestor_matrix(labels, tree):
+    """Return the indicator (n_labels, n_nodes) of each label and what is above it."""
+    rows = [[label, *tree.ancestors(label)] for label in labels]
+    return from_names(rows, all_labels([], rows))

@@ -1,0 +1,111 @@
+"""Model files: arrays in safetensors with a JSON manifest. No code is ever in them, or run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_tensors
+from safetensors.numpy import save as serialize_tensors
+
+from polytopic.errors import ModelFileError
+
+FORMAT = "polytopic-model"
+VERSION = 1
+BEGINNING = b'{"__metadata__":{"manifest":'
+
+
+def write_model(path: str | Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write a manifest and arrays to one file, whole or not at all."""
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
+    manifest["digest"] = _digest(manifest, tensors)
+    content = serialize_tensors(tensors, metadata={"manifest": _to_json(manifest)})
+    try:
+        _replace(Path(path), content)
+    except OSError as error:
+        raise ModelFileError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+
+
+def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the manifest and the arrays of a model file; raise one sentence if it is none."""
+    content = _read_bytes(Path(path))
+    manifest = _read_manifest(path, content)
+    if manifest["format_version"] > VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} was written by a newer polytopic (format {manifest['format_version']}, "
+            f"this release reads {VERSION}). Install a newer release."
+        )
+    try:
+        arrays = parse_tensors(content)
+    except (SafetensorError, ValueError) as error:
+        raise ModelFileError(f"{str(path)!r} is damaged: {error}.") from error
+    if manifest.pop("digest", None) != _digest(manifest, arrays):
+        raise ModelFileError(
+            f"{str(path)!r} is damaged or was changed: its contents do not match its digest."
+        )
+    return manifest, arrays
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside the old one, then put it in its place."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
+        try:
+            new.write(content)
+            new.flush()
+            os.fsync(new.fileno())
+            os.chmod(new.name, 0o666 & ~_umask())
+            os.replace(new.name, path)
+        except BaseException:
+            os.unlink(new.name)
+            raise
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ModelFileError(f"{str(path)!r} does not exist.") from None
+    except OSError as error:
+        raise ModelFileError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+
+
+def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
+    """Return the manifest in the header; safetensors puts the header's length first."""
+    size = int.from_bytes(content[:8], "little")
+    if content[8 : 8 + len(BEGINNING)] == BEGINNING and size > len(content) - 8:
+        raise ModelFileError(f"{str(path)!r} is damaged: it ends too early.")
+    try:
+        manifest = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["manifest"])
+        if manifest["format"] == FORMAT and isinstance(manifest["format_version"], int):
+            return manifest
+    except (ValueError, KeyError, TypeError):
+        pass  # whatever it is, it is not ours: told below
+    raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
+
+
+def _digest(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """Return a digest of all that the file says."""
+    digest = hashlib.sha256(_to_json(manifest).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.data if array.size else b"")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _to_json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,86 @@
+"""Naive Bayes: one unigram model a label."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from polytopic.models.base import CountModel, softmax
+
+
+class NaiveBayes(CountModel):
+    r"""Multinomial naive Bayes with one unigram model a label.
+
+    A document counts for each of its labels. Its score for a label is its log likelihood
+    ([1]_, Eq. (1), with equal priors)
+
+    .. math:: \log p(A \mid T) = \sum_t x_t \log p(t \mid T)
+
+    The answer is the one best label; any other rule is a
+    :class:`~polytopic.decision.LabelDecision`. ``decision_function`` gives the log likelihoods,
+    ``predict_proba`` the posterior over single labels.
+
+    Parameters
+    ----------
+    smoothing : float, default=0.1
+        Pseudo-count of every pair of a label and a word.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Label ids in sorted order, or column numbers if fitted on an indicator.
+    counts_ : LabelSetCounts
+        The table of the documents learned so far.
+    word_proba_ : ndarray of shape (n_labels, n_words)
+        Word distribution of each label.
+    world_log_proba_ : ndarray of shape (n_words,)
+        Logarithm of the word distribution of all documents together, the general model.
+
+    References
+    ----------
+    .. [1] Skorkovská et al., "Score normalization methods for multi-label topic
+       identification", 2014.
+
+    Examples
+    --------
+    >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0]]
+    >>> model = NaiveBayes().fit(X, [["sport"], ["film"], ["film", "sport"]])
+    >>> model.classes_, model.predict([[4, 1, 0]])
+    (array(['film', 'sport'], dtype='<U5'), array([[0, 1]]))
+    """
+
+    name = "nb"
+
+    def __init__(self, *, smoothing=0.1):
+        self.smoothing = smoothing
+
+    def _estimate(self, matrix, sets):
+        return sparse.csr_matrix(sets.T @ matrix)
+
+    def _choose(self, X):
+        return self._best_label(X)
+
+    def _margins(self, X):
+        return self._scores(X)
+
+    def _marginals(self, X):
+        return softmax(self._scores(X))
+
+    def world_score(self, X):
+        """Return each document's log likelihood under the general model."""
+        check_is_fitted(self)
+        return self._check_words(X) @ self.world_log_proba_
+
+    def log_likelihood(self, X, Y):
+        r"""Return the log likelihood of each document given its label set.
+
+        The model draws one of the labels, then all words from it:
+        :math:`\log \frac{1}{|L|} \sum_{l \in L} p(A \mid l)`. It is ``-inf`` without a label.
+        """
+        check_is_fitted(self)
+        X = self._check_words(X)
+        sets = self._check_sets(X, Y)
+        scores = np.where(sets.toarray() > 0, self._scores(X), -np.inf)
+        return logsumexp(scores, axis=1) - np.log(np.maximum(1, np.diff(sets.indptr)))

@@ -1,0 +1,221 @@
+"""Parametric mixture models: a document mixes the word distributions of its labels."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from polytopic.kernels import mixture
+from polytopic.kernels.blocks import map_rows
+from polytopic.models.base import CountModel
+from polytopic.models.mixture_em import fit_equal_mixture
+
+
+class PMM1(CountModel):
+    r"""Parametric mixture model with equal label weights.
+
+    A document draws its words from the mean of the distributions of its labels ([1]_, Eq. (3)):
+
+    .. math:: \varphi_i = \frac{1}{|L|} \sum_{l \in L} \theta_{li}
+
+    The answer is found by greedy search ([1]_, section 3.3): labels are added as long as the
+    likelihood rises. ``decision_function`` and ``predict_proba`` look at a support of candidate
+    sets: the answer, every set that differs from it by one label, and every single label. The
+    first gives the log likelihood of the best set with a label minus that of the best without
+    it, the second the label's posterior probability under equal priors of these sets.
+
+    Parameters
+    ----------
+    smoothing : float, default=1.0
+        Pseudo-count of every pair of a label and a word; :math:`\xi - 1` in [1]_.
+    max_iter : int, default=200
+        EM steps to run at most.
+    tol : float, default=1e-5
+        EM stops when three steps raise the objective by less than this for each word that
+        has several labels to come from.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Label ids in sorted order, or column numbers if fitted on an indicator.
+    counts_ : LabelSetCounts
+        The table of the documents learned so far.
+    word_proba_ : ndarray of shape (n_labels, n_words)
+        Word distribution of each label, :math:`\theta` in [1]_.
+    objective_ : float
+        Log posterior of the parameters, :math:`J` of [1]_, Eq. (6); EM never lowers it.
+    n_iter_ : int
+        EM steps run.
+
+    References
+    ----------
+    .. [1] Ueda and Saito, "Parametric Mixture Models for Multi-Labeled Text", NIPS 15, 2002.
+
+    Examples
+    --------
+    >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0]]
+    >>> model = PMM1().fit(X, [["sport"], ["film"], ["film", "sport"]])
+    >>> model.classes_, model.predict([[9, 9, 1]])
+    (array(['film', 'sport'], dtype='<U5'), array([[1, 1]]))
+    """
+
+    name = "pmm1"
+
+    def __init__(self, *, smoothing=1.0, max_iter=200, tol=1e-5):
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
+        check_scalar(self.tol, "tol", Real, min_val=0)
+
+    def _estimate(self, matrix, sets):
+        fit = fit_equal_mixture(
+            matrix, sets, smoothing=self.smoothing, max_iter=self.max_iter, tol=self.tol
+        )
+        self.objective_, self.n_iter_ = fit.objective, fit.n_iter
+        return fit.label_counts
+
+    # Prediction
+
+    def _search(self, data, indices, indptr):
+        """Return the greedy label sets, their log likelihoods and those of single labels."""
+        shape = (indptr.size - 1, self.classes_.size)
+        scores, chosen, best = np.zeros(shape), np.zeros(shape, dtype=bool), np.empty(shape[0])
+        mixture.greedy_sets(
+            data, indices, indptr, self._theta, self._log_theta, self._seen, scores, chosen, best
+        )
+        scores[:, ~self._seen] = -np.inf
+        return chosen, best, scores
+
+    def _choose(self, X):
+        blocks = map_rows(
+            lambda data, indices, indptr, rows: sparse.csr_matrix(
+                self._search(data, indices, indptr)[0], dtype=np.float64
+            ),
+            X,
+        )
+        return sparse.vstack(blocks, format="csr")
+
+    def _margins(self, X):
+        return self._on_support(X, _margins)
+
+    def _marginals(self, X):
+        return self._on_support(X, _marginals)
+
+    def _on_support(self, X, function):
+        """Apply a function to the log likelihoods of each document's candidate sets."""
+        out = np.empty((X.shape[0], self.classes_.size))
+
+        def block(data, indices, indptr, rows):
+            chosen, best, single = self._search(data, indices, indptr)
+            flipped = np.empty(single.shape)
+            mixture.neighbour_sets(
+                data, indices, indptr, self._theta, self._seen, chosen, best, flipped
+            )
+            out[rows] = function(chosen, best[:, None], single, flipped)
+
+        map_rows(block, X)
+        return out
+
+    # Reasons
+
+    def log_likelihood(self, X, Y):
+        """Return the log likelihood of each document given its label set.
+
+        It is ``-inf`` without a label; multinomial coefficients, which no label changes, are
+        left out.
+        """
+        check_is_fitted(self)
+        X = self._check_words(X)
+        sets = self._check_sets(X, Y)
+        out = np.empty(X.shape[0])
+        map_rows(
+            lambda data, indices, indptr, rows: mixture.log_likelihoods(
+                data,
+                indices,
+                indptr,
+                sets.indices,
+                sets.indptr[rows.start : rows.stop + 1],
+                self._theta,
+                out[rows],
+            ),
+            X,
+        )
+        return out
+
+    def mixture(self, X, Y=None):
+        """Return how much of each document each label says; rows sum to one.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_docs, n_words)
+            Word counts.
+        Y : labels, default=None
+            Label sets that share the words; the predicted ones by default. A document without
+            words gets equal shares of its labels.
+        """
+        check_is_fitted(self)
+        X = self._check_words(X)
+        sets = self._check_sets(X, Y)
+        words = self._shares(X, sets)
+        by_word = sparse.csr_matrix(
+            (
+                words.share * np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr))),
+                (words.doc, words.label),
+            ),
+            shape=sets.shape,
+        )
+        empty = np.diff(X.indptr) == 0
+        shares = by_word.toarray() / np.maximum(X.sum(axis=1).A1, 1e-300)[:, None]
+        shares[empty] = sets[empty].toarray() / np.diff(sets.indptr)[empty, None]
+        return shares
+
+
+def _margins(chosen, best, single, flipped):
+    """Return the best candidate set with each label minus the best without it.
+
+    Candidates are the chosen set, those with one label flipped, and the single labels. No
+    extension and no single label is better than the chosen set, a set with a label less may be.
+    """
+    removed = np.where(chosen, flipped, -np.inf)
+    top = np.maximum(best, removed.max(axis=1, keepdims=True))
+    with_label = np.where(
+        chosen, np.maximum(best, _best_other(removed)), np.maximum(flipped, single)
+    )
+    without = np.where(chosen, np.maximum(removed, _best_other(single)), top)
+    with np.errstate(invalid="ignore"):  # a single label that is alone: inf
+        return with_label - without
+
+
+def _marginals(chosen, best, single, flipped):
+    """Return the posterior probability of each label over the candidate sets."""
+    several = chosen.sum(axis=1, keepdims=True) > 1
+    single = np.where(chosen & ~several, -np.inf, single)  # the chosen set itself
+    pair = chosen.sum(axis=1, keepdims=True) == 2
+    flipped = np.where(chosen & pair, -np.inf, flipped)  # single labels, counted already
+    top = np.maximum(best, flipped.max(axis=1, keepdims=True))
+    single, flipped, best = np.exp(single - top), np.exp(flipped - top), np.exp(best - top)
+    extended = np.where(chosen, 0.0, flipped)
+    removed = np.where(chosen, flipped, 0.0)
+    total = best + single.sum(axis=1, keepdims=True) + flipped.sum(axis=1, keepdims=True)
+    inside = best + extended.sum(axis=1, keepdims=True)
+    inside = inside + removed.sum(axis=1, keepdims=True) - removed
+    return (single + np.where(chosen, inside, extended)) / total
+
+
+def _best_other(values):
+    """Return, for each place of a row, the largest value at any other place."""
+    if values.shape[1] == 1:
+        return np.full(values.shape, -np.inf)
+    order = np.argpartition(-values, 1, axis=1)[:, :2]
+    first, second = np.take_along_axis(values, order, axis=1).T
+    others = np.repeat(first[:, None], values.shape[1], axis=1)
+    np.put_along_axis(others, order[:, :1], second[:, None], axis=1)
+    return others

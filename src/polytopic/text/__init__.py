@@ -1,0 +1,9 @@
+"""From texts to counts of terms."""
+
+from polytopic.text.analyzer import Analyzer, Span
+from polytopic.text.counting import Text
+from polytopic.text.transformer import TextCounts
+from polytopic.text.vocabulary import Vocabulary
+from polytopic.text.weights import TermWeights
+
+__all__ = ["Analyzer", "Span", "TermWeights", "Text", "TextCounts", "Vocabulary"]

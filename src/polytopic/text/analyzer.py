@@ -1,0 +1,199 @@
+"""From a text to its terms."""
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from numbers import Integral
+from typing import NamedTuple
+
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_scalar
+
+from polytopic.text import languages
+from polytopic.text.counting import Text, count_terms
+from polytopic.text.lexicon import Lexicon
+
+
+class Span(NamedTuple):
+    """A term and its place: ``text[start:end]`` is the token."""
+
+    term: str
+    start: int
+    end: int
+
+
+class Analyzer(BaseEstimator):
+    """Finds the words of a text and brings them to one form.
+
+    Tokens are found in the text as it stands: runs of letters with their marks, and with the
+    apostrophes between letters. Then each token is brought to one spelling (NFKC) and to lower
+    case, reduced to its lemma or stem, and folded ("ß" is "ss", "ς" is "σ"). Of a word with an
+    apostrophe that no dictionary knows, the longest part counts: "l'eau" gives "eau".
+
+    A word is dropped if it, or what it is reduced to, is a stop word: no term ever is one.
+    Scripts without spaces (Chinese, Japanese, Thai) are not segmented: a run of letters is one
+    token.
+
+    Parameters
+    ----------
+    language : str or None, default="en"
+        ISO 639 code of any language that simplemma or Snowball knows. None: only case and
+        spelling are brought to one form, and there are no stop words.
+    normalize : {"auto", "lemma", "stem"} or None, default="auto"
+        What a word is reduced to; "auto" is the lemma if there is a dictionary, else the stem.
+    stop_words : "auto", None or collection of str, default="auto"
+        Words to drop; "auto" is the language's list in stopwords-iso.
+    numbers : bool, default=False
+        Whether digits are part of words: "b2b", "2024". Without it they end a word.
+    hyphens : bool, default=False
+        Whether a hyphenated word is one token.
+    min_length, max_length : int, default=2, 64
+        Lengths of words, and of terms, to keep.
+    lowercase : bool, default=True
+        Whether to fold case. Stop words are known in any case.
+
+    Examples
+    --------
+    >>> Analyzer("en").terms("Mice don't read the children's books.")
+    ['mouse', 'read', 'child', 'book']
+    >>> Analyzer("de").spans("In den Häusern")
+    [Span(term='haus', start=7, end=14)]
+    """
+
+    def __init__(
+        self,
+        language="en",
+        *,
+        normalize="auto",
+        stop_words="auto",
+        numbers=False,
+        hyphens=False,
+        min_length=2,
+        max_length=64,
+        lowercase=True,
+    ):
+        self.language = language
+        self.normalize = normalize
+        self.stop_words = stop_words
+        self.numbers = numbers
+        self.hyphens = hyphens
+        self.min_length = min_length
+        self.max_length = max_length
+        self.lowercase = lowercase
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms of a text, in order."""
+        tokens = self._pattern_of(text).findall(text)
+        return list(filter(None, map(self._lexicon.__getitem__, tokens)))
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the terms of a text with their places, in order."""
+        tokens = self._pattern_of(text).finditer(text)
+        spans = (Span(self._lexicon[token[0]], *token.span()) for token in tokens)
+        return [span for span in spans if span.term]
+
+    def term(self, token: str) -> str | None:
+        """Return the term of one token; None if it is dropped, or is no token."""
+        return self._lexicon[token] if self._pattern_of(token).fullmatch(token) else None
+
+    def count(
+        self, texts: Iterable[Text], fields: Mapping[str, float] | None = None
+    ) -> tuple[csr_matrix, list[str]]:
+        """Count the terms of each text.
+
+        Parameters
+        ----------
+        texts : iterable of str or mapping
+            A mapping to numbers is a bag of words: its terms are taken as they are. A mapping to
+            strings holds the fields of a text; their counts are added up.
+        fields : mapping of str to float, optional
+            Weights of the fields; a field that is not named weighs 1.
+
+        Returns
+        -------
+        counts : csr_matrix of shape (n_texts, n_terms)
+            How often each term is in each text, float64.
+        terms : list of str
+            The names of the columns, sorted; each is in some text.
+        """
+        return count_terms(texts, self._lexicon, fields or {})
+
+    def to_dict(self) -> dict:
+        """Return the settings in a form for JSON, with the meaning of ``normalize="auto"``."""
+        settings = self.get_params(deep=False)
+        words = self.stop_words
+        listed = isinstance(words, Collection) and not isinstance(words, str)
+        return settings | {
+            "normalize": self._reduction(),
+            "stop_words": sorted(words) if listed else words,
+        }
+
+    @classmethod
+    def from_dict(cls, settings: Mapping) -> "Analyzer":
+        """Make an analyzer equal to the one whose `to_dict` gave the settings."""
+        return cls(**settings)
+
+    def __eq__(self, other):
+        if not isinstance(other, Analyzer):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # settings can change
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        self.__dict__.pop("_lexicon", None)  # made with the former settings
+
+    def __getstate__(self):
+        return {key: value for key, value in super().__getstate__().items() if key != "_lexicon"}
+
+    def _pattern_of(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"text is a {type(text).__name__}, must be a str.")
+        return self._lexicon.pattern_of(text)
+
+    @cached_property
+    def _lexicon(self):
+        self._check()
+        auto = isinstance(self.stop_words, str)
+        words = languages.stop_words(self.language) if auto else self.stop_words
+        resolved = {"normalize": self._reduction(), "stop_words": () if words is None else words}
+        return Lexicon(**self.get_params(deep=False) | resolved)
+
+    def _reduction(self):
+        if self.normalize != "auto":
+            return self.normalize
+        if self.language is None:
+            return None
+        return "lemma" if self.language in languages.LEMMATIZED else "stem"
+
+    def _check(self):
+        """Refuse settings that make no sense, in one sentence."""
+        if self.language is not None and self.language not in languages.LANGUAGES:
+            known = ", ".join(sorted(languages.LANGUAGES))
+            raise ValueError(f"language == {self.language!r}, must be one of {known} or None.")
+        check_scalar(self.min_length, "min_length", Integral, min_val=1)
+        check_scalar(self.max_length, "max_length", Integral, min_val=self.min_length)
+        self._check_normalize()
+        self._check_stop_words()
+
+    def _check_normalize(self):
+        known = {"lemma": languages.LEMMATIZED, "stem": languages.STEMMED}
+        if self.normalize not in (None, "auto", *known):
+            raise ValueError(
+                f"normalize == {self.normalize!r}, must be 'auto', 'lemma', 'stem' or None."
+            )
+        if self.normalize in known and self.language not in known[self.normalize]:
+            raise ValueError(
+                f"normalize == {self.normalize!r} is not known for language == {self.language!r}, "
+                "use 'auto'."
+            )
+
+    def _check_stop_words(self):
+        words = self.stop_words
+        if words is None or (isinstance(words, str) and words == "auto"):
+            return
+        if isinstance(words, str) or not isinstance(words, Collection):
+            raise ValueError(f"stop_words == {words!r}, must be 'auto', None or a list of words.")
+        if not all(isinstance(word, str) for word in words):
+            raise TypeError(f"stop_words == {words!r}, must hold words (str).")

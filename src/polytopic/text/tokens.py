@@ -1,0 +1,102 @@
+"""Where the words of a text are, and one spelling for each.
+
+Python's ``re`` knows no classes for letters and marks, so they are built here, once, from the
+Unicode tables of ``unicodedata``.
+"""
+
+import re
+import sys
+import unicodedata
+from functools import cache
+
+_APOSTROPHES = "'\u2019"  # and U+02BC, which is a letter
+_HYPHENS = "-\u2010\u2011"
+_JOINERS = "\u00ad\u200c\u200d"  # soft hyphen, Persian and Indic (non-)joiners
+_BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
+
+_SPELLING = {
+    **dict.fromkeys(map(ord, "\u2019\u02bc"), "'"),
+    **dict.fromkeys(map(ord, "\u2010\u2011"), "-"),
+    **dict.fromkeys([0x00AD, *range(0xFE00, 0xFE10)]),  # soft hyphen, variation selectors
+}
+_TURKISH_CASE = str.maketrans({"I": "ı", "İ": "i"})
+_TURKIC = ("az", "tr")
+
+
+class TokenPattern:
+    """Finds the tokens of a text: words as they stand, with their places.
+
+    A token is a run of letters with the marks that belong to them. An apostrophe or an invisible
+    joiner between two letters does not end it.
+
+    Parameters
+    ----------
+    numbers : bool
+        Whether digits are letters, too: "b2b", "2024".
+    hyphens : bool
+        Whether a hyphen between two letters does not end a token.
+    """
+
+    def __init__(self, *, numbers, hyphens):
+        # Classes with characters beyond the BMP are ten times slower in re; few texts need them.
+        self._bmp = _compile(numbers, hyphens, 0xFFFF)
+        self._full = _compile(numbers, hyphens, sys.maxunicode)
+
+    def of(self, text):
+        """Return the compiled expression that finds the tokens of this text."""
+        if text.isascii() or not _BEYOND_BMP.search(text):
+            return self._bmp
+        return self._full
+
+
+@cache
+def _compile(numbers, hyphens, last):
+    letter = _char_class("LN" if numbers else "L", last)
+    inside = _char_class("LMN" if numbers else "LM", last)
+    joints = _JOINERS + _APOSTROPHES + (_HYPHENS if hyphens else "")
+    return re.compile(f"[{letter}][{inside}]*+(?:[{re.escape(joints)}][{letter}][{inside}]*+)*+")
+
+
+@cache
+def _char_class(categories, last):
+    """Return the ranges of all characters whose category starts with one of the letters."""
+    runs = re.finditer(f"(?:[{categories}][a-z])+", _category_names())
+    ranges = [(run.start() // 2, min(run.end() // 2 - 1, last)) for run in runs]
+    return "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if a <= last)
+
+
+@cache
+def _category_names():
+    """Return the two-letter categories of all characters in one string: ``CcCc...LuLu...``."""
+    return "".join(map(unicodedata.category, map(chr, range(sys.maxunicode + 1))))
+
+
+def spell(token):
+    """Return the compatible, composed form of a token, with plain apostrophes and hyphens."""
+    if token.isascii():
+        return token
+    return unicodedata.normalize("NFKC", token).translate(_SPELLING).strip()
+
+
+def lower(word, language=None):
+    """Lower the case of a word as its language does: İ is i, and I is ı in Turkish."""
+    if language in _TURKIC:
+        word = word.translate(_TURKISH_CASE)
+    lowered = word.lower()
+    return lowered if lowered.isascii() else lowered.replace("i̇", "i")
+
+
+def fold(word, language=None):
+    """Return the form in which words that differ in case alone are equal: ß is ss, ς is σ."""
+    if word.isascii() and language not in _TURKIC:
+        return word.lower()
+    return unicodedata.normalize("NFC", lower(word, language).casefold())
+
+
+def main_part(word):
+    """Return the longest part of a word between apostrophes, the last of equals.
+
+    >>> main_part("l'eau"), main_part("bank's"), main_part("dell'arte")
+    ('eau', 'bank', 'arte')
+    """
+    return max(reversed(word.split("'")), key=len) if "'" in word else word

@@ -1,0 +1,128 @@
+"""The terms that a model knows, in order."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import repeat
+from numbers import Integral
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.utils import check_scalar
+
+
+class Vocabulary:
+    """Distinct terms in sorted order, each the name of a column; it does not change.
+
+    Parameters
+    ----------
+    terms : iterable of str
+        The terms, in any order.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        The terms, sorted.
+    index : dict of str to int
+        The column of each term.
+
+    Examples
+    --------
+    >>> vocabulary = Vocabulary(["oil", "grain"])
+    >>> vocabulary.terms, vocabulary.index["oil"], "gold" in vocabulary
+    (('grain', 'oil'), 1, False)
+    """
+
+    def __init__(self, terms: Iterable[str]):
+        if isinstance(terms, str):
+            raise TypeError(f"terms == {terms!r} is one str, must be a list of terms.")
+        self.terms = tuple(sorted(set(terms)))
+
+    @classmethod
+    def from_frequencies(
+        cls,
+        terms: Sequence[str],
+        document_frequency: Sequence[int] | np.ndarray,
+        *,
+        min_df: int = 1,
+        max_size: int | None = None,
+    ) -> "Vocabulary":
+        """Choose the terms that are in enough documents.
+
+        The choice depends on the pairs of term and frequency alone, not on their order.
+
+        Parameters
+        ----------
+        terms : sequence of str
+            Distinct terms.
+        document_frequency : array-like of shape (n_terms,)
+            In how many documents each term is.
+        min_df : int, default=1
+            In how many documents a term must be.
+        max_size : int, optional
+            How many terms to keep at most: the most frequent, of equals the first by name.
+        """
+        check_scalar(min_df, "min_df", Integral, min_val=1)
+        frequency = np.asarray(document_frequency)
+        if frequency.shape != (len(terms),):
+            raise ValueError(
+                f"document_frequency has shape {frequency.shape}, must have one number a term."
+            )
+        kept = np.flatnonzero(frequency >= min_df).tolist()
+        if max_size is not None:
+            check_scalar(max_size, "max_size", Integral, min_val=1)
+            kept = sorted(kept, key=lambda i: (-frequency[i], terms[i]))[:max_size]
+        return cls(terms[i] for i in kept)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The column of each term."""
+        return dict(zip(self.terms, range(len(self.terms)), strict=True))
+
+    def columns(self, terms: Iterable[str]) -> np.ndarray:
+        """Return the column of each of the given terms, -1 for one that is not known."""
+        return np.fromiter(map(self.index.get, terms, repeat(-1)), dtype=np.intp)
+
+    def select(self, matrix: csr_matrix, terms: Sequence[str]) -> csr_matrix:
+        """Bring a matrix with named columns to the columns of this vocabulary.
+
+        Parameters
+        ----------
+        matrix : csr_matrix of shape (n_rows, n_terms)
+            It is left as it is.
+        terms : sequence of str
+            Distinct names of its columns.
+
+        Returns
+        -------
+        csr_matrix of shape (n_rows, len(vocabulary))
+            Without the columns that are not known, and zero where one was missing.
+        """
+        if len(terms) != matrix.shape[1]:
+            raise ValueError(f"{len(terms)} terms name {matrix.shape[1]} columns, must be as many.")
+        columns = self.columns(terms)[matrix.indices]
+        kept = columns >= 0
+        indptr = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
+        shape = (matrix.shape[0], len(self))
+        selected = csr_matrix((matrix.data[kept], columns[kept], indptr), shape=shape)
+        selected.sort_indices()
+        return selected
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __contains__(self, term: object) -> bool:
+        return term in self.index
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.terms)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        return self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(self.terms)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary of {len(self)} terms"

@@ -1,0 +1,118 @@
+"""How much a term weighs in a document."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import norm
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+SCHEMES = ("tf", "binary", "tfidf", "ltc")
+
+
+class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Weighs terms by their frequency in the document and in the collection.
+
+    With :math:`tf` the count of a term in the document, :math:`N` the number of documents and
+    :math:`df` the number of those with the term, :math:`idf = \log(N / \max(df, 1))`, which is
+    zero for a term that is everywhere, and the weight of a term with :math:`tf > 0` is
+
+    ========  ==================================================================
+    "tf"      :math:`tf`
+    "binary"  1
+    "tfidf"   :math:`tf \cdot idf`
+    "ltc"     :math:`\max(1 + \log tf, 0) \cdot idf`, in rows of unit length [1]_
+    ========  ==================================================================
+
+    Parameters
+    ----------
+    scheme : {"tf", "binary", "tfidf", "ltc"}, default="tf"
+        What a term weighs.
+    unit_length : bool, default=False
+        Whether to divide each row by its Euclidean length; "ltc" always does, it is its "c".
+
+    Attributes
+    ----------
+    idf_ : ndarray of shape (n_terms,)
+        Inverse document frequency of each term.
+
+    References
+    ----------
+    .. [1] Salton and Buckley, "Term-Weighting Approaches in Automatic Text Retrieval",
+       Information Processing & Management 24(5), 1988.
+
+    Examples
+    --------
+    >>> TermWeights("tfidf").fit_transform([[2, 1], [0, 3]]).toarray().round(2)
+    array([[1.39, 0.  ], [0.  , 0.  ]])
+    """
+
+    def __init__(self, scheme="tf", unit_length=False):
+        self.scheme = scheme
+        self.unit_length = unit_length
+
+    def fit(self, X, y=None):
+        """Learn in how many documents each term is."""
+        X = self._check_counts(X, reset=True)
+        return self._learn(np.bincount(X.indices[X.data > 0], minlength=X.shape[1]), X.shape[0])
+
+    def fit_frequencies(self, document_frequency, n_docs):
+        """Learn from the number of documents with each term, and of all documents."""
+        check_scalar(n_docs, "n_docs", Integral, min_val=1)
+        frequency = np.asarray(document_frequency)
+        if frequency.ndim != 1:
+            raise ValueError(f"document_frequency has {frequency.ndim} dimensions, must have 1.")
+        if frequency.size and not 0 <= frequency.min() <= frequency.max() <= n_docs:
+            raise ValueError(f"document_frequency must be in [0, n_docs], with n_docs == {n_docs}.")
+        self.n_features_in_ = frequency.size
+        return self._learn(frequency, n_docs)
+
+    def _learn(self, frequency, n_docs):
+        if self.scheme not in SCHEMES:
+            raise ValueError(f"scheme == {self.scheme!r}, must be one of {', '.join(SCHEMES)}.")
+        self.idf_ = np.log(n_docs / np.maximum(frequency, 1))
+        return self
+
+    def transform(self, X):
+        """Weigh the counts of each document; the result is a CSR matrix."""
+        check_is_fitted(self)
+        X = self._check_counts(X, reset=False)
+        X.data = self._weigh(X)
+        X.eliminate_zeros()
+        if self.unit_length or self.scheme == "ltc":
+            X.data /= np.repeat(norm(X, axis=1), np.diff(X.indptr))  # stored data are not zero
+        return X
+
+    def _weigh(self, X):
+        if self.scheme == "tf":
+            return X.data
+        if self.scheme == "binary":
+            return np.ones_like(X.data)
+        idf = self.idf_[X.indices].astype(X.dtype, copy=False)
+        if self.scheme == "tfidf":
+            return X.data * idf
+        return np.maximum(1 + np.log(X.data), 0) * idf
+
+    def _check_counts(self, X, *, reset):
+        """Return the counts as CSR of their own, without stored zeros."""
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_min_samples=int(reset),
+            reset=reset,
+        )
+        check_non_negative(X, "TermWeights")
+        X = csr_matrix(X, copy=True)
+        X.eliminate_zeros()
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

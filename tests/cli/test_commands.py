@@ -1,0 +1,317 @@
+"""The command line as a user meets it: a real process, real files, real pipes."""
+
+import gzip
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from polytopic.corpus import Document, load_sample, write_documents
+
+POLYTOPIC = [sys.executable, "-m", "polytopic"]
+
+
+def run(*arguments, stdin=b"", code=0):
+    """Run the command and return what it wrote to stdout and stderr."""
+    done = subprocess.run(
+        [*POLYTOPIC, *map(str, arguments)], input=stdin, capture_output=True, timeout=120
+    )
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    return done.stdout.decode(), done.stderr.decode()
+
+
+def lines(text):
+    """Return the JSON objects of an output."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with the sample as a corpus with a test part, and a model of it."""
+    folder = tmp_path_factory.mktemp("cli")
+    documents = [
+        Document(d.id, text=d.text, labels=d.labels, split="test" if n % 5 == 0 else "train")
+        for n, d in enumerate(load_sample())
+    ]
+    write_documents(documents, folder / "news.jsonl.gz")
+    run("train", folder / "news.jsonl.gz", "--to", folder / "news.model", "--tree", "names")
+    return folder
+
+
+def test_train_leaves_the_test_part_alone(folder):
+    """Only the training part is learned, and the summary goes to stderr."""
+    out, err = run("train", folder / "news.jsonl.gz", "--to", folder / "again.model")
+
+    assert out == ""
+    assert "Learned 278 documents, 20 labels" in err
+    assert (folder / "again.model").stat().st_size > 1000
+    _, err = run("train", folder / "news.jsonl.gz", "--to", folder / "x", "--split", "test", code=2)
+    assert "a test part is not learned" in err
+
+
+def test_suggest_writes_json_lines(folder):
+    """One object a document, in order, with labels and ranked suggestions."""
+    out, err = run(
+        "suggest", folder / "news.model", folder / "news.jsonl.gz", "--split", "test", "-k", 3
+    )
+
+    answers = lines(out)
+    assert len(answers) == 70
+    assert answers[0]["id"] == "news-001"
+    assert set(answers[0]) == {"id", "labels", "suggestions"}
+    assert all(len(a["suggestions"]) >= 3 for a in answers)
+    assert all({s["label"] for s in a["suggestions"]} >= set(a["labels"]) for a in answers)
+    assert err == ""
+
+
+def test_suggest_answers_a_stream_line_by_line(folder):
+    """Each line from standard input is answered before the next one comes."""
+    process = subprocess.Popen(
+        [*POLYTOPIC, "suggest", str(folder / "news.model"), "--format", "text"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+    answers = []
+    for text in ("The striker scored a goal in the league match.", "Astronauts reached orbit."):
+        process.stdin.write(f"{text}\n".encode())
+        process.stdin.flush()
+        answers.append(json.loads(process.stdout.readline()))
+    process.stdin.close()
+
+    assert process.wait(timeout=60) == 0
+    assert [a["labels"] for a in answers] == [["sport/football"], ["science/space"]]
+
+
+def test_suggest_with_restrictions(folder):
+    """Labels can be singled out or left out."""
+    text = json.dumps({"text": "The striker scored a goal."}).encode()
+
+    out, _ = run("suggest", folder / "news.model", "--exclude", "sport/football", stdin=text)
+    assert "sport/football" not in out
+    out, _ = run("suggest", folder / "news.model", "--include", "culture/film", stdin=text)
+    assert lines(out)[0]["labels"] == ["culture/film"]
+    _, err = run("suggest", folder / "news.model", "--include", "golf", stdin=text, code=1)
+    assert "label 'golf' is not known" in err
+
+
+def test_explain(folder):
+    """Shares, words and places as JSON; given labels are explained too."""
+    text = "The striker came back after surgery; doctors at the hospital praised the patient."
+
+    explained = lines(run("explain", folder / "news.model", text)[0])[0]
+    given = lines(
+        run("explain", folder / "news.model", "--labels", "culture/film", stdin=text.encode())[0]
+    )[0]
+
+    assert sum(reason["share"] for reason in explained["labels"]) == pytest.approx(1)
+    assert "health/medicine" in [reason["label"] for reason in explained["labels"]]
+    place = explained["places"][0]
+    assert text[place["start"] : place["end"]] == "striker"
+    assert [reason["label"] for reason in given["labels"]] == ["culture/film"]
+
+
+def test_eval(folder):
+    """The test part is measured by default, where there is one."""
+    measures = lines(run("eval", folder / "news.model", folder / "news.jsonl.gz")[0])[0]
+
+    assert measures["documents"] == 70
+    assert measures["labeling_f"] > 0.6
+    assert measures["precision_at_1"] > 0.7
+    everything = run("eval", folder / "news.model", folder / "news.jsonl.gz", "--split", "train")[0]
+    assert lines(everything)[0]["documents"] == 278
+
+
+def test_labels(folder):
+    """All labels, or the words of one."""
+    every = lines(run("labels", folder / "news.model")[0])
+    (one,) = lines(run("labels", folder / "news.model", "sport/football", "--words", 3)[0])
+
+    assert len(every) == 20
+    assert one["parent"] == "sport"
+    assert len(one["words"]) == 3
+    assert one["words"][0]["lift"] > 1
+    assert "label 'golf' is not known" in run("labels", folder / "news.model", "golf", code=1)[1]
+
+
+def test_info(folder):
+    """What a model is, without loading it whole."""
+    (facts,) = lines(run("info", folder / "news.model")[0])
+
+    assert facts["model"] == "pmm1"
+    assert facts["labels"] == 20
+    assert facts["training"]["documents"] == 278
+    assert facts["can_learn"] is True
+
+
+def test_tables_on_a_terminal(folder):
+    """A person gets tables, and nothing in a text can control the terminal."""
+    out = on_a_terminal("explain", folder / "news.model", "A \x1b[31mgoal\x1b[0m in the [red]match")
+    assert "sport/football" in out
+    assert "share" in out
+    assert "\x1b[31mgoal" not in out
+
+    for command in (["labels"], ["info"]):
+        assert "sport/football" in on_a_terminal("labels", folder / "news.model")
+        assert on_a_terminal(*command, folder / "news.model")
+
+
+def on_a_terminal(*arguments):
+    """Run the command in a pseudo-terminal and return what a person sees."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [*POLYTOPIC, *map(str, arguments)],
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+    )
+    os.close(child)
+    seen = b""
+    while True:
+        try:
+            part = os.read(parent, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        seen += part
+    process.wait(timeout=60)
+    os.close(parent)
+    assert process.returncode == 0
+    return seen.decode()
+
+
+def test_csv_with_its_own_columns(tmp_path):
+    """A spreadsheet with other column names and separators needs no glue."""
+    table = tmp_path / "news.csv"
+    table.write_text(
+        "Titel,Text,Themen\n"
+        "Tor,Der Stürmer schoss ein Tor,Sport\n"
+        '"Rakete","Die Rakete flog, ins All",Raumfahrt; Technik\n'
+        "Motor,Ein Motor mit Getriebe,Technik\n"
+    )
+    columns = ("--text-column", "Titel,Text", "--labels-column", "Themen", "--label-separator", ";")
+
+    run("train", table, "--to", tmp_path / "m", "--language", "de", *columns)
+    out, _ = run("suggest", tmp_path / "m", table, *columns)
+
+    assert [a["labels"] for a in lines(out)] == [["Sport"], ["Raumfahrt"], ["Technik"]]
+    known = lines(run("labels", tmp_path / "m")[0])
+    assert {r["label"]: r["documents"] for r in known} == {"Raumfahrt": 1, "Sport": 1, "Technik": 2}
+
+
+@pytest.mark.parametrize("model", ["nb", "pmm1"])
+def test_a_broken_line(tmp_path, model):
+    """It stops the reading with file, line and reason, or is skipped and reported."""
+    corpus = tmp_path / "news.jsonl"
+    good = json.dumps({"text": "goal match", "labels": ["sport"]})
+    corpus.write_text(f'{good}\n{{"text": "goal", "labels": ["sport"\n{good}\n')
+    train = ("train", corpus, "--to", tmp_path / "m", "--model", model)
+
+    _, err = run(*train, code=1)
+    assert "news.jsonl, line 2: not valid JSON" in err
+    assert not (tmp_path / "m").exists()
+
+    _, err = run(*train, "--on-error", "skip")
+    assert "skipped: " in err
+    assert "line 2" in err
+    assert "1 lines were skipped" in err
+    assert "Learned 2 documents" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["train", "{f}/none.jsonl", "--to", "{f}/m"], 1, "does not exist"),
+        (["train", "{f}/empty.jsonl", "--to", "{f}/m"], 1, "no labelled document"),
+        (["train", "{f}/bytes.jsonl", "--to", "{f}/m"], 1, "line 1: not valid UTF-8"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/no/m"], 1, "cannot be written"),
+        (["train", "{f}/ok.jsonl"], 2, "Missing option '--to'"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--language", "xx"], 1, "language == 'xx'"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--smoothing", "-1"], 1, "smoothing == -1"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--min-df", "9"], 1, "min_df == 9"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--tree", "{f}/none.tsv"], 1, "No such file"),
+        (["suggest", "{f}/none.model"], 1, "does not exist"),
+        (["suggest", "{f}/ok.jsonl"], 1, "is not a polytopic model file"),
+        (["explain", "{f}/ok.model", "--labels", "golf", "x"], 1, "label 'golf' is not known"),
+        (["eval", "{f}/ok.model", "{f}/empty.jsonl"], 1, "no labelled document to measure on"),
+        (["nonsense"], 2, "No such command"),
+    ],
+)
+def test_failures_are_one_sentence(tmp_path, arguments, code, sentence):
+    """Exit codes of the manual, a sentence on stderr, never a traceback."""
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "bytes.jsonl").write_bytes(b'{"text": "\xff\xfe", "labels": ["a"]}\n')
+    (tmp_path / "ok.jsonl").write_text('{"text": "goal", "labels": ["sport"]}\n')
+    if any("ok.model" in a for a in arguments):
+        run("train", tmp_path / "ok.jsonl", "--to", tmp_path / "ok.model")
+
+    out, err = run(*(a.format(f=tmp_path) for a in arguments), code=code)
+
+    assert sentence in err
+    assert out == ""
+
+
+def test_a_line_of_50_mb(tmp_path):
+    """A huge document is labelled like any other."""
+    corpus = tmp_path / "news.jsonl.gz"
+    line = json.dumps({"text": "goal match striker " * 2_700_000, "labels": ["sport"]})
+    with gzip.open(corpus, "wt", compresslevel=1) as file:
+        file.write(line + "\n" + '{"text": "orbit", "labels": ["space"]}\n')
+
+    run("train", corpus, "--to", tmp_path / "m")
+    out, _ = run("suggest", tmp_path / "m", corpus)
+
+    assert [a["labels"] for a in lines(out)] == [["sport"], ["space"]]
+
+
+def test_a_reader_that_goes_away(folder):
+    """A closed pipe, as of head, is no failure to shout about."""
+    process = subprocess.Popen(
+        [*POLYTOPIC, "suggest", str(folder / "news.model"), str(folder / "news.jsonl.gz")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+    process.stdout.close()
+
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 1
+
+
+def test_help_is_fast():
+    """Neither NumPy nor any other heavy library is loaded to show the help."""
+    code = (
+        "import sys, polytopic.cli\n"
+        "polytopic.cli.main(['--help'], standalone_mode=False)\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"train" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["train", "suggest", "explain", "eval", "labels", "info"])
+def test_every_command_has_help(command):
+    """Each command tells what it does and what its options mean."""
+    out, _ = run(command, "--help")
+
+    assert f"Usage: polytopic {command}" in out
+    described = out[out.index("Usage") : out.index("Options:")].split("\n\n")[1:]
+    assert len(" ".join(described).split()) > 8
+    assert "-h, --help" in out
+
+
+def test_version():
+    """The version is the package's."""
+    import polytopic
+
+    assert run("--version")[0].strip() == f"polytopic, version {polytopic.__version__}"

@@ -1,0 +1,24 @@
+"""What all tests share: hypothesis profile, the folder of corpora."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("polytopic", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("polytopic")
+
+
+@pytest.fixture(scope="session")
+def data():
+    """Return the path of a shared corpus by its name, or skip where it is missing."""
+    folder = Path(os.environ.get("POLYTOPIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+    def path(name):
+        file = folder / f"{name}.jsonl.gz"
+        if not file.exists():
+            pytest.skip(f"corpus {name} is not in {folder}; set POLYTOPIC_DATA to its folder")
+        return file
+
+    return path

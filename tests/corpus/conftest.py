@@ -1,0 +1,15 @@
+"""What the tests of this room share."""
+
+import pytest
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write bytes or text to a file and return its path."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write

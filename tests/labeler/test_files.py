@@ -1,0 +1,198 @@
+"""Model files: they come back identical, and say in a sentence when they cannot."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import polytopic
+from polytopic import PMM1, Labeler, NaiveBayes
+from polytopic.decision import WorldModel
+from polytopic.errors import ModelFileError, PolytopicError
+from polytopic.labels import LabelTree
+from polytopic.modelfile import read_model, write_model
+from tests.labeler.test_labeler import LABELS, TEXTS
+from tests.models.test_count_models import same_parameters
+
+FRESH = ["A goal seen from orbit", "Mars", "", "unknown words only"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return the path of a saved labeler."""
+    path = tmp_path / "news.model"
+    Labeler(min_df=1, max_terms=12).fit(TEXTS, LABELS).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "labeler",
+    [
+        Labeler(),
+        Labeler(PMM1(smoothing=0.2), language=None, min_df=2, fields={"title": 2.0}),
+        Labeler(NaiveBayes(), rule=WorldModel(0.6), max_terms=5),
+        Labeler("nb", language="de", tree=LabelTree({"space": "science", "sport": None})),
+    ],
+)
+def test_round_trip(labeler, tmp_path):
+    """What is loaded has the same bits, answers the same, and can be saved to the same bytes."""
+    labeler.fit(TEXTS, LABELS)
+    labeler.save(tmp_path / "a.model")
+
+    loaded = polytopic.load(tmp_path / "a.model")
+    loaded.save(tmp_path / "b.model")
+
+    assert same_parameters_of(loaded, labeler)
+    assert loaded.predict(FRESH) == labeler.predict(FRESH)
+    assert loaded.suggest(FRESH) == labeler.suggest(FRESH)
+    assert loaded.explain(FRESH[0]) == labeler.explain(FRESH[0])
+    assert loaded.tree == labeler.tree
+    assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
+
+
+def same_parameters_of(one, other):
+    """Compare models that came from files, whose tables live in the labeler."""
+    one.model_.counts_ = other.model_.counts_
+    return same_parameters(one.model_, other.model_) and one.counts_ == other.counts_
+
+
+def test_learning_goes_on_after_loading(path):
+    """A loaded labeler learns and forgets as the one that was saved, exactly."""
+    original, loaded = Labeler(max_terms=12).fit(TEXTS, LABELS), polytopic.load(path)
+
+    for labeler in (original, loaded):
+        labeler.learn(["A symphony on Mars"], [["music", "space"]])
+        labeler.forget([TEXTS[0]], [LABELS[0]])
+
+    assert same_parameters(loaded.model_, original.model_)
+    assert loaded.vocabulary_ == original.vocabulary_
+
+
+def test_another_process_answers_the_same(path):
+    """Nothing but the file is needed."""
+    code = (
+        "import json, sys, polytopic\n"
+        "labeler = polytopic.load(sys.argv[1])\n"
+        "print(json.dumps(labeler.decision_function(json.loads(sys.argv[2])).tolist()))"
+    )
+
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(path), json.dumps(FRESH)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    np.testing.assert_array_equal(
+        json.loads(run.stdout), polytopic.load(path).decision_function(FRESH)
+    )
+
+
+def test_without_counts_it_is_smaller_and_cannot_learn(path, tmp_path):
+    """The counts may be left out; answers stay the same."""
+    labeler = polytopic.load(path)
+    labeler.save(tmp_path / "small.model", counts=False)
+
+    small = polytopic.load(tmp_path / "small.model")
+
+    assert (tmp_path / "small.model").stat().st_size < path.stat().st_size
+    assert small.suggest(FRESH) == labeler.suggest(FRESH)
+    with pytest.raises(PolytopicError, match="saved without its counts"):
+        small.learn(["Mars"], [["space"]])
+
+
+def test_truncated_files_are_told(path):
+    """Cut anywhere, a file never loads and never raises anything but its sentence."""
+    content = path.read_bytes()
+
+    for size in [0, 1, 7, 8, 9, 50, *range(100, len(content), 197), len(content) - 1]:
+        path.write_bytes(content[:size])
+        with pytest.raises(ModelFileError, match=r"is damaged|is not a polytopic model file"):
+            polytopic.load(path)
+
+
+def test_changed_files_are_told(path):
+    """A flipped bit anywhere is noticed."""
+    content = path.read_bytes()
+
+    for place in range(0, len(content), 211):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(ModelFileError):
+            polytopic.load(path)
+
+
+def test_foreign_files_are_told(path, tmp_path):
+    """Other files, also other safetensors files, are not ours."""
+    for content in (b"hello, world", b"\x80\x04pickle", b"{}" * 50, b"\0" * 64):
+        path.write_bytes(content)
+        with pytest.raises(ModelFileError, match="is not a polytopic model file"):
+            polytopic.load(path)
+    save_file({"x": np.zeros(3)}, path)
+    with pytest.raises(ModelFileError, match="is not a polytopic model file"):
+        polytopic.load(path)
+
+
+def test_newer_formats_are_told(path):
+    """A file of a later release says what to do."""
+    manifest, arrays = read_model(path)
+    write_model(path, {**manifest, "format_version": 99}, arrays)
+
+    with pytest.raises(ModelFileError, match=r"newer polytopic \(format 99, .* reads 1\)"):
+        polytopic.load(path)
+
+
+def test_missing_files_are_told(tmp_path):
+    """No file, a folder, a folder that does not exist to write to."""
+    with pytest.raises(ModelFileError, match="does not exist"):
+        polytopic.load(tmp_path / "none.model")
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        polytopic.load(tmp_path)
+    with pytest.raises(ModelFileError, match="cannot be written"):
+        Labeler().fit(TEXTS, LABELS).save(tmp_path / "no" / "a.model")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("model.indices", lambda a: a + 10_000),
+        ("model.indptr", lambda a: a[::-1].copy()),
+        ("model.label_docs", lambda a: a[:-1].copy()),
+        ("model.fallback", lambda a: a + 99),
+        ("counts.indices", lambda a: a - 10_000),
+        ("counts.set_indices", lambda a: a + 10_000),
+    ],
+)
+def test_hostile_arrays_are_told(path, name, change):
+    """Arrays that do not fit together, under a correct digest, are refused before any kernel."""
+    manifest, arrays = read_model(path)
+    arrays[name] = change(arrays[name])
+    write_model(path, manifest, arrays)
+
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        polytopic.load(path)
+
+
+def test_a_failed_save_leaves_the_old_file(path, monkeypatch):
+    """A file is replaced whole or not at all."""
+    before = path.read_bytes()
+    monkeypatch.setattr("os.replace", _no_space)
+
+    with pytest.raises(ModelFileError, match="No space left"):
+        Labeler().fit(TEXTS, LABELS).save(path)
+
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def _no_space(*_):
+    raise OSError(28, "No space left on device")
+
+
+def test_arrays_are_plain(path):
+    """Any safetensors reader can open a model file."""
+    assert {array.dtype.kind for array in load_file(path).values()} <= {"f", "i"}

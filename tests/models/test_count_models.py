@@ -1,0 +1,364 @@
+"""Naive Bayes and PMM1 as estimators: contract, laws, odd input."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from polytopic import PMM1, NaiveBayes
+from polytopic.decision import LabelDecision, Threshold, TopK, WorldModel
+from tests.strategies import matrices
+
+MODELS = [NaiveBayes(), PMM1()]
+DECISIONS = [
+    LabelDecision(NaiveBayes(), WorldModel()),
+    LabelDecision(PMM1(), Threshold(0.0)),
+    LabelDecision(NaiveBayes(), TopK(2)),
+]
+BYTES = ("_theta", "_log_theta", "world_log_proba_", "_fallback", "label_docs_")
+
+
+@parametrize_with_checks(
+    [*MODELS, *DECISIONS],
+    expected_failed_checks=lambda estimator: {
+        "check_decision_proba_consistency": "feeds negative numbers, and word counts have none",
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    """Every estimator passes scikit-learn's own checks."""
+    check(estimator)
+
+
+def same_parameters(one, other):
+    """Tell whether two models are equal bit for bit."""
+    return (
+        one.classes_.tolist() == other.classes_.tolist()
+        and one.counts_ == other.counts_
+        and all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in BYTES)
+    )
+
+
+def corpus(n_docs=60, seed=0):
+    """Return documents over five words and three named labels, some without words."""
+    rng = np.random.default_rng(seed)
+    theta = np.array([[8, 1, 1, 1, 2], [1, 8, 1, 1, 2], [1, 1, 4, 4, 2]]) / 13
+    names = np.array(["film", "science", "sport"])
+    sets = [rng.choice(3, size=rng.integers(1, 3), replace=False) for _ in range(n_docs)]
+    X = np.array([rng.multinomial(rng.integers(0, 15), theta[s].mean(axis=0)) for s in sets])
+    return X, [names[s].tolist() for s in sets]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(a=matrices(labelled=True), b=matrices())
+def test_forgetting_is_exact(model, a, b):
+    """What was learned and forgotten leaves no bit behind."""
+    (X, Y), (X_more, Y_more) = a, b
+    alone = type(model)().fit(X, Y)
+    both = type(model)().fit(np.vstack([X, X_more]), np.vstack([Y, Y_more]))
+
+    both.forget(X_more, Y_more)
+
+    assert same_parameters(both, alone)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(a=matrices(labelled=True), b=matrices(labelled=True))
+def test_forgetting_named_labels_takes_them_away(model, a, b):
+    """A label whose last document is forgotten disappears, as if it had never come."""
+    names = np.array(["a", "b", "c", "d"])
+    (X, Y), (X_more, Y_more) = a, b
+    Y = [names[y > 0].tolist() for y in Y]
+    Y_more = [[*names[y > 0].tolist(), "new"] for y in Y_more]
+    alone = type(model)().fit(X, Y)
+    both = type(model)().fit(X, Y).partial_fit(X_more, Y_more)
+    assert "new" in both.classes_
+
+    both.forget(X_more, Y_more)
+
+    assert same_parameters(both, alone)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(documents=matrices(min_docs=3, labelled=True), data=st.data())
+def test_batches_and_order_do_not_matter(model, documents, data):
+    """Learning in any order and in any batches gives the same bits."""
+    X, Y = documents
+    order = data.draw(st.permutations(range(len(X))))
+    cut = data.draw(st.integers(1, len(X) - 1))
+    whole = type(model)().fit(X, Y)
+
+    parts = type(model)().partial_fit(X[order[:cut]], Y[order[:cut]])
+    parts.partial_fit(X[order[cut:]], Y[order[cut:]])
+
+    assert same_parameters(parts, whole)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_threads_do_not_matter(model, monkeypatch):
+    """One thread or four, small blocks: the same bits."""
+    monkeypatch.setattr("polytopic.kernels.blocks.block_borders.__defaults__", (64,))
+    X, Y = corpus(400)
+    answers = []
+
+    for threads in ("1", "4"):
+        monkeypatch.setenv("POLYTOPIC_NUM_THREADS", threads)
+        fitted = type(model)().fit(X, Y)
+        answers.append(
+            [
+                fitted.word_proba_,
+                fitted.predict(X),
+                fitted.decision_function(X),
+                fitted.predict_proba(X),
+                fitted.word_labels(X).share,
+            ]
+        )
+
+    for one, four in zip(*answers, strict=True):
+        assert one.tobytes() == four.tobytes()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_permuting_labels_and_words_permutes_the_answer(model):
+    """Neither the names of labels nor the order of words carries meaning."""
+    X, names = corpus(80)
+    Y = np.array([[n in row for n in ("film", "science", "sport")] for row in names]).astype(int)
+    labels, words = np.array([2, 0, 1]), np.array([3, 1, 4, 0, 2])
+    fitted = type(model)().fit(X, Y)
+
+    permuted = type(model)().fit(X[:, words], Y[:, labels])
+
+    known = X.any(axis=1)
+    np.testing.assert_allclose(
+        permuted.word_proba_, fitted.word_proba_[labels][:, words], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        permuted.decision_function(X[:, words]), fitted.decision_function(X)[:, labels], atol=1e-6
+    )
+    assert (permuted.predict(X[known][:, words]) == fitted.predict(X[known])[:, labels]).all()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_forms_of_targets_agree(model):
+    """Names, dense and sparse indicators give the same answers, each in its own form."""
+    X, names = corpus()
+    classes = ["film", "science", "sport"]
+    Y = np.array([[c in row for c in classes] for row in names]).astype(np.int32)
+
+    by_name = type(model)().fit(X, names)
+    dense = type(model)().fit(sparse.csr_matrix(X), Y)
+    by_csr = type(model)().fit(X.tolist(), sparse.csr_matrix(Y))
+
+    assert by_name.classes_.tolist() == classes
+    assert dense.predict(X).dtype == np.int32
+    assert sparse.issparse(by_csr.predict(X))
+    np.testing.assert_array_equal(by_name.predict(X), dense.predict(X))
+    np.testing.assert_array_equal(by_csr.predict(X).toarray(), dense.predict(X))
+
+
+def test_naive_bayes_is_scikit_learns_on_one_label():
+    """With one label a document it is multinomial naive Bayes with equal priors."""
+    X, names = corpus()
+    y = [row[0] for row in names]
+    twin = MultinomialNB(alpha=0.1, fit_prior=False).fit(X, y)
+
+    model = NaiveBayes(smoothing=0.1).fit(X, y)
+
+    known = X.any(axis=1)
+    assert model.predict(X[known]).tolist() == twin.predict(X[known]).tolist()
+    np.testing.assert_allclose(model.predict_proba(X), twin.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(np.log(model.word_proba_), twin.feature_log_prob_)
+
+
+def test_pmm1_is_naive_bayes_on_one_label():
+    """Where no document has two labels, nothing is mixed."""
+    X, names = corpus()
+    y = [row[0] for row in names]
+
+    np.testing.assert_allclose(
+        PMM1(smoothing=0.1).fit(X, y).predict_proba(X),
+        NaiveBayes(smoothing=0.1).fit(X, y).predict_proba(X),
+    )
+
+
+def test_pmm1_tells_labels_of_a_mixed_text():
+    """A text with the words of two labels gets both, and the shares of each."""
+    X = [[9, 1, 0, 0], [8, 0, 0, 1], [0, 1, 9, 0], [1, 0, 8, 8], [5, 0, 5, 5]]
+    model = PMM1(smoothing=0.1).fit(X, [["a"], ["a"], ["b"], ["b"], ["a", "b"]])
+
+    assert model.predict([[6, 0, 2, 1]]).tolist() == [[1, 1]]
+    shares = model.mixture([[6, 0, 2, 1], [0, 0, 0, 0]], [["a", "b"], ["a", "b"]])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert shares[0, 0] == pytest.approx(6 / 9, abs=0.05)
+    assert shares[1].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("model", [*MODELS, LabelDecision(NaiveBayes(), TopK(1))])
+def test_documents_without_words_get_the_commonest_set(model):
+    """No known word: the most frequent label set, not the most frequent label."""
+    X = [[2, 1], [1, 2], [1, 1], [2, 0]]
+    Y = [["a", "b"], ["a", "b"], ["a"], ["c"]]
+
+    answer = model.fit(X, Y).predict([[0, 0], [3, 0]])
+
+    assert answer[0].tolist() == [1, 1, 0]
+    assert answer[1].any()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_unlabelled_documents_are_ignored(model):
+    """They change no statistic."""
+    X, Y = corpus()
+    alone = type(model)().fit(X, Y)
+
+    more = type(model)().fit(np.vstack([X, X]), Y + [[]] * len(X))
+
+    assert same_parameters(more, alone)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_label_without_documents_is_never_predicted(model):
+    """An indicator's empty column stays, at minus infinity."""
+    X, _ = corpus()
+    Y = np.zeros((len(X), 3), dtype=int)
+    Y[:, 0] = np.arange(len(X)) % 2
+    Y[:, 2] = 1 - Y[:, 0]
+
+    fitted = type(model)(smoothing=1e-3).fit(X, Y)
+
+    assert not fitted.predict(X)[:, 1].any()
+    assert (fitted.decision_function(X)[:, 1] == -np.inf).all()
+    assert (fitted.predict_proba(X)[:, 1] == 0).all()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_declared_classes_may_come_later(model):
+    """Labels in ``classes`` have columns before they have documents."""
+    fitted = type(model)().partial_fit([[1, 2]], [["b"]], classes=["a", "b", "c"])
+    assert fitted.predict([[1, 1]]).tolist() == [[0, 1, 0]]
+
+    fitted.partial_fit([[5, 0]], [["a"]])
+
+    assert fitted.classes_.tolist() == ["a", "b", "c"]
+    assert fitted.predict([[9, 0]])[0, 0] == 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_weights_are_repetitions(model):
+    """An integer weight is that many documents, also for forgetting."""
+    X, Y = corpus(10)
+    weight = np.arange(10) % 3
+    repeated = np.repeat(np.arange(10), weight)
+
+    weighted = type(model)().fit(X, Y, sample_weight=weight)
+
+    plain = type(model)().fit(X[repeated], [Y[d] for d in repeated])
+    assert same_parameters(weighted, plain)
+    weighted.partial_fit(X, Y, sample_weight=np.full(10, 2))
+    weighted.forget(X, Y, sample_weight=np.full(10, 2))
+    assert same_parameters(weighted, plain)
+
+
+def test_fractional_counts_cannot_be_forgotten():
+    """The model works on tf-idf, and says why it cannot forget."""
+    model = NaiveBayes().fit([[0.5, 1.5], [1.0, 0.2]], [["a"], ["b"]])
+
+    assert not model.counts_.exact
+    with pytest.raises(ValueError, match="not all integers"):
+        model.forget([[0.5, 1.5]], [["a"]])
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "sentence"),
+    [
+        ([[1, -1]], [["a"]], "Negative values in data"),
+        ([[1, np.nan]], [["a"]], "NaN"),
+        ([[1, np.inf]], [["a"]], "infinity"),
+        ([[1, 1]], [["a"], ["b"]], "X has 1 documents and Y has 2"),
+        ([[1, 1]], [[]], "no labelled document"),
+        ([[1, 1]], [[2, 1]], "values other than 0 and 1"),
+        ([[1, 1]], None, "target y is None"),
+    ],
+)
+@pytest.mark.parametrize("model", MODELS)
+def test_bad_input_gets_a_sentence(model, X, Y, sentence):
+    """Each wrong argument is named."""
+    with pytest.raises(ValueError, match=sentence):
+        type(model)().fit(X, Y)
+
+
+def test_bad_parameters_get_a_sentence():
+    """A parameter out of range is named with what came."""
+    with pytest.raises(ValueError, match="smoothing == -1, must be > 0"):
+        PMM1(smoothing=-1).fit([[1]], [["a"]])
+    with pytest.raises(ValueError, match="max_iter == 0, must be >= 1"):
+        PMM1(max_iter=0).fit([[1]], [["a"]])
+
+
+def test_forms_do_not_mix():
+    """A model that knows names does not take an indicator, and a width must stay."""
+    named = NaiveBayes().fit([[1, 2]], [["a"]])
+    with pytest.raises(ValueError, match="came as dense and before as names"):
+        named.partial_fit([[1, 2]], [[1]])
+
+    columns = NaiveBayes().fit([[1, 2]], [[1, 0]])
+    with pytest.raises(ValueError, match="3 columns and the model 2 labels"):
+        columns.partial_fit([[1, 2]], [[1, 0, 0]])
+    columns.partial_fit([[1, 2]], [[1, 0, 1]], classes=range(3))
+    assert columns.predict([[1, 2]]).shape == (1, 3)
+
+
+def test_forgetting_everything_is_refused():
+    """A model of nothing cannot answer, so the last document stays."""
+    model = PMM1().fit([[1, 2]], [["a"]])
+
+    with pytest.raises(ValueError, match="nothing was forgotten"):
+        model.forget([[1, 2]], [["a"]])
+    assert model.counts_.n_docs == 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_in_a_pipeline_and_a_grid(model):
+    """They are scikit-learn estimators: pipelines, searches, cross-validation."""
+    X, names = corpus()
+    Y = np.array([[n in row for n in ("film", "science", "sport")] for row in names]).astype(int)
+    pipeline = make_pipeline(FunctionTransformer(np.sqrt), model)
+    step = type(model).__name__.lower()
+
+    search = GridSearchCV(pipeline, {f"{step}__smoothing": [0.1, 1.0]}, cv=3).fit(X, Y)
+
+    assert search.best_params_[f"{step}__smoothing"] in (0.1, 1.0)
+    assert cross_val_predict(model, X, Y, cv=3).shape == Y.shape
+
+
+def test_log_likelihood_of_a_set():
+    """NB mixes documents, PMM1 words; with one label both are the label's score."""
+    X, names = corpus()
+    nb, pmm = NaiveBayes().fit(X, names), PMM1().fit(X, names)
+    theta = nb.word_proba_
+    x = X[1]
+
+    one = nb.log_likelihood([x], [["film"]])[0]
+    two = nb.log_likelihood([x], [["film", "sport"]])[0]
+
+    scores = [x @ np.log(theta[0]), x @ np.log(theta[2])]
+    assert one == pytest.approx(scores[0])
+    assert two == pytest.approx(np.log(np.exp(scores).mean()))
+    mean = pmm.word_proba_[[0, 2]].mean(axis=0)
+    assert pmm.log_likelihood([x], [["film", "sport"]])[0] == pytest.approx(x @ np.log(mean))
+    with pytest.raises(ValueError, match="label 'music' is not known"):
+        pmm.log_likelihood([x], [["music"]])
+
+
+def test_world_model_scores():
+    """The general model is the distribution of all documents together."""
+    X, names = corpus()
+    model = NaiveBayes(smoothing=0.1).fit(X, names)
+
+    words = X.sum(axis=0) + 0.1
+    np.testing.assert_allclose(model.world_score(X), X @ np.log(words / words.sum()))

@@ -1,0 +1,194 @@
+"""Compiled loops equal their slow twins."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import sparse
+
+from polytopic.kernels import mixture
+from polytopic.kernels.blocks import block_borders
+from polytopic.models import PMM1
+from polytopic.models.mixture_em import fit_equal_mixture
+from tests import naive
+from tests.strategies import matrices
+
+
+@pytest.fixture
+def model():
+    """Return PMM1 on a few hundred random documents, and more documents."""
+    rng = np.random.default_rng(0)
+    theta = rng.dirichlet(np.full(60, 0.2), size=7)
+    Y = rng.random((300, 7)) < 0.3
+    Y[np.arange(300), rng.integers(0, 7, 300)] = True
+    X = np.array([rng.multinomial(rng.integers(0, 40), theta[y].mean(axis=0)) for y in Y])
+    return PMM1(smoothing=0.3).fit(X[:200], Y[:200].astype(int)), X[200:], Y[200:]
+
+
+def test_add_scores_is_a_matrix_product():
+    """Scores of all labels are the sparse product with the log distributions."""
+    rng = np.random.default_rng(1)
+    X = sparse.random(20, 30, density=0.3, random_state=1, format="csr")
+    log_theta = rng.normal(size=(30, 6))
+    out = np.ones((20, 6))
+
+    mixture.add_scores(X.data, X.indices, X.indptr, log_theta, out)
+
+    np.testing.assert_allclose(out, 1 + X @ log_theta, rtol=1e-12)
+
+
+def test_greedy_sets_are_the_plain_search(model):
+    """The bound skips labels and changes no answer, nor its likelihood."""
+    model, X, _ = model
+    theta, seen = model.word_proba_, np.ones(7, dtype=bool)
+
+    answers = model.predict(X)
+
+    for x, answer in zip(X, answers, strict=True):
+        if x.any():
+            expected = naive.greedy_set(x, theta, seen)
+            assert set(np.flatnonzero(answer)) == set(expected)
+    np.testing.assert_allclose(
+        model.log_likelihood(X, answers),
+        [
+            naive.log_likelihood(x, theta, np.flatnonzero(y))
+            for x, y in zip(X, answers, strict=True)
+        ],
+        rtol=1e-10,
+    )
+
+
+@given(matrices(min_docs=3, max_docs=10, labelled=True))
+def test_greedy_search_on_odd_corpora(corpus):
+    """The same on tiny corpora, where ties and extremes are common: equally likely sets."""
+    X, Y = corpus
+    model = PMM1(smoothing=0.01).fit(X, Y)
+    theta, seen = model.word_proba_, Y.any(axis=0)
+
+    answers = model.predict(X)
+
+    for x, answer in zip(X, answers, strict=True):
+        if x.any():
+            expected = naive.greedy_set(x, theta, seen)
+            found = naive.log_likelihood(x, theta, np.flatnonzero(answer))
+            assert found == pytest.approx(naive.log_likelihood(x, theta, expected), abs=1e-7)
+
+
+def test_neighbour_sets_flip_one_label(model):
+    """Log likelihoods of the sets one label away, and no set that is empty."""
+    model, X, _ = model
+    theta = model.word_proba_
+    X = sparse.csr_matrix(X, dtype=float)
+    chosen, best, _ = model._search(X.data, X.indices, X.indptr)
+    out = np.empty(chosen.shape)
+
+    mixture.neighbour_sets(
+        X.data, X.indices, X.indptr, model._theta, model._seen, chosen, best, out
+    )
+
+    for row, x in enumerate(X.toarray()):
+        for label in range(7):
+            flipped = set(np.flatnonzero(chosen[row])) ^ {label}
+            expected = naive.log_likelihood(x, theta, sorted(flipped)) if flipped else -np.inf
+            assert out[row, label] == pytest.approx(expected, rel=1e-9)
+
+
+def test_margins_and_marginals_by_enumeration(model):
+    """Scores and probabilities are those of the support that the docstring names."""
+    model, X, _ = model
+    theta = model.word_proba_
+    answers, margins, proba = model.predict(X), model.decision_function(X), model.predict_proba(X)
+
+    for row, x in enumerate(X):
+        if not x.any():
+            continue
+        chosen = frozenset(np.flatnonzero(answers[row]))
+        support = {chosen} | {frozenset({c}) for c in range(7)} | {chosen ^ {c} for c in range(7)}
+        support.discard(frozenset())
+        score = {y: naive.log_likelihood(x, theta, sorted(y)) for y in support}
+        weight = {y: np.exp(s - max(score.values())) for y, s in score.items()}
+        for label in range(7):
+            inside = max(s for y, s in score.items() if label in y)
+            outside = max(s for y, s in score.items() if label not in y)
+            mass = sum(w for y, w in weight.items() if label in y) / sum(weight.values())
+            assert margins[row, label] == pytest.approx(inside - outside, abs=1e-8)
+            assert proba[row, label] == pytest.approx(mass, abs=1e-9)
+
+
+def test_word_labels_are_responsibilities(model):
+    """Shares are those of Eq. (18), and the shares of a word sum to one."""
+    model, X, Y = model
+
+    said = model.word_labels(X, Y.astype(int))
+
+    expected = [
+        naive.word_shares(x, model.word_proba_, np.flatnonzero(y))
+        for x, y in zip(X, Y, strict=True)
+    ]
+    assert said.share.size == sum(map(len, expected))
+    for doc, word, label, share in zip(*said, strict=True):
+        assert share == pytest.approx(expected[doc][word, label], rel=1e-12)
+
+
+@given(matrices(min_docs=2, labelled=True))
+def test_em_on_the_table_is_em_on_the_documents(corpus):
+    """One fit on the table reaches a fixed point of the paper's EM over documents."""
+    X, Y = corpus
+    sets, matrix = sparse.csr_matrix(Y, dtype=float), sparse.csr_matrix(X, dtype=float)
+
+    fit = fit_equal_mixture(matrix, sets, smoothing=0.5, max_iter=5000, tol=0)
+
+    theta = fit.label_counts.toarray() + 0.5
+    theta /= theta.sum(axis=1, keepdims=True)
+    assert fit.objective == pytest.approx(naive.em_objective(X, Y, theta, 0.5), rel=1e-9)
+    np.testing.assert_allclose(theta, naive.em_step(X, Y, theta, 0.5), atol=2e-5)
+
+
+@given(matrices(min_docs=2, max_docs=12, labelled=True))
+def test_objective_never_falls(corpus):
+    """Neither an EM step nor an extrapolation lowers the objective."""
+    X, Y = corpus
+    trace = []
+
+    fit_equal_mixture(
+        sparse.csr_matrix(X, dtype=float),
+        sparse.csr_matrix(Y, dtype=float),
+        smoothing=0.2,
+        max_iter=60,
+        tol=0,
+        trace=trace,
+    )
+
+    assert all(b >= a - 1e-9 * abs(a) for a, b in pairwise(trace))
+
+
+def test_random_starts_meet():
+    """The objective is concave, so any start ends in the same distributions."""
+    rng = np.random.default_rng(3)
+    Y = sparse.csr_matrix((rng.random((50, 5)) < 0.4).astype(float))
+    X = sparse.csr_matrix(rng.poisson(1.0, (50, 30)).astype(float))
+    X, Y = X[np.diff(Y.indptr) > 0], Y[np.diff(Y.indptr) > 0]
+
+    fits = [
+        fit_equal_mixture(X, Y, smoothing=0.5, max_iter=20_000, tol=0, start=start)
+        for start in (None, rng.random, lambda size: rng.random(size) ** 8 + 1e-9)
+    ]
+
+    for fit in fits[1:]:
+        assert fit.objective == pytest.approx(fits[0].objective, rel=1e-10)
+        np.testing.assert_allclose(
+            fit.label_counts.toarray(), fits[0].label_counts.toarray(), atol=1e-3
+        )
+
+
+def test_block_borders_depend_on_entries_alone():
+    """Blocks cover all rows in order, each with about the wanted number of entries."""
+    indptr = np.cumsum([0, 5, 0, 100, 3, 3, 3, 90])
+
+    borders = block_borders(indptr, entries=50)
+
+    assert borders[0] == 0
+    assert borders[-1] == 7
+    assert (np.diff(borders) > 0).all()
+    assert borders.tolist() == [0, 3, 7]

@@ -1,0 +1,170 @@
+"""The table of counts: sums by label set, and their laws."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from polytopic.corpus import Document
+from polytopic.counts import LabelSetCounts, group_rows
+from polytopic.labels import read_targets
+from tests import naive
+from tests.strategies import bags, matrices
+
+
+@given(bags())
+def test_table_is_the_sum_by_label_set(pairs):
+    """Each label set holds the words of its documents, whatever their order."""
+    expected = naive.label_set_table([b for b, _ in pairs], [y for _, y in pairs])
+
+    counts = LabelSetCounts(pairs)
+
+    assert counts.label_sets == sorted(expected)
+    for row, labels in enumerate(counts.label_sets):
+        documents, words = expected[labels]
+        found = dict(zip(counts.terms, counts.matrix[row].toarray()[0], strict=True))
+        assert counts.set_docs[row] == documents
+        assert {t: n for t, n in found.items() if n} == {t: n for t, n in words.items() if n}
+
+
+@given(bags())
+def test_document_frequency_counts_documents(pairs):
+    """A term's document frequency is the number of labelled documents with it."""
+    counts = LabelSetCounts(pairs)
+
+    expected = [sum(1 for bag, y in pairs if y and bag.get(term)) for term in counts.terms]
+    assert counts.document_frequency.tolist() == expected
+    assert all(expected)
+    assert counts.n_docs == sum(1 for _, y in pairs if y)
+
+
+@given(bags(), bags())
+def test_remove_undoes_add(one, other):
+    """Counts return to where they were, exactly."""
+    counts = LabelSetCounts(one)
+    before = counts.copy()
+
+    counts.add(other)
+    counts.remove(other)
+
+    assert counts == before
+    assert counts.matrix.data.tobytes() == before.matrix.data.tobytes()
+
+
+@given(bags(), bags(), bags())
+def test_sums_do_not_depend_on_order(a, b, c):
+    """Adding is commutative and associative, in one batch or in many."""
+    tables = [LabelSetCounts(part) for part in (a, b, c)]
+
+    together = LabelSetCounts([*c, *a, *b])
+
+    assert (tables[0] + tables[1]) + tables[2] == together
+    assert tables[2] + (tables[1] + tables[0]) == together
+    assert together - tables[1] == tables[0] + tables[2]
+
+
+@given(bags(), st.integers(0, 3))
+def test_weights_repeat_documents(pairs, weight):
+    """An integer weight is the document that many times; weight 0 leaves it out."""
+    documents, labels = [b for b, _ in pairs], [sorted(y) for _, y in pairs]
+    weighted = LabelSetCounts()
+
+    weighted.add(documents, labels, sample_weight=np.full(len(pairs), weight))
+
+    assert weighted == LabelSetCounts(pairs * weight)
+
+
+@given(matrices())
+def test_matrix_and_bags_agree(corpus):
+    """A matrix with named columns gives the table of the same bags of words."""
+    X, Y = corpus
+    names = [f"w{word}" for word in range(X.shape[1])]
+    rows = [dict(zip(names, row.tolist(), strict=True)) for row in X]
+    labels = [[f"l{label}" for label in np.flatnonzero(y)] for y in Y]
+
+    table = LabelSetCounts.from_matrix(X, read_targets(labels), terms=names)
+
+    assert table == LabelSetCounts(zip(rows, labels, strict=True))
+
+
+@given(matrices(max_docs=30, n_labels=70))
+def test_group_rows_numbers_equal_rows(corpus):
+    """Equal rows share a number, and numbers follow the sorted label sets."""
+    Y = sparse.csr_matrix(corpus[1])
+    rows = [tuple(np.flatnonzero(row)) for row in corpus[1]]
+    order = sorted(set(rows))
+
+    assert group_rows(Y).tolist() == [order.index(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        [({"goal": 1}, ["film"])],
+        [({"goal": 3}, ["sport"])],
+        [({"moon": 1}, ["sport"])],
+        [({"goal": 1}, ["sport"]), ({}, ["sport"])],
+    ],
+)
+def test_remove_refuses_what_was_not_there(gone):
+    """A count that would turn negative, or words left without documents, are refused."""
+    counts = LabelSetCounts([({"goal": 2, "ball": 1}, ["sport"])])
+    before = counts.copy()
+
+    with pytest.raises(ValueError, match="cannot be removed; nothing was changed"):
+        counts.remove(gone)
+    assert counts == before
+
+
+def test_fractions_are_not_exact():
+    """With fractional weights the table works, says that it is not exact, and cannot forget."""
+    counts = LabelSetCounts()
+    counts.add([{"goal": 1}], [["sport"]], sample_weight=[0.5])
+
+    assert not counts.exact
+    assert counts.n_docs == 0.5
+    with pytest.raises(ValueError, match="not all integers"):
+        counts.remove([({"goal": 1}, ["sport"])])
+
+
+def test_huge_counts_are_not_exact():
+    """Integers from 2^53 on have gaps."""
+    assert not LabelSetCounts([({"goal": 2.0**53}, ["sport"])]).exact
+    assert LabelSetCounts([({"goal": 2.0**53 - 1}, ["sport"])]).exact
+
+
+def test_documents_can_be_added():
+    """A document with counts is counted as it is."""
+    counts = LabelSetCounts([Document(id="1", counts={"goal": 2}, labels=["sport"])])
+
+    assert counts.label_sets == [("sport",)]
+    assert counts.terms == ("goal",)
+
+
+def test_tables_of_other_columns_do_not_mix():
+    """Numbered columns must be as many on both sides."""
+    one, other = LabelSetCounts(), LabelSetCounts()
+    one.add(np.ones((1, 3)), [["a"]])
+    other.add(np.ones((1, 4)), [["a"]])
+
+    with pytest.raises(ValueError, match="3 and 4 columns do not fit together"):
+        one + other
+
+
+@given(bags())
+def test_arrays_round_trip(pairs):
+    """The table comes back from its arrays."""
+    counts = LabelSetCounts(pairs)
+
+    again = LabelSetCounts.from_arrays(
+        counts.to_arrays(), labels=counts.labels, terms=counts.terms, exact=counts.exact
+    )
+
+    assert again == counts
+
+
+def test_negative_counts_are_refused():
+    """A bag of words holds no negative or infinite counts."""
+    with pytest.raises(ValueError, match="finite and not negative"):
+        LabelSetCounts([({"goal": -1}, ["sport"])])

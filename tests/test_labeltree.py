@@ -1,0 +1,309 @@
+"""The tree of labels."""
+
+import copy
+import gzip
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polytopic.labels import LabelTree
+
+SCIENCE = {"space": "science", "mars": "space", "moon": "space", "sport": None, "golf": "sport"}
+
+
+@st.composite
+def trees(draw):
+    """Draw a forest: each label hangs under an earlier one, or under none."""
+    labels = draw(st.lists(st.text(min_size=1, max_size=3), unique=True, max_size=12))
+    parents = {
+        label: draw(st.sampled_from([None, *labels[:place]])) for place, label in enumerate(labels)
+    }
+    names = {label: label * 2 for label in labels if draw(st.booleans())}
+    return LabelTree(parents, names)
+
+
+@pytest.fixture
+def tree():
+    """Return two roots, one of them never listed as a child."""
+    return LabelTree(SCIENCE)
+
+
+def write(folder, text, name="tree.tsv"):
+    """Write a file and return its path."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_neighbours(tree):
+    """A label knows those above, below and beside it."""
+    assert tree.parent("mars") == "space"
+    assert tree.parent("science") is None
+    assert tree.children("space") == ["mars", "moon"]
+    assert tree.children("mars") == []
+    assert tree.siblings("mars") == ["moon"]
+    assert tree.ancestors("mars") == ["space", "science"]
+    assert tree.descendants("science") == ["space", "mars", "moon"]
+
+
+def test_roots_are_siblings(tree):
+    """Roots stand beside roots."""
+    assert tree.roots == ("science", "sport")
+    assert tree.siblings("science") == ["sport"]
+
+
+def test_levels(tree):
+    """A root has level 0; a label that lies no deeper than a level stands for itself."""
+    assert [tree.level(label) for label in ("science", "space", "mars")] == [0, 1, 2]
+    assert tree.at_level("mars", 0) == "science"
+    assert tree.at_level("mars", 1) == "space"
+    assert tree.at_level("mars", 7) == "mars"
+    assert tree.at_level("sport", 1) == "sport"
+
+
+def test_collection(tree):
+    """A tree holds its labels, also those named only as a parent."""
+    assert tree.nodes == ("golf", "mars", "moon", "science", "space", "sport")
+    assert len(tree) == 6
+    assert "science" in tree
+    assert "pluto" not in tree
+    assert repr(tree) == "LabelTree(nodes=6, roots=2, levels=3)"
+    assert repr(LabelTree({})) == "LabelTree(nodes=0, roots=0, levels=0)"
+
+
+def test_equality(tree):
+    """Trees are equal by parents and names, in any order, and then hash alike."""
+    same = LabelTree(dict(reversed(SCIENCE.items())))
+
+    assert tree == same
+    assert hash(tree) == hash(same)
+    assert tree != LabelTree(SCIENCE, {"mars": "Mars"})
+    assert tree != LabelTree(SCIENCE | {"mars": "science"})
+    assert tree != SCIENCE
+
+
+def test_fixed(tree):
+    """Neither the mapping it came from nor what it gave out changes a tree."""
+    parents = dict(SCIENCE)
+    other = LabelTree(parents, {"mars": "Mars"})
+
+    parents["mars"] = "golf"
+    other.children("space").clear()
+    other.to_dict()["parents"].clear()
+    with pytest.raises(TypeError):
+        other.names["moon"] = "Moon"
+
+    assert other == LabelTree(SCIENCE, {"mars": "Mars"})
+
+
+@pytest.mark.parametrize("method", ["parent", "children", "siblings", "ancestors"])
+@pytest.mark.parametrize("label", ["pluto", None, 3])
+def test_unknown_label(tree, method, label):
+    """A label outside the tree is named; None is no label."""
+    with pytest.raises(KeyError, match=r"label .* is not in the tree\."):
+        getattr(tree, method)(label)
+
+
+def test_unknown_label_elsewhere(tree):
+    """Levels, descendants and names refuse it as well."""
+    for ask in (tree.level, tree.descendants, lambda label: tree.at_level(label, 0)):
+        with pytest.raises(KeyError, match="label 'pluto' is not in the tree"):
+            ask("pluto")
+    with pytest.raises(KeyError, match="label 'pluto' is not in the tree"):
+        LabelTree(SCIENCE, {"pluto": "Pluto"})
+
+
+def test_negative_level(tree):
+    """Nothing lies above a root."""
+    with pytest.raises(ValueError, match=r"level == -1, must be >= 0\."):
+        tree.at_level("mars", -1)
+
+
+@pytest.mark.parametrize(
+    ("parents", "sentence"),
+    [
+        ({"a": "a"}, "labels form a cycle, 'a' under 'a'; a tree has none."),
+        ({"x": "a", "a": "b", "b": "a"}, "labels form a cycle, 'a' under 'b' under 'a'; "),
+        ({"": "a"}, "a label is empty"),
+        ({"a": ""}, "a label is empty"),
+    ],
+)
+def test_no_tree(parents, sentence):
+    """A cycle and an empty label are refused."""
+    with pytest.raises(ValueError, match=sentence):
+        LabelTree(parents)
+
+
+def test_labels_are_strings():
+    """A number is no label."""
+    with pytest.raises(TypeError, match="label 3 is not a string"):
+        LabelTree({3: None})
+
+
+def test_deep_tree():
+    """Depth costs no recursion, and a long cycle a short sentence."""
+    deep = {f"{i:06}": f"{i - 1:06}" for i in range(1, 50_000)}
+
+    tree = LabelTree(deep)
+
+    assert tree.level("049999") == 49_999
+    assert len(tree.descendants("000000")) == 49_999
+    assert len(tree.ancestors("049999")) == 49_999
+    with pytest.raises(ValueError, match=r"cycle, .{1,100}; a tree"):
+        LabelTree(deep | {"000000": "049999"})
+
+
+@pytest.mark.parametrize("separator", ["/", "::", "--", "."])
+def test_from_names(separator):
+    """A path lies under its beginning, and missing beginnings are added."""
+    path = separator.join(["science", "space", "mars"])
+
+    tree = LabelTree.from_names([path, "sport"], separator)
+
+    assert tree.ancestors(path) == [separator.join(["science", "space"]), "science"]
+    assert tree.roots == ("science", "sport")
+
+
+@pytest.mark.parametrize(
+    ("label", "ancestors"),
+    [
+        ("/a/b", ["/a"]),
+        ("a//b", ["a"]),
+        ("a/b/", ["a"]),
+        ("a/", []),
+        ("/", []),
+        ("a/b--c", ["a"]),
+    ],
+)
+def test_from_names_edges(label, ancestors):
+    """Separators at the ends or doubled make no empty step."""
+    assert LabelTree.from_names([label]).ancestors(label) == ancestors
+
+
+@pytest.mark.parametrize("separator", ["/", "::", "--"])
+def test_guess_separator(separator):
+    """The one separator that occurs is taken."""
+    label = f"a{separator}b"
+
+    assert LabelTree.from_names([label, "c"], None).parent(label) == "a"
+
+
+@pytest.mark.parametrize("labels", [["a/b", "c::d"], ["a", "b.c"], []])
+def test_separator_not_clear(labels):
+    """With none or several, the caller has to say."""
+    with pytest.raises(ValueError, match=r"separator is not clear: .* Give separator\."):
+        LabelTree.from_names(labels, None)
+
+
+def test_from_names_arguments():
+    """A string is no collection of labels, and nothing separates nothing."""
+    with pytest.raises(TypeError, match="is the string 'a/b'"):
+        LabelTree.from_names("a/b")
+    with pytest.raises(ValueError, match="separator is empty"):
+        LabelTree.from_names(["a/b"], "")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("0\t\tAll\n01\t0\tSome, few\n", "tree.tsv"),
+        ("label\tparent\tname_fi\r\n0\t\tAll\r\n\r\n01\t0\tSome, few\r\n", "tree.tsv"),
+        ('\ufeffID,Parent_ID,Name\n0,,All\n01,0,"Some, few"\n', "tree.csv"),
+        ('child,parent,name\n01, 0,"Some, few"\n0,,All\n', "tree.txt"),
+        ("0\t\tAll\n01\t0\tSome, few\n01\t0\n", "tree"),
+    ],
+)
+def test_from_file(tmp_path, text, name):
+    """Tabs or commas, with or without a header: one tree."""
+    tree = LabelTree.from_file(write(tmp_path, text, name))
+
+    assert tree == LabelTree({"0": None, "01": "0"}, {"0": "All", "01": "Some, few"})
+
+
+def test_from_file_short_rows(tmp_path):
+    """Names are optional, and so is an empty parent; a quote between tabs is a quote."""
+    tree = LabelTree.from_file(str(write(tmp_path, 'a\nb\ta\nc\ta\t"C\n')))
+
+    assert tree == LabelTree({"a": None, "b": "a", "c": "a"}, {"c": '"C'})
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        ("a\tb\na\tc\n", "t.tsv", r"label 'a' has two parents in '.*', 'b' and 'c' \(line 2\)"),
+        ("a\t\na\tc\n", "t.tsv", "label 'a' has two parents"),
+        ("a\tb\n\tc\n", "t.tsv", "has no label in line 2"),
+        ("a,b,c,d\n", "t.csv", "has 4 columns in line 1, needs label, parent"),
+        ("id,name,parent\n", "t.csv", "has the header id, name, parent; needs label, parent"),
+        ('a,b,"c\n', "t.csv", "is no CSV: line 1"),
+        ("a\tb\nb\ta\n", "t.tsv", "cycle"),
+    ],
+)
+def test_bad_file(tmp_path, text, name, sentence):
+    """What is wrong in a file is told with its line."""
+    with pytest.raises(ValueError, match=sentence):
+        LabelTree.from_file(write(tmp_path, text, name))
+
+
+@given(trees())
+def test_above_and_below_agree(tree):
+    """A label is below each label above it, one level a step."""
+    for label in tree.nodes:
+        above = tree.ancestors(label)
+        assert tree.level(label) == len(above)
+        assert above[:1] == [tree.parent(label)][: len(above)]
+        for node in above:
+            assert label in tree.descendants(node)
+            assert tree.at_level(label, tree.level(node)) == node
+        for node in tree.descendants(label):
+            assert label in tree.ancestors(node)
+
+
+@given(trees())
+def test_every_label_is_reached_once(tree):
+    """Roots and what is below them are all labels, each once; siblings share a parent."""
+    reached = [node for root in tree.roots for node in [root, *tree.descendants(root)]]
+
+    assert sorted(reached) == list(tree.nodes)
+    for label in tree.nodes:
+        beside = [node for node in tree.nodes if tree.parent(node) == tree.parent(label)]
+        assert sorted([label, *tree.siblings(label)]) == beside
+
+
+@given(trees())
+def test_round_trip(tree):
+    """JSON, pickle and copy bring the same tree back."""
+    assert LabelTree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
+    assert pickle.loads(pickle.dumps(tree)) == tree  # noqa: S301
+    assert copy.deepcopy(tree) == tree
+
+
+@pytest.mark.corpus
+def test_library_classes(data):
+    """The Finnish library classes: ten roots, and every label of the corpus."""
+    corpus = data("fi-makupalat")
+    with gzip.open(corpus, "rt", encoding="utf-8") as lines:
+        used = {label for line in lines for label in json.loads(line)["labels"]}
+
+    tree = LabelTree.from_file(corpus.parent / "fi-makupalat.hierarchy.tsv")
+
+    assert len(tree) == 1309
+    assert tree.roots == tuple("0123456789")
+    assert used <= set(tree.nodes)
+    assert tree.ancestors("00.109") == ["00.1", "00", "0"]
+    assert tree.names["00"] == "KIRJA-ALA"
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(("name", "level"), [("cei", 2), ("debtags-en", 1)])
+def test_path_labels(data, name, level):
+    """The separator of corpora with path labels is found, and the paths are several deep."""
+    with gzip.open(data(name), "rt", encoding="utf-8") as lines:
+        used = {label for line in lines for label in json.loads(line)["labels"]}
+
+    tree = LabelTree.from_names(used, None)
+
+    assert max(tree.level(label) for label in used) >= level
