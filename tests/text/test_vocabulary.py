@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
-from polytopic.text import Vocabulary
+from polytopic.text import Vocabulary, least_documents
 
 FREQUENCIES = st.dictionaries(st.text(max_size=3), st.integers(0, 4), max_size=12)
 
@@ -117,3 +117,13 @@ def test_select_needs_a_name_a_column():
     """As many terms as columns."""
     with pytest.raises(ValueError, match="1 terms name 2 columns"):
         Vocabulary(["a"]).select(csr_matrix((1, 2)), ["a"])
+
+
+def test_least_documents():
+    """A number is taken as it is; "auto" depends on the number of documents alone."""
+    assert least_documents(3, 10) == 3
+    assert [least_documents("auto", n) for n in (1, 999, 1000)] == [1, 1, 2]
+    with pytest.raises(ValueError, match="min_df == 'many', must be 'auto' or a number"):
+        least_documents("many", 10)
+    with pytest.raises(ValueError, match="min_df == 0, must be >= 1"):
+        least_documents(0, 10)

@@ -28,7 +28,7 @@ from polytopic.cli.documents import document_options, read
     type=click.Choice(["world-model", "top-2", "top-3"]),
     help="Which labels are enough; the model's own way by default. world-model is for nb.",
 )
-@click.option("--min-df", default=1, show_default=True, help="Documents a term must be in.")
+@click.option("--min-df", type=int, help="Documents a term must be in; 2 for 1000 or more.")
 @click.option("--max-terms", type=int, help="Terms to keep, the most frequent ones.")
 @click.option("--split", default="train", show_default=True, help="Part of the corpus to learn.")
 @click.option("--no-counts", is_flag=True, help="Write a smaller file that cannot learn or forget.")
@@ -61,7 +61,7 @@ def command(
         MODELS[model](**settings),
         language=None if language == "none" else language,
         rule=_rule(rule),
-        min_df=min_df,
+        min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
     )
     labeler.fit(read(corpus, split=split, **reading))

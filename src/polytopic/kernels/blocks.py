@@ -6,10 +6,12 @@ not depend on the number of threads.
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
-BLOCK_ENTRIES = 1 << 16
+BLOCK_ENTRIES = 1 << 14
 
 
 def n_threads():
@@ -32,14 +34,16 @@ def block_borders(indptr, entries=BLOCK_ENTRIES):
 
 def run_blocks(function, borders):
     """Call ``function(slice)`` for each block and return the results in block order."""
-    blocks = [
-        slice(*ends) for ends in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
-    ]
-    threads = min(n_threads(), len(blocks))
-    if threads <= 1:
+    blocks = [slice(*ends) for ends in pairwise(borders.tolist())]
+    if len(blocks) == 1 or n_threads() == 1:
         return [function(block) for block in blocks]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, blocks))
+    return list(_pool(n_threads(), os.getpid()).map(function, blocks))
+
+
+@lru_cache(maxsize=1)
+def _pool(threads, process):
+    """Return this process's pool of threads; a forked process needs its own."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
 
 
 def map_rows(function, X):

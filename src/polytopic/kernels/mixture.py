@@ -68,15 +68,15 @@ def word_shares(indices, indptr, sets, sets_indptr, theta, out):
 
 
 @njit(cache=True, nogil=True)
-def _log_ratio(data, indices, first, last, theta, label, phi):
-    """Return ``sum(x * log((phi + theta[:, label]) / phi))`` over a document's words.
+def _log_ratio(data, indices, first, last, theta, label, inverse):
+    """Return ``sum(x * log(1 + theta[:, label] * inverse))`` over a document's words.
 
     Factors are multiplied as long as they fit, so that few logarithms are taken.
     """
     total = 0.0
     product = 1.0
     for k in range(first, last):
-        ratio = 1.0 + theta[indices[k], label] / phi[k - first]
+        ratio = 1.0 + theta[indices[k], label] * inverse[k - first]
         x = data[k]
         if x == 1.0 and ratio < LARGE:
             product *= ratio
@@ -91,38 +91,64 @@ def _log_ratio(data, indices, first, last, theta, label, phi):
 
 
 @njit(cache=True, nogil=True)
-def _best_extension(data, indices, first, last, theta, allowed, chosen, size, phi, gain_bound):
-    """Return the label that raises the likelihood most, and by how much.
+def _best_extension(data, indices, first, last, theta, allowed, size, phi, work):
+    """Return the label that raises the likelihood most, and by how much; -1 if none does.
 
-    A label's gain is at most ``N log(1 + d/N) - N log((k + 1)/k)`` by Jensen's inequality, with
-    ``d = sum(x * theta / phi)``; labels are visited by falling bound until it is below the best.
+    With ``r = theta / phi``, a label gains ``sum(x * log(1 + r)) - N log((k + 1) / k)``. By
+    Jensen's inequality the sum is at most ``n log(1 + sum(x * r) / n)``, for all words together
+    and for any two groups of them: here those that the labels so far make rarer or more common
+    than the document's mean. Labels whose bound is above zero are visited by falling bound, until
+    it is below the best gain.
     """
+    inverse, ratios, candidates, bounds = work
     n_words = 0.0
-    gain_bound[:] = 0.0
+    mass = 0.0
     for k in range(first, last):
+        inverse[k - first] = 1.0 / phi[k - first]
         n_words += data[k]
-        factor = data[k] / phi[k - first]
-        for label in range(gain_bound.size):
-            gain_bound[label] += factor * theta[indices[k], label]
-    growth = n_words * np.log((size + 1.0) / size)
-    floor = n_words / size * (1.0 - 1e-9)  # a smaller d cannot gain, rounding allowed for
-    for label in range(gain_bound.size):
-        d = gain_bound[label]
-        if chosen[label] or not allowed[label] or d < floor:
-            gain_bound[label] = -np.inf
-        else:
-            gain_bound[label] = n_words * np.log1p(d / n_words) - growth
+        mass += data[k] * phi[k - first]
+    n_rare = 0.0
+    ratios[:] = 0.0
+    for k in range(first, last):
+        word = indices[k]
+        group = 0
+        if phi[k - first] * n_words < mass:
+            group = 1
+            n_rare += data[k]
+        factor = data[k] * inverse[k - first]
+        for label in range(allowed.size):
+            ratios[group, label] += factor * theta[word, label]
 
-    best, best_gain = -1, -np.inf
-    while True:
-        label = np.argmax(gain_bound)
-        bound = gain_bound[label]
-        if bound == -np.inf or bound < best_gain - 1e-9 * (1.0 + abs(best_gain)):
-            return best, best_gain
-        gain_bound[label] = -np.inf
-        gain = _log_ratio(data, indices, first, last, theta, label, phi) - growth
-        if gain > best_gain or (gain == best_gain and label < best):
+    growth = n_words * np.log((size + 1.0) / size)
+    n_common = max(n_words - n_rare, 1e-300)
+    n_rare = max(n_rare, 1e-300)
+    n_candidates = 0
+    for label in range(allowed.size):
+        common, rare = ratios[0, label], ratios[1, label]
+        if common + rare > n_words / size and allowed[label]:
+            bound = n_common * np.log(1.0 + common / n_common)
+            bound += n_rare * np.log(1.0 + rare / n_rare)
+            if bound > growth:
+                candidates[n_candidates] = label
+                bounds[n_candidates] = bound - growth
+                n_candidates += 1
+
+    best, best_gain = -1, 0.0
+    while n_candidates > 0:
+        place = 0
+        for j in range(1, n_candidates):
+            if bounds[j] > bounds[place]:
+                place = j
+        if bounds[place] < best_gain * (1.0 - 1e-9):
+            break
+        label = candidates[place]
+        n_candidates -= 1
+        candidates[place] = candidates[n_candidates]
+        bounds[place] = bounds[n_candidates]
+        gain = _log_ratio(data, indices, first, last, theta, label, inverse) - growth
+        if gain > best_gain or (gain == best_gain and -1 < label < best):
             best, best_gain = label, gain
+    return best, best_gain
 
 
 @njit(cache=True, nogil=True)
@@ -141,30 +167,34 @@ def greedy_sets(data, indices, indptr, theta, log_theta, allowed, scores, chosen
     sets as an indicator, ``out`` their log likelihoods. The best single label is always chosen.
     """
     add_scores(data, indices, indptr, log_theta, scores)
-    gain_bound = np.empty(theta.shape[1])
-    phi = np.empty(_longest(indptr))
+    n_labels = theta.shape[1]
+    longest = _longest(indptr)
+    phi, inverse = np.empty(longest), np.empty(longest)
+    candidates = np.empty(n_labels, dtype=np.int64)
+    work = inverse, np.empty((2, n_labels)), candidates, np.empty(n_labels)
+    free = allowed.copy()
     for d in range(indptr.size - 1):
         first, last = indptr[d], indptr[d + 1]
-        best = -1
-        for label in range(theta.shape[1]):
-            if allowed[label] and (best < 0 or scores[d, label] > scores[d, best]):
-                best = label
-        chosen[d, best] = True
-        out[d] = scores[d, best]
-        for k in range(first, last):
-            phi[k - first] = theta[indices[k], best]
-        size = 1
-        while first < last:
-            label, gain = _best_extension(
-                data, indices, first, last, theta, allowed, chosen[d], size, phi, gain_bound
-            )
-            if not gain > 0.0:
-                break
+        label = -1
+        for other in range(n_labels):
+            if allowed[other] and (label < 0 or scores[d, other] > scores[d, label]):
+                label = other
+        out[d] = scores[d, label]
+        phi[: last - first] = 0.0
+        size = 0
+        while label >= 0:
             chosen[d, label] = True
-            out[d] += gain
+            free[label] = False
             size += 1
             for k in range(first, last):
                 phi[k - first] += theta[indices[k], label]
+            label = -1
+            if first < last:
+                label, gain = _best_extension(
+                    data, indices, first, last, theta, free, size, phi, work
+                )
+                out[d] += gain
+        free[:] = allowed
 
 
 @njit(cache=True, nogil=True)
@@ -174,37 +204,37 @@ def neighbour_sets(data, indices, indptr, theta, allowed, chosen, base, out):
     Equivalent, for a document ``x`` with chosen labels ``L`` and each label ``c``, to
     ``out[d, c] = loglik(x, L ^ {c})``; ``-inf`` where that set is empty or not allowed.
     """
-    phi = np.empty(_longest(indptr))
+    inverse = np.empty(_longest(indptr))
     for d in range(indptr.size - 1):
         first, last = indptr[d], indptr[d + 1]
         n_words = 0.0
         for k in range(first, last):
             n_words += data[k]
         labels = np.flatnonzero(chosen[d])
-        _mass(indices, first, last, theta, labels, -1, phi)
+        _inverse_mass(indices, first, last, theta, labels, -1, inverse)
         growth = n_words * np.log((labels.size + 1.0) / labels.size)
         for label in range(theta.shape[1]):
             out[d, label] = -np.inf
             if allowed[label] and not chosen[d, label]:
-                ratio = _log_ratio(data, indices, first, last, theta, label, phi)
+                ratio = _log_ratio(data, indices, first, last, theta, label, inverse)
                 out[d, label] = base[d] + ratio - growth
         if labels.size > 1:
             shrinkage = n_words * np.log((labels.size - 1.0) / labels.size)
             for label in labels:
-                _mass(indices, first, last, theta, labels, label, phi)
-                ratio = _log_ratio(data, indices, first, last, theta, label, phi)
+                _inverse_mass(indices, first, last, theta, labels, label, inverse)
+                ratio = _log_ratio(data, indices, first, last, theta, label, inverse)
                 out[d, label] = base[d] - ratio - shrinkage
 
 
 @njit(cache=True, nogil=True)
-def _mass(indices, first, last, theta, labels, left_out, phi):
-    """Write each word's ``theta[word, labels].sum()`` without the label that is left out."""
+def _inverse_mass(indices, first, last, theta, labels, left_out, out):
+    """Write each word's ``1 / theta[word, labels].sum()`` without the label that is left out."""
     for k in range(first, last):
         mass = 0.0
         for label in labels:
             if label != left_out:
                 mass += theta[indices[k], label]
-        phi[k - first] = mass
+        out[k - first] = 1.0 / mass
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ from polytopic.explain.words import explain_counts, places_of
 from polytopic.labels import LabelSpace, Targets, read_targets
 from polytopic.metrics import labeling_f
 from polytopic.models import MODELS, CountModel
-from polytopic.text import Analyzer, Vocabulary
+from polytopic.text import Analyzer, Vocabulary, least_documents
 
 BLOCK = 8192  # documents counted at once
 
@@ -64,8 +64,9 @@ class Labeler(BaseEstimator):
         What makes terms of texts, instead of the language's own.
     rule : rule of :mod:`polytopic.decision`, default=None
         Which labels are enough; the model's own way by default.
-    min_df : int, default=1
-        A term counts if at least this many documents have it.
+    min_df : int or "auto", default="auto"
+        A term counts if at least this many documents have it; "auto" is 2 from 1000 documents
+        on, else 1.
     max_terms : int, default=None
         The most frequent terms are kept, by documents.
     fields : mapping of str to float, default=None
@@ -103,7 +104,7 @@ class Labeler(BaseEstimator):
         language="en",
         analyzer=None,
         rule=None,
-        min_df=1,
+        min_df="auto",
         max_terms=None,
         fields=None,
         tree=None,
@@ -167,12 +168,13 @@ class Labeler(BaseEstimator):
         return LabelSetCounts.from_matrix(X, targets, terms=terms)
 
     def _refit(self, counts):
+        min_df = least_documents(self.min_df, counts.n_docs)
         vocabulary = Vocabulary.from_frequencies(
-            counts.terms, counts.document_frequency, min_df=self.min_df, max_size=self.max_terms
+            counts.terms, counts.document_frequency, min_df=min_df, max_size=self.max_terms
         )
         if counts.set_docs.size and not len(vocabulary):
             raise ValueError(
-                f"no term is in min_df == {self.min_df} of the {counts.n_docs} labelled documents."
+                f"no term is in min_df == {min_df} of the {counts.n_docs} labelled documents."
             )
         kept = np.flatnonzero(vocabulary.columns(counts.terms) >= 0)
         view = counts.select(kept, vocabulary.terms)

@@ -3,7 +3,7 @@
 from polytopic.text.analyzer import Analyzer, Span
 from polytopic.text.counting import Text
 from polytopic.text.transformer import TextCounts
-from polytopic.text.vocabulary import Vocabulary
+from polytopic.text.vocabulary import Vocabulary, least_documents
 from polytopic.text.weights import TermWeights
 
-__all__ = ["Analyzer", "Span", "TermWeights", "Text", "TextCounts", "Vocabulary"]
+__all__ = ["Analyzer", "Span", "TermWeights", "Text", "TextCounts", "Vocabulary", "least_documents"]

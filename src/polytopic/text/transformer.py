@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.text.analyzer import Analyzer
-from polytopic.text.vocabulary import Vocabulary
+from polytopic.text.vocabulary import Vocabulary, least_documents
 from polytopic.text.weights import TermWeights
 
 
@@ -21,8 +21,8 @@ class TextCounts(TransformerMixin, BaseEstimator):
         Language of the texts, where no analyzer is given.
     analyzer : Analyzer, optional
         How terms are found; `Analyzer(language)` if not given.
-    min_df : int, default=1
-        In how many texts a term must be.
+    min_df : int or "auto", default="auto"
+        In how many texts a term must be; "auto" is 2 from 1000 texts on, else 1.
     max_terms : int, optional
         How many terms to keep at most: the most frequent by texts, of equals the first by name.
     weights : {"tf", "binary", "tfidf", "ltc"}, default="tf"
@@ -55,7 +55,7 @@ class TextCounts(TransformerMixin, BaseEstimator):
         language="en",
         *,
         analyzer=None,
-        min_df=1,
+        min_df="auto",
         max_terms=None,
         weights="tf",
         unit_length=False,
@@ -94,12 +94,13 @@ class TextCounts(TransformerMixin, BaseEstimator):
         """Learn everything from the texts, and return their counts."""
         self.analyzer_ = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
         counts, terms = self.analyzer_.count(texts, self.fields)
+        min_df = least_documents(self.min_df, counts.shape[0])
         self.vocabulary_ = Vocabulary.from_frequencies(
-            terms, _document_frequency(counts), min_df=self.min_df, max_size=self.max_terms
+            terms, _document_frequency(counts), min_df=min_df, max_size=self.max_terms
         )
         if not len(self.vocabulary_):
             raise ValueError(
-                f"No term is in enough texts (min_df == {self.min_df}, {counts.shape[0]} texts), "
+                f"No term is in enough texts (min_df == {min_df}, {counts.shape[0]} texts), "
                 "lower min_df or give more texts."
             )
         selected = self.vocabulary_.select(counts, terms)

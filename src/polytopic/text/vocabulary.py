@@ -126,3 +126,17 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return f"Vocabulary of {len(self)} terms"
+
+
+def least_documents(min_df: int | str, n_docs: float) -> int:
+    """Return in how many documents a term must be; "auto" depends on how many there are.
+
+    A term of one document tells little where there are many, and mixture models are better
+    without it: "auto" is 2 from 1000 documents on, else 1.
+    """
+    if isinstance(min_df, str):
+        if min_df != "auto":
+            raise ValueError(f"min_df == {min_df!r}, must be 'auto' or a number.")
+        return 2 if n_docs >= 1000 else 1
+    check_scalar(min_df, "min_df", Integral, min_val=1)
+    return min_df
