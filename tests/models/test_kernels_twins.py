@@ -80,7 +80,7 @@ def test_neighbour_sets_flip_one_label(model):
     model, X, _ = model
     theta = model.word_proba_
     X = sparse.csr_matrix(X, dtype=float)
-    chosen, best, _ = model._search(X.data, X.indices, X.indptr)
+    chosen, best = model._search(X.data, X.indices, X.indptr)
     out = np.empty(chosen.shape)
 
     mixture.neighbour_sets(

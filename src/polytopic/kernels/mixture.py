@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 LARGE = 1e100  # its cube is still a float
+ROUNDING = 2.0**-23  # of float32, twice over
 
 
 @njit(cache=True, nogil=True)
@@ -91,47 +92,63 @@ def _log_ratio(data, indices, first, last, theta, label, inverse):
 
 
 @njit(cache=True, nogil=True)
-def _best_extension(data, indices, first, last, theta, allowed, size, phi, work):
+def _best_single(data, indices, first, last, log_theta, rough_log, allowed, rough):
+    """Return the label with the best score, and the score.
+
+    Rough scores come first; labels that rounding may have kept from the first place are scored
+    again, exactly.
+    """
+    rough[:] = 0.0
+    for k in range(first, last):
+        word, x = indices[k], rough_log.dtype.type(data[k])
+        for label in range(rough.size):
+            rough[label] += x * rough_log[word, label]
+    top = -np.inf
+    for label in range(rough.size):
+        if allowed[label] and rough[label] > top:
+            top = rough[label]
+    slack = 2.0 * (last - first + 4) * ROUNDING * abs(top)
+    best, best_score = -1, -np.inf
+    for label in range(rough.size):
+        if allowed[label] and rough[label] >= top - slack:
+            score = 0.0
+            for k in range(first, last):
+                score += data[k] * log_theta[indices[k], label]
+            if best < 0 or score > best_score:
+                best, best_score = label, score
+    return best, best_score
+
+
+@njit(cache=True, nogil=True)
+def _best_extension(data, indices, first, last, theta, rough_theta, allowed, size, phi, work):
     """Return the label that raises the likelihood most, and by how much; -1 if none does.
 
-    With ``r = theta / phi``, a label gains ``sum(x * log(1 + r)) - N log((k + 1) / k)``. By
-    Jensen's inequality the sum is at most ``n log(1 + sum(x * r) / n)``, for all words together
-    and for any two groups of them: here those that the labels so far make rarer or more common
-    than the document's mean. Labels whose bound is above zero are visited by falling bound, until
-    it is below the best gain.
+    With ``r = theta / phi``, a label gains ``sum(x * log(1 + r)) - N log((k + 1) / k)``. As
+    ``log(1 + r) = 2 log(sqrt(1 + r))``, by Jensen's inequality the sum is at most
+    ``2 N log(sum(x * sqrt(1 + r)) / N)``, a much tighter bound than without the root. Labels
+    whose bound is above zero are visited by falling bound, until it is below the best gain.
     """
-    inverse, ratios, candidates, bounds = work
+    inverse, roots, candidates, bounds = work
+    one = rough_theta.dtype.type(1.0)
     n_words = 0.0
-    mass = 0.0
-    for k in range(first, last):
-        inverse[k - first] = 1.0 / phi[k - first]
-        n_words += data[k]
-        mass += data[k] * phi[k - first]
-    n_rare = 0.0
-    ratios[:] = 0.0
+    roots[:] = 0.0
     for k in range(first, last):
         word = indices[k]
-        group = 0
-        if phi[k - first] * n_words < mass:
-            group = 1
-            n_rare += data[k]
-        factor = data[k] * inverse[k - first]
-        for label in range(allowed.size):
-            ratios[group, label] += factor * theta[word, label]
+        n_words += data[k]
+        inverse[k - first] = 1.0 / phi[k - first]
+        x, factor = rough_theta.dtype.type(data[k]), rough_theta.dtype.type(inverse[k - first])
+        for label in range(roots.size):
+            roots[label] += x * np.sqrt(one + factor * rough_theta[word, label])
 
     growth = n_words * np.log((size + 1.0) / size)
-    n_common = max(n_words - n_rare, 1e-300)
-    n_rare = max(n_rare, 1e-300)
+    rounding = 1.0 + (last - first + 4) * ROUNDING
+    least = n_words * np.sqrt((size + 1.0) / size) / rounding
     n_candidates = 0
-    for label in range(allowed.size):
-        common, rare = ratios[0, label], ratios[1, label]
-        if common + rare > n_words / size and allowed[label]:
-            bound = n_common * np.log(1.0 + common / n_common)
-            bound += n_rare * np.log(1.0 + rare / n_rare)
-            if bound > growth:
-                candidates[n_candidates] = label
-                bounds[n_candidates] = bound - growth
-                n_candidates += 1
+    for label in range(roots.size):
+        if roots[label] > least and allowed[label]:
+            candidates[n_candidates] = label
+            bounds[n_candidates] = 2 * n_words * np.log(roots[label] * rounding / n_words) - growth
+            n_candidates += 1
 
     best, best_gain = -1, 0.0
     while n_candidates > 0:
@@ -152,7 +169,9 @@ def _best_extension(data, indices, first, last, theta, allowed, size, phi, work)
 
 
 @njit(cache=True, nogil=True)
-def greedy_sets(data, indices, indptr, theta, log_theta, allowed, scores, chosen, out):
+def greedy_sets(
+    data, indices, indptr, theta, log_theta, rough_theta, rough_log, allowed, chosen, out
+):
     """Find each document's label set by greedy search (Ueda & Saito, section 3.3).
 
     Equivalent, for a document ``x``, to::
@@ -163,23 +182,22 @@ def greedy_sets(data, indices, indptr, theta, log_theta, allowed, scores, chosen
             stop unless max(gains) > loglik(x, L)
             L.append(argmax(gains))
 
-    ``scores`` (zeros at first) get the log likelihoods of the single labels, ``chosen`` the label
-    sets as an indicator, ``out`` their log likelihoods. The best single label is always chosen.
+    ``chosen`` gets the label sets as an indicator, ``out`` their log likelihoods. The best single
+    label is always chosen. ``rough_theta`` and ``rough_log`` are the same tables in any
+    precision from float32 on: they are read to leave labels out, never to decide.
     """
-    add_scores(data, indices, indptr, log_theta, scores)
     n_labels = theta.shape[1]
     longest = _longest(indptr)
     phi, inverse = np.empty(longest), np.empty(longest)
-    candidates = np.empty(n_labels, dtype=np.int64)
-    work = inverse, np.empty((2, n_labels)), candidates, np.empty(n_labels)
+    rough = np.empty(n_labels, dtype=rough_log.dtype)
+    roots = np.empty(n_labels, dtype=rough_theta.dtype)
+    work = inverse, roots, np.empty(n_labels, dtype=np.int64), np.empty(n_labels)
     free = allowed.copy()
     for d in range(indptr.size - 1):
         first, last = indptr[d], indptr[d + 1]
-        label = -1
-        for other in range(n_labels):
-            if allowed[other] and (label < 0 or scores[d, other] > scores[d, label]):
-                label = other
-        out[d] = scores[d, label]
+        label, out[d] = _best_single(
+            data, indices, first, last, log_theta, rough_log, allowed, rough
+        )
         phi[: last - first] = 0.0
         size = 0
         while label >= 0:
@@ -188,12 +206,10 @@ def greedy_sets(data, indices, indptr, theta, log_theta, allowed, scores, chosen
             size += 1
             for k in range(first, last):
                 phi[k - first] += theta[indices[k], label]
-            label = -1
-            if first < last:
-                label, gain = _best_extension(
-                    data, indices, first, last, theta, free, size, phi, work
-                )
-                out[d] += gain
+            label, gain = _best_extension(
+                data, indices, first, last, theta, rough_theta, free, size, phi, work
+            )
+            out[d] += gain
         free[:] = allowed
 
 

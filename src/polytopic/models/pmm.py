@@ -14,6 +14,8 @@ from polytopic.kernels.blocks import map_rows
 from polytopic.models.base import CountModel
 from polytopic.models.mixture_em import fit_equal_mixture
 
+SMALLEST = 1e-30  # float32 holds probabilities above it, their inverses and products
+
 
 class PMM1(CountModel):
     r"""Parametric mixture model with equal label weights.
@@ -84,15 +86,28 @@ class PMM1(CountModel):
 
     # Prediction
 
+    def _set_state(self, labels, **state):
+        super()._set_state(labels, **state)
+        small = np.float32 if self._theta.min() > SMALLEST else np.float64
+        self._rough_tables = self._theta.astype(small), self._log_theta.astype(small)
+
     def _search(self, data, indices, indptr):
-        """Return the greedy label sets, their log likelihoods and those of single labels."""
-        shape = (indptr.size - 1, self.classes_.size)
-        scores, chosen, best = np.zeros(shape), np.zeros(shape, dtype=bool), np.empty(shape[0])
+        """Return the greedy label sets and their log likelihoods."""
+        n_docs = indptr.size - 1
+        chosen = np.zeros((n_docs, self.classes_.size), dtype=bool)
+        best = np.empty(n_docs)
         mixture.greedy_sets(
-            data, indices, indptr, self._theta, self._log_theta, self._seen, scores, chosen, best
+            data,
+            indices,
+            indptr,
+            self._theta,
+            self._log_theta,
+            *self._rough_tables,
+            self._seen,
+            chosen,
+            best,
         )
-        scores[:, ~self._seen] = -np.inf
-        return chosen, best, scores
+        return chosen, best
 
     def _choose(self, X):
         blocks = map_rows(
@@ -111,15 +126,15 @@ class PMM1(CountModel):
 
     def _on_support(self, X, function):
         """Apply a function to the log likelihoods of each document's candidate sets."""
-        out = np.empty((X.shape[0], self.classes_.size))
+        out = self._scores(X)
 
         def block(data, indices, indptr, rows):
-            chosen, best, single = self._search(data, indices, indptr)
-            flipped = np.empty(single.shape)
+            chosen, best = self._search(data, indices, indptr)
+            flipped = np.empty(chosen.shape)
             mixture.neighbour_sets(
                 data, indices, indptr, self._theta, self._seen, chosen, best, flipped
             )
-            out[rows] = function(chosen, best[:, None], single, flipped)
+            out[rows] = function(chosen, best[:, None], out[rows], flipped)
 
         map_rows(block, X)
         return out
