@@ -1,7 +1,8 @@
 """Speed beside scikit-learn's one-vs-rest LinearSVC on Reuters, in one run.
 
 Both start from the same count matrix; LinearSVC gets it as ltc weights, on which it is good and
-fast. Each repeat runs all models, one after the other; a predict time is the median of five. Also: peak memory of fit and predict for
+fast. Each repeat runs all models, one after the other; a predict time is the median of five. Also:
+peak memory of fit and predict for
 growing numbers of documents.
 """
 

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import PMM1, NaiveBayes
 from polytopic.decision import LabelDecision, Threshold, TopK, WorldModel
+from tests import naive
 from tests.strategies import matrices
 
 MODELS = [NaiveBayes(), PMM1()]
@@ -362,3 +363,36 @@ def test_world_model_scores():
 
     words = X.sum(axis=0) + 0.1
     np.testing.assert_allclose(model.world_score(X), X @ np.log(words / words.sum()))
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("scale", [1e-3, 0.7, 1e12, 1e37, 1e60])
+def test_any_scale_of_counts(model, scale):
+    """Fractions and huge counts get the answers of the plain search."""
+    X, names = corpus(80)
+    fitted = type(model)().fit(X, names)
+
+    answers = fitted.predict(X * scale)
+
+    for x, answer in zip(X * scale, answers, strict=True):
+        if x.any():
+            labels = naive.greedy_set(x, fitted.word_proba_, [True] * 3)
+            expected = labels if isinstance(model, PMM1) else labels[:1]
+            assert set(np.flatnonzero(answer)) == set(expected)
+
+
+@pytest.mark.parametrize("smoothing", [1e-300, 1e-12, 1e6])
+def test_any_smoothing(smoothing):
+    """Extreme smoothing leaves finite scores and the answers of the plain search."""
+    X, names = corpus(80)
+    model = PMM1(smoothing=smoothing).fit(X, names)
+
+    answers = model.predict(X)
+
+    assert np.isfinite(model.decision_function(X)).all()
+    for x, answer in zip(X, answers, strict=True):
+        if x.any():
+            expected = naive.greedy_set(x, model.word_proba_, [True] * 3)
+            found = naive.log_likelihood(x, model.word_proba_, np.flatnonzero(answer))
+            best = naive.log_likelihood(x, model.word_proba_, expected)
+            assert found == pytest.approx(best, rel=1e-9)

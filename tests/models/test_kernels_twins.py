@@ -80,7 +80,8 @@ def test_neighbour_sets_flip_one_label(model):
     model, X, _ = model
     theta = model.word_proba_
     X = sparse.csr_matrix(X, dtype=float)
-    chosen, best = model._search(X.data, X.indices, X.indptr)
+    chosen = model._search(X.data, X.indices, X.indptr)
+    best = model.log_likelihood(X, chosen.astype(int))
     out = np.empty(chosen.shape)
 
     mixture.neighbour_sets(

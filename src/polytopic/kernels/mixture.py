@@ -10,6 +10,7 @@ from numba import njit
 
 LARGE = 1e100  # its cube is still a float
 ROUNDING = 2.0**-23  # of float32, twice over
+LOG, PLAIN = 0, 1
 
 
 @njit(cache=True, nogil=True)
@@ -92,53 +93,68 @@ def _log_ratio(data, indices, first, last, theta, label, inverse):
 
 
 @njit(cache=True, nogil=True)
-def _best_single(data, indices, first, last, log_theta, rough_log, allowed, rough):
-    """Return the label with the best score, and the score.
+def _best_single(data, indices, first, last, log_theta, rough, allowed, scores):
+    """Return the label with the best score.
 
-    Rough scores come first; labels that rounding may have kept from the first place are scored
-    again, exactly.
+    Rough scores come first; if rounding leaves several labels, these are scored exactly.
     """
-    rough[:] = 0.0
+    scores[:] = 0.0
     for k in range(first, last):
-        word, x = indices[k], rough_log.dtype.type(data[k])
-        for label in range(rough.size):
-            rough[label] += x * rough_log[word, label]
+        word, x = indices[k], rough.dtype.type(data[k])
+        for label in range(scores.size):
+            scores[label] += x * rough[word, LOG, label]
     top = -np.inf
-    for label in range(rough.size):
-        if allowed[label] and rough[label] > top:
-            top = rough[label]
-    slack = 2.0 * (last - first + 4) * ROUNDING * abs(top)
-    best, best_score = -1, -np.inf
-    for label in range(rough.size):
-        if allowed[label] and rough[label] >= top - slack:
-            score = 0.0
-            for k in range(first, last):
-                score += data[k] * log_theta[indices[k], label]
-            if best < 0 or score > best_score:
+    for label in range(scores.size):
+        if allowed[label] and scores[label] > top:
+            top = scores[label]
+    least = top - 2.0 * (last - first + 4) * ROUNDING * abs(top)
+    best, n_contenders = -1, 0
+    for label in range(scores.size):
+        if allowed[label] and scores[label] >= least:
+            best = label
+            n_contenders += 1
+    if n_contenders == 1:
+        return best
+    best_score = -np.inf
+    for label in range(scores.size):  # without contenders, float32 was too small for the counts
+        if allowed[label] and (scores[label] >= least or n_contenders == 0):
+            score = _score(data, indices, first, last, log_theta, label)
+            if score > best_score:
                 best, best_score = label, score
-    return best, best_score
+    return best
 
 
 @njit(cache=True, nogil=True)
-def _best_extension(data, indices, first, last, theta, rough_theta, allowed, size, phi, work):
-    """Return the label that raises the likelihood most, and by how much; -1 if none does.
+def _score(data, indices, first, last, log_theta, label):
+    """Return the log likelihood of a document under one label."""
+    score = 0.0
+    for k in range(first, last):
+        score += data[k] * log_theta[indices[k], label]
+    return score
+
+
+@njit(cache=True, nogil=True)
+def _best_extension(data, indices, first, last, theta, rough, allowed, size, phi, work):
+    """Return the label that raises the likelihood most, -1 if none does.
 
     With ``r = theta / phi``, a label gains ``sum(x * log(1 + r)) - N log((k + 1) / k)``. As
     ``log(1 + r) = 2 log(sqrt(1 + r))``, by Jensen's inequality the sum is at most
     ``2 N log(sum(x * sqrt(1 + r)) / N)``, a much tighter bound than without the root. Labels
-    whose bound is above zero are visited by falling bound, until it is below the best gain.
+    whose bound is above zero are visited by falling bound, until it is below the best gain; those
+    that rounding may have kept from being the best are then compared exactly.
     """
     inverse, roots, candidates, bounds = work
-    one = rough_theta.dtype.type(1.0)
+    plain = rough[:, PLAIN]
+    one = rough.dtype.type(1.0)
     n_words = 0.0
     roots[:] = 0.0
     for k in range(first, last):
         word = indices[k]
         n_words += data[k]
         inverse[k - first] = 1.0 / phi[k - first]
-        x, factor = rough_theta.dtype.type(data[k]), rough_theta.dtype.type(inverse[k - first])
+        x, factor = rough.dtype.type(data[k]), rough.dtype.type(inverse[k - first])
         for label in range(roots.size):
-            roots[label] += x * np.sqrt(one + factor * rough_theta[word, label])
+            roots[label] += x * np.sqrt(one + factor * rough[word, PLAIN, label])
 
     growth = n_words * np.log((size + 1.0) / size)
     rounding = 1.0 + (last - first + 4) * ROUNDING
@@ -150,28 +166,33 @@ def _best_extension(data, indices, first, last, theta, rough_theta, allowed, siz
             bounds[n_candidates] = 2 * n_words * np.log(roots[label] * rounding / n_words) - growth
             n_candidates += 1
 
-    best, best_gain = -1, 0.0
-    while n_candidates > 0:
+    # rough gains take the places of the bounds, from the end on
+    n_open, top, slack = n_candidates, 0.0, n_words * ROUNDING
+    while n_open > 0:
         place = 0
-        for j in range(1, n_candidates):
+        for j in range(1, n_open):
             if bounds[j] > bounds[place]:
                 place = j
-        if bounds[place] < best_gain * (1.0 - 1e-9):
+        if bounds[place] < top - slack:
             break
+        n_open -= 1
         label = candidates[place]
-        n_candidates -= 1
-        candidates[place] = candidates[n_candidates]
-        bounds[place] = bounds[n_candidates]
-        gain = _log_ratio(data, indices, first, last, theta, label, inverse) - growth
-        if gain > best_gain or (gain == best_gain and -1 < label < best):
-            best, best_gain = label, gain
-    return best, best_gain
+        gain = _log_ratio(data, indices, first, last, plain, label, inverse) - growth
+        candidates[place], bounds[place] = candidates[n_open], bounds[n_open]
+        candidates[n_open], bounds[n_open] = label, gain
+        top = max(top, gain)
+
+    best, best_gain = -1, 0.0
+    for j in range(n_open, n_candidates):
+        if bounds[j] >= top - 2.0 * slack:
+            gain = _log_ratio(data, indices, first, last, theta, candidates[j], inverse) - growth
+            if gain > best_gain or (gain == best_gain and -1 < candidates[j] < best):
+                best, best_gain = candidates[j], gain
+    return best
 
 
 @njit(cache=True, nogil=True)
-def greedy_sets(
-    data, indices, indptr, theta, log_theta, rough_theta, rough_log, allowed, chosen, out
-):
+def greedy_sets(data, indices, indptr, theta, log_theta, rough, allowed, chosen):
     """Find each document's label set by greedy search (Ueda & Saito, section 3.3).
 
     Equivalent, for a document ``x``, to::
@@ -182,22 +203,19 @@ def greedy_sets(
             stop unless max(gains) > loglik(x, L)
             L.append(argmax(gains))
 
-    ``chosen`` gets the label sets as an indicator, ``out`` their log likelihoods. The best single
-    label is always chosen. ``rough_theta`` and ``rough_log`` are the same tables in any
-    precision from float32 on: they are read to leave labels out, never to decide.
+    ``chosen`` gets the label sets as an indicator. The best single label is always chosen.
+    ``rough[:, LOG]`` and ``rough[:, PLAIN]`` are the same tables side by
+    side, in any precision from float32 on: read to leave labels out, never to decide.
     """
     n_labels = theta.shape[1]
     longest = _longest(indptr)
     phi, inverse = np.empty(longest), np.empty(longest)
-    rough = np.empty(n_labels, dtype=rough_log.dtype)
-    roots = np.empty(n_labels, dtype=rough_theta.dtype)
+    scores, roots = np.empty(n_labels, dtype=rough.dtype), np.empty(n_labels, dtype=rough.dtype)
     work = inverse, roots, np.empty(n_labels, dtype=np.int64), np.empty(n_labels)
     free = allowed.copy()
     for d in range(indptr.size - 1):
         first, last = indptr[d], indptr[d + 1]
-        label, out[d] = _best_single(
-            data, indices, first, last, log_theta, rough_log, allowed, rough
-        )
+        label = _best_single(data, indices, first, last, log_theta, rough, allowed, scores)
         phi[: last - first] = 0.0
         size = 0
         while label >= 0:
@@ -206,10 +224,7 @@ def greedy_sets(
             size += 1
             for k in range(first, last):
                 phi[k - first] += theta[indices[k], label]
-            label, gain = _best_extension(
-                data, indices, first, last, theta, rough_theta, free, size, phi, work
-            )
-            out[d] += gain
+            label = _best_extension(data, indices, first, last, theta, rough, free, size, phi, work)
         free[:] = allowed
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.kernels import mixture
 from polytopic.kernels.blocks import map_rows
+from polytopic.labels import indicator
 from polytopic.models.base import CountModel
 from polytopic.models.mixture_em import fit_equal_mixture
 
@@ -89,34 +90,25 @@ class PMM1(CountModel):
     def _set_state(self, labels, **state):
         super()._set_state(labels, **state)
         small = np.float32 if self._theta.min() > SMALLEST else np.float64
-        self._rough_tables = self._theta.astype(small), self._log_theta.astype(small)
+        self._rough = np.stack(
+            [self._log_theta, self._theta], axis=1, dtype=small, casting="same_kind"
+        )
 
     def _search(self, data, indices, indptr):
-        """Return the greedy label sets and their log likelihoods."""
-        n_docs = indptr.size - 1
-        chosen = np.zeros((n_docs, self.classes_.size), dtype=bool)
-        best = np.empty(n_docs)
-        mixture.greedy_sets(
-            data,
-            indices,
-            indptr,
-            self._theta,
-            self._log_theta,
-            *self._rough_tables,
-            self._seen,
-            chosen,
-            best,
-        )
-        return chosen, best
+        """Return the greedy label sets of a block."""
+        chosen = np.zeros((indptr.size - 1, self.classes_.size), dtype=bool)
+        tables = self._theta, self._log_theta, self._rough
+        mixture.greedy_sets(data, indices, indptr, *tables, self._seen, chosen)
+        return chosen
 
     def _choose(self, X):
         blocks = map_rows(
-            lambda data, indices, indptr, rows: sparse.csr_matrix(
-                self._search(data, indices, indptr)[0], dtype=np.float64
-            ),
+            lambda data, indices, indptr, rows: np.nonzero(self._search(data, indices, indptr)),
             X,
         )
-        return sparse.vstack(blocks, format="csr")
+        sizes = [np.bincount(doc) for doc, _ in blocks]  # every document has a label
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        return indicator(np.concatenate([label for _, label in blocks]), indptr, self.classes_.size)
 
     def _margins(self, X):
         return self._on_support(X, _margins)
@@ -129,8 +121,12 @@ class PMM1(CountModel):
         out = self._scores(X)
 
         def block(data, indices, indptr, rows):
-            chosen, best = self._search(data, indices, indptr)
-            flipped = np.empty(chosen.shape)
+            chosen = self._search(data, indices, indptr)
+            sets = sparse.csr_matrix(chosen)
+            best, flipped = np.empty(len(chosen)), np.empty(chosen.shape)
+            mixture.log_likelihoods(
+                data, indices, indptr, sets.indices, sets.indptr, self._theta, best
+            )
             mixture.neighbour_sets(
                 data, indices, indptr, self._theta, self._seen, chosen, best, flipped
             )
