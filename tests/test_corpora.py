@@ -1,0 +1,151 @@
+"""Quality on real corpora, with the papers' settings."""
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from polytopic import PMM1, Labeler, NaiveBayes
+from polytopic.corpus import read_documents
+from polytopic.decision import LabelDecision, WorldModel
+from polytopic.metrics import exact_match, labeling_f
+from polytopic.text import Analyzer, TextCounts
+
+pytestmark = pytest.mark.corpus
+
+# F of Ueda & Saito, Table 1 (PMM1); F and exact match of Kazawa et al., Table 4 (PM)
+YAHOO = {
+    "arts": (0.506, 0.50, 0.21),
+    "business": (0.755, 0.75, 0.48),
+    "education": (0.513, 0.51, 0.19),
+    "health": (0.662, 0.66, 0.34),
+    "reference": (0.611, 0.63, 0.39),
+    "science": (0.514, 0.52, 0.22),
+}
+
+
+@pytest.fixture(scope="module")
+def reuters(data):
+    """Return counts and indicators of both parts of Reuters."""
+    train = list(read_documents(data("reuters21578"), split="train"))
+    test = list(read_documents(data("reuters21578"), split="test"))
+    counts, labels = TextCounts("en"), MultiLabelBinarizer()
+    return (
+        counts.fit_transform([d.text for d in train]),
+        labels.fit_transform([d.labels for d in train]),
+        counts.transform([d.text for d in test]),
+        labels.transform([d.labels for d in test]),
+    )
+
+
+def test_naive_bayes_with_the_world_model_on_reuters(reuters):
+    """The rule adds labels where they pay: labelling F of .85 at least."""
+    X, Y, X_test, Y_test = reuters
+
+    one = labeling_f(Y_test, NaiveBayes().fit(X, Y).predict(X_test))
+    several = labeling_f(
+        Y_test, LabelDecision(NaiveBayes(), WorldModel()).fit(X, Y).predict(X_test)
+    )
+
+    assert several >= 0.85
+    assert several > one
+
+
+def test_pmm1_on_reuters(reuters):
+    """As in the paper: labelling F of .82 at least."""
+    X, Y, X_test, Y_test = reuters
+
+    answers = PMM1(smoothing=1.0).fit(X, Y).predict(X_test)
+
+    assert labeling_f(Y_test, answers) >= 0.82
+
+
+def test_forgetting_half_of_reuters(reuters):
+    """Exact on a real corpus too."""
+    X, Y, _, _ = reuters
+    half = X.shape[0] // 2
+    alone = PMM1().fit(X[:half], Y[:half])
+
+    both = PMM1().fit(X, Y).forget(X[half:], Y[half:])
+
+    assert both.word_proba_.tobytes() == alone.word_proba_.tobytes()
+    assert both.counts_ == alone.counts_
+
+
+def yahoo(data, name, n_splits):
+    """Return mean labelling F and exact match of PMM1 over random splits."""
+    documents = list(read_documents(data(f"yahoo-{name}-full")))
+    X, _ = Analyzer(None).count([d.counts for d in documents])
+    Y = MultiLabelBinarizer().fit_transform([d.labels for d in documents])
+    scores = []
+    for seed in range(n_splits):
+        order = np.random.default_rng(seed).permutation(len(documents))
+        train, test = order[:2000], order[2000:5000]
+        answers = PMM1(smoothing=1.0).fit(X[train], Y[train]).predict(X[test])
+        scores.append((labeling_f(Y[test], answers), exact_match(Y[test], answers)))
+    return np.mean(scores, axis=0)
+
+
+def test_pmm1_on_a_yahoo_set(data):
+    """One set, two splits: near the papers' numbers."""
+    f, exact = yahoo(data, "science", 2)
+
+    assert f == pytest.approx(YAHOO["science"][0], abs=0.02)
+    assert exact == pytest.approx(YAHOO["science"][2], abs=0.03)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", YAHOO)
+def test_pmm1_on_all_yahoo_sets(data, name):
+    """Ten splits of each set: within .02 of Table 1 in F and .03 in exact match.
+
+    Kazawa et al. give reference .63 where Ueda and Saito give .611; we are within .03 of that.
+    """
+    f_000, f_001, exact_001 = YAHOO[name]
+
+    f, exact = yahoo(data, name, 10)
+
+    assert f == pytest.approx(f_000, abs=0.02)
+    assert f == pytest.approx(f_001, abs=0.03 if name == "reference" else 0.02)
+    assert exact == pytest.approx(exact_001, abs=0.03)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("reuters21578", "en"),
+        ("ohsumed20k", "en"),
+        ("cei", "en"),
+        ("medline-cf", "en"),
+        ("czech-pirati", "cs"),
+        ("debtags-en", "en"),
+        ("debtags-cs", "cs"),
+        ("fi-makupalat", "fi"),
+        ("fi-kirjastonhoitaja", "fi"),
+        ("arxiv-cs", "en"),
+        ("goemotions", "en"),
+        ("cooking", "en"),
+        ("bibtex", None),
+        ("delicious", None),
+        ("enron", None),
+        ("medical", None),
+        ("tmc2007-500", None),
+    ],
+)
+@pytest.mark.parametrize("model", ["nb", "pmm1"])
+def test_every_corpus_from_file_to_labels(data, tmp_path, name, language, model):
+    """A labeler learns the training part, is saved and loaded, and beats the commonest label."""
+    train = list(read_documents(data(name), split="train"))
+    test = list(read_documents(data(name), split="test"))[:500]
+    labeler = Labeler(model, language=language).fit(train)
+    labeler.save(tmp_path / "model")
+
+    from polytopic import load
+
+    answers = load(tmp_path / "model").predict(test)
+
+    true = [d.labels for d in test]
+    commonest = labeler.classes_[np.argmax(labeler.model_.label_docs_)]
+    assert answers == labeler.predict(test)
+    assert all(answers)
+    assert labeling_f(true, answers) > labeling_f(true, [[commonest]] * len(test))
