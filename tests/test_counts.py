@@ -105,6 +105,7 @@ def test_group_rows_numbers_equal_rows(corpus):
         [({"goal": 3}, ["sport"])],
         [({"moon": 1}, ["sport"])],
         [({"goal": 1}, ["sport"]), ({}, ["sport"])],
+        [({"goal": 2, "ball": 1, "x": 0}, ["sport", "film"])],
     ],
 )
 def test_remove_refuses_what_was_not_there(gone):
@@ -168,3 +169,44 @@ def test_negative_counts_are_refused():
     """A bag of words holds no negative or infinite counts."""
     with pytest.raises(ValueError, match="finite and not negative"):
         LabelSetCounts([({"goal": -1}, ["sport"])])
+
+
+def test_more_words_than_documents_can_have_had():
+    """Two documents with two goals each are not one with four."""
+    counts = LabelSetCounts([({"goal": 2}, ["sport"])] * 2)
+
+    with pytest.raises(ValueError, match="cannot be removed"):
+        counts.remove([({"goal": 4}, ["sport"])])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (([[1.0, -1.0]], [["a"]]), "finite and not negative"),
+        (([[1.0, np.nan]], [["a"]]), "finite and not negative"),
+    ],
+)
+def test_bad_matrices_are_refused(arguments, sentence):
+    """Matrices are judged as bags of words are."""
+    X, Y = arguments
+
+    with pytest.raises(ValueError, match=sentence):
+        LabelSetCounts().add(np.array(X), Y)
+    with pytest.raises(ValueError, match=sentence):
+        LabelSetCounts().add(np.ones((1, 2)), Y, sample_weight=[-1])
+    with pytest.raises(ValueError, match="needs one number for each of 1 documents"):
+        LabelSetCounts().add(np.ones((1, 2)), Y, sample_weight=[1, 2])
+
+
+def test_documents_without_counts_are_refused():
+    """A text must be counted first."""
+    with pytest.raises(ValueError, match="document '7' has no counts"):
+        LabelSetCounts([Document(id="7", text="goal", labels=["sport"])])
+
+
+def test_heavy_documents_are_not_exact():
+    """Weights count towards the limit of exact numbers too."""
+    counts = LabelSetCounts()
+    counts.add([{}], [["a"]], sample_weight=[2.0**53])
+
+    assert not counts.exact

@@ -70,7 +70,8 @@ class LabelSetCounts:
 
         ``terms`` names the columns (distinct strings); without it they are numbered.
         """
-        X = _clean(X)
+        X = canonical_counts(X)
+        _check_counts(X.data)
         if X.shape[0] != targets.Y.shape[0]:
             raise ValueError(
                 f"X has {X.shape[0]} documents and Y has {targets.Y.shape[0]}; "
@@ -79,6 +80,12 @@ class LabelSetCounts:
         weight = np.ones(X.shape[0])
         if sample_weight is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
+            _check_counts(weight)
+            if weight.shape != (X.shape[0],):
+                raise ValueError(
+                    f"sample_weight has the shape {weight.shape}, needs one number for each of "
+                    f"{X.shape[0]} documents."
+                )
         used = (np.diff(targets.Y.indptr) > 0) & (weight != 0)
         Y = targets.Y
         if not used.all():
@@ -136,11 +143,14 @@ class LabelSetCounts:
         sample_weight : array of shape (n_docs,), default=None
             How many times each document counts.
         """
-        self.__dict__ = (self + _table_of(documents, labels, sample_weight)).__dict__
+        self._become(self + _table_of(documents, labels, sample_weight))
 
     def remove(self, documents, labels=None, *, sample_weight=None) -> None:
         """Remove documents that were added; raise if they cannot have been."""
-        self.__dict__ = (self - _table_of(documents, labels, sample_weight)).__dict__
+        self._become(self - _table_of(documents, labels, sample_weight))
+
+    def _become(self, other: LabelSetCounts) -> None:
+        vars(self).update(vars(other))
 
     def __add__(self, other: LabelSetCounts) -> LabelSetCounts:
         """Return the table of both corpora together."""
@@ -261,19 +271,20 @@ class LabelSetCounts:
         self.matrix.eliminate_zeros()
         self.matrix.sort_indices()
         self.set_docs = np.bincount(group, weights=self.set_docs, minlength=n_sets)
-        self.exact = self.exact and bool(self.matrix.sum() < LARGEST_EXACT)
+        total = max(self.matrix.sum(), self.set_docs.sum())
+        self.exact = self.exact and bool(total < LARGEST_EXACT)
         return self
 
     def _checked(self) -> LabelSetCounts:
         """Raise if what was removed cannot have been there."""
-        words = self.matrix.sum(axis=1).A1
-        unused = self.matrix.sum(axis=0).A1[self.document_frequency == 0]
+        words, terms = self.matrix.sum(axis=1).A1, self.matrix.sum(axis=0).A1
         if (
             (self.set_docs < 0).any()
             or (self.matrix.data < 0).any()
             or (self.document_frequency < 0).any()
             or words[self.set_docs == 0].any()
-            or unused.any()
+            or terms[self.document_frequency == 0].any()
+            or (terms < self.document_frequency).any()
         ):
             raise ValueError(
                 "these documents with these labels were not counted here, "
@@ -329,6 +340,7 @@ def _table_of(documents, labels, sample_weight) -> LabelSetCounts:
         return LabelSetCounts.from_matrix(
             documents, read_targets(labels), sample_weight=sample_weight
         )
+    documents = list(documents)
     if labels is None:
         pairs = [_pair(document) for document in documents]
         documents, labels = [bag for bag, _ in pairs], [names for _, names in pairs]
@@ -341,8 +353,7 @@ def _table_of(documents, labels, sample_weight) -> LabelSetCounts:
         for term, count in bag.items()
     ]
     row, column, count = np.array(entries, dtype=np.float64).reshape(-1, 3).T
-    if (count < 0).any() or not np.isfinite(count).all():
-        raise ValueError("counts must be finite and not negative.")
+    _check_counts(count)
     X = sparse.csr_matrix(
         (count, (row.astype(np.intp), column.astype(np.intp))),
         shape=(len(documents), len(columns)),
@@ -353,8 +364,8 @@ def _table_of(documents, labels, sample_weight) -> LabelSetCounts:
     )
 
 
-def _clean(X) -> sparse.csr_matrix:
-    """Return counts as a matrix of floats in canonical form, the caller's left as it is."""
+def canonical_counts(X) -> sparse.csr_matrix:
+    """Return counts as a CSR matrix of floats in canonical form, the caller's left as it is."""
     clean = sparse.csr_matrix(X, dtype=np.float64)
     if not clean.has_canonical_format or not clean.data.all():
         clean = clean.copy()
@@ -363,9 +374,18 @@ def _clean(X) -> sparse.csr_matrix:
     return clean
 
 
+def _check_counts(counts) -> None:
+    if (counts < 0).any() or not np.isfinite(counts).all():
+        raise ValueError("counts and weights must be finite and not negative.")
+
+
 def _pair(document):
     """Return a document's bag of words and labels."""
-    return (document.counts, document.labels) if hasattr(document, "counts") else document
+    if not hasattr(document, "counts"):
+        return document
+    if document.counts is None:
+        raise ValueError(f"document {document.id!r} has no counts; an Analyzer counts its text.")
+    return document.counts, document.labels
 
 
 def _common_terms(one: LabelSetCounts, other: LabelSetCounts) -> Sequence:

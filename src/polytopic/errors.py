@@ -11,3 +11,7 @@ class CorpusError(PolytopicError):
 
 class ModelFileError(PolytopicError):
     """A model file could not be read or written."""
+
+
+class CorpusWarning(UserWarning):
+    """Something of a document could not be read, and the document is kept without it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as serialize_tensors
 
 from polytopic.errors import ModelFileError
+from polytopic.files import new_file
 
 FORMAT = "polytopic-model"
 VERSION = 1
@@ -28,10 +27,8 @@ def write_model(path: str | Path, manifest: Mapping[str, Any], arrays: Mapping[s
     manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
     manifest["digest"] = _digest(manifest, tensors)
     content = serialize_tensors(tensors, metadata={"manifest": _to_json(manifest)})
-    try:
-        _replace(Path(path), content)
-    except OSError as error:
-        raise ModelFileError(f"{str(path)!r} cannot be written: {error.strerror}.") from error
+    with new_file(path, ModelFileError) as file:
+        file.write(content)
 
 
 def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -54,20 +51,6 @@ def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     return manifest, arrays
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside the old one, then put it in its place."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
-        try:
-            new.write(content)
-            new.flush()
-            os.fsync(new.fileno())
-            os.chmod(new.name, 0o666 & ~_umask())
-            os.replace(new.name, path)
-        except BaseException:
-            os.unlink(new.name)
-            raise
-
-
 def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -86,7 +69,7 @@ def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
         manifest = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["manifest"])
         if manifest["format"] == FORMAT and isinstance(manifest["format_version"], int):
             return manifest
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass  # whatever it is, it is not ours: told below
     raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
 
@@ -103,9 +86,3 @@ def _digest(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> st
 
 def _to_json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -4,11 +4,13 @@ import gzip
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 
 import pytest
 
+import polytopic
 from polytopic.corpus import Document, load_sample, write_documents
 
 POLYTOPIC = [sys.executable, "-m", "polytopic"]
@@ -148,16 +150,27 @@ def test_info(folder):
     assert facts["can_learn"] is True
 
 
-def test_tables_on_a_terminal(folder):
+def test_tables_on_a_terminal(folder, tmp_path):
     """A person gets tables, and nothing in a text can control the terminal."""
-    out = on_a_terminal("explain", folder / "news.model", "A \x1b[31mgoal\x1b[0m in the [red]match")
-    assert "sport/football" in out
-    assert "share" in out
-    assert "\x1b[31mgoal" not in out
+    model = folder / "news.model"
+    hostile = tmp_path / "hostile.jsonl"
+    hostile.write_text(json.dumps({"id": "[/x]", "text": "a [/b] \x1b[31mgoal\x9b31m [red]match"}))
 
-    for command in (["labels"], ["info"]):
-        assert "sport/football" in on_a_terminal("labels", folder / "news.model")
-        assert on_a_terminal(*command, folder / "news.model")
+    explained = on_a_terminal("explain", model, "A \x1b[31mgoal\x1b[0m in the [red]match")
+    suggested = on_a_terminal("suggest", model, hostile)
+
+    assert "share" in explained
+    assert "sport/football" in explained
+    assert "[/x]" in suggested
+    assert "[/b]" in suggested
+    assert "✓" in suggested
+    for shown in (explained, suggested):
+        assert "\x1b[31m" not in shown
+        assert "\x9b" not in shown
+    assert "times as likely" in on_a_terminal("labels", model, "sport/football")
+    assert "culture/film" in on_a_terminal("labels", model)
+    assert "pmm1" in on_a_terminal("info", model)
+    assert "labeling_f" in on_a_terminal("eval", model, folder / "news.jsonl.gz")
 
 
 def on_a_terminal(*arguments):
@@ -184,6 +197,84 @@ def on_a_terminal(*arguments):
     os.close(parent)
     assert process.returncode == 0
     return seen.decode()
+
+
+def test_one_possible_label_is_valid_json(folder):
+    """A label without a rival has no margin: null, not Infinity."""
+    text = json.dumps({"text": "The striker scored a goal."}).encode()
+
+    out, _ = run("suggest", folder / "news.model", "--include", "culture/film", stdin=text)
+
+    assert "Infinity" not in out
+    assert lines(out)[0]["suggestions"][0]["score"] is None
+
+
+@pytest.mark.parametrize("end", ["interrupt", "reader gone", "failure"])
+def test_a_stream_may_end_at_any_time(folder, end):
+    """Ctrl-C, a reader that goes, a failure, all while standard input is still open."""
+    extra = ["--include", "nonsense"] if end == "failure" else []
+    process = subprocess.Popen(
+        [*POLYTOPIC, "suggest", str(folder / "news.model"), "--format", "text", *extra],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdin.write(b"The striker scored a goal.\n")
+    process.stdin.flush()
+
+    if end == "interrupt":
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+    elif end == "reader gone":
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdin.write(b"Another goal.\n")
+        process.stdin.flush()
+
+    assert process.wait(timeout=60) == 1
+    err = process.stderr.read()
+    assert b"Fatal" not in err
+    assert b"Traceback" not in err
+    process.stdin.close()
+
+
+def test_explain_takes_bags_of_words(folder):
+    """A JSON object is a document: a bag of words or fields."""
+    bag = json.dumps({"counts": {"striker": 2, "goal": 1}})
+
+    (explained,) = lines(run("explain", folder / "news.model", bag)[0])
+
+    assert explained["labels"][0]["label"] == "sport/football"
+    assert explained["places"] == []
+
+
+def test_fields_have_weights(tmp_path):
+    """A title may count more than a body."""
+    table = tmp_path / "news.csv"
+    table.write_text("title,body,labels\ngoal,goal,sport\n")
+    train = "train", table, "--to", tmp_path / "m", "--text-column", "title,body"
+
+    run(*train, "--field-weight", "title=3")
+    counted = polytopic.load(tmp_path / "m").counts_.matrix.sum()
+
+    assert counted == 4
+    assert "is not like title=2" in run(*train, "--field-weight", "title", code=2)[1]
+
+
+def test_a_rule_must_fit_its_model(folder):
+    """What could never answer is not trained."""
+    train = "train", folder / "news.jsonl.gz", "--to", folder / "x", "--rule", "world-model"
+
+    assert "needs --model nb" in run(*train, code=2)[1]
+    run(*train, "--model", "nb")
+
+
+def test_eval_stays_with_the_test_part(tmp_path, folder):
+    """A test part without labels is not replaced by training documents."""
+    corpus = tmp_path / "c.jsonl"
+    corpus.write_text('{"text": "goal", "split": "test"}\n{"text": "goal", "labels": ["x"]}\n')
+
+    assert "no labelled document" in run("eval", folder / "news.model", corpus, code=1)[1]
 
 
 def test_csv_with_its_own_columns(tmp_path):
@@ -224,13 +315,25 @@ def test_a_broken_line(tmp_path, model):
     assert "Learned 2 documents" in err
 
 
+def test_a_bad_date_is_a_warning(tmp_path):
+    """The document is learned all the same, and the warning is one line."""
+    corpus = tmp_path / "news.jsonl"
+    corpus.write_text('{"text": "goal", "labels": ["sport"], "time": "2022-02-29"}\n')
+
+    _, err = run("train", corpus, "--to", tmp_path / "m")
+
+    assert "warning: " in err.splitlines()[0]
+    assert "line 1: time == '2022-02-29'" in err
+    assert "Learned 1 documents" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
         (["train", "{f}/none.jsonl", "--to", "{f}/m"], 1, "does not exist"),
         (["train", "{f}/empty.jsonl", "--to", "{f}/m"], 1, "no labelled document"),
         (["train", "{f}/bytes.jsonl", "--to", "{f}/m"], 1, "line 1: not valid UTF-8"),
-        (["train", "{f}/ok.jsonl", "--to", "{f}/no/m"], 1, "cannot be written"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/no/m"], 1, "no' does not exist"),
         (["train", "{f}/ok.jsonl"], 2, "Missing option '--to'"),
         (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--language", "xx"], 1, "language == 'xx'"),
         (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--smoothing", "-1"], 1, "smoothing == -1"),
@@ -312,6 +415,4 @@ def test_every_command_has_help(command):
 
 def test_version():
     """The version is the package's."""
-    import polytopic
-
     assert run("--version")[0].strip() == f"polytopic, version {polytopic.__version__}"

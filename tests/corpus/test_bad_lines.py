@@ -9,7 +9,7 @@ import random
 import pytest
 
 from polytopic.corpus import read_documents
-from polytopic.errors import CorpusError
+from polytopic.errors import CorpusError, CorpusWarning
 
 GOOD = b'{"id": "good", "text": "fine"}\n'
 
@@ -25,7 +25,6 @@ BAD_LINES = {
     b'{"id": 1}': "text is missing; a document needs one of text, counts and fields",
     b'{"text": 5}': "text == 5, must be a string",
     b'{"text": "a", "labels": "earn"}': "labels == 'earn', must be a list of strings",
-    b'{"text": "a", "time": "soon"}': "time == 'soon', must be an ISO 8601 time, such as",
     b'{"counts": {"a": NaN}}': "counts['a'] == nan, must be a finite number > 0",
     b'{"counts": {"a": Infinity}}': "counts['a'] == inf, must be",
     b'{"counts": {"a": 1e999}}': "counts['a'] == inf, must be",
@@ -117,12 +116,22 @@ def test_wrong_number_of_columns():
 
 def test_bad_rows_are_told_by_their_first_line():
     """The rows after one that spans lines keep their numbers."""
-    rows = ["text,time\n", '"a\n', 'b",soon\n', '"a"b,2020\n', "\xff\x00,\n", "c,\n"]
+    rows = ["text,time\n", '"a\n', 'b",soon,1\n', '"a"b,2020\n', "\xff\x00,\n", "c,\n"]
 
     ids, errors = read(rows, format="csv")
 
     assert ids == ["6"]
     assert [error.split(":")[0] for error in errors] == [f"input, line {n}" for n in (2, 4, 5)]
+
+
+def test_a_time_that_is_none_is_left_out():
+    """A date that does not exist costs its date, not the document, and is told."""
+    lines = ['{"id": "a", "text": "x", "time": "2022-02-29"}', '{"id": "b", "text": "y"}']
+
+    with pytest.warns(CorpusWarning, match=r"input, line 1: time == '2022-02-29'.*kept without"):
+        documents = list(read_documents(lines))
+
+    assert [(d.id, d.time) for d in documents] == [("a", None), ("b", None)]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,9 @@
 """Naive Bayes and PMM1 as estimators: contract, laws, odd input."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -396,3 +400,128 @@ def test_any_smoothing(smoothing):
             found = naive.log_likelihood(x, model.word_proba_, np.flatnonzero(answer))
             best = naive.log_likelihood(x, model.word_proba_, expected)
             assert found == pytest.approx(best, rel=1e-9)
+
+
+@pytest.mark.parametrize("model", [*MODELS, LabelDecision(NaiveBayes(), TopK(1))])
+def test_names_can_be_scored_and_searched(model):
+    """Label sets as sets of names work in scikit-learn's searches, by exact match."""
+    X, names = corpus()
+    sets = [set(row) for row in names]
+
+    search = GridSearchCV(model, {}, cv=3).fit(X, sets)
+
+    assert 0 < search.best_score_ <= 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_refused_call_changes_nothing(model):
+    """After a wrong partial_fit the right one works, and the model is as before."""
+    X, names = corpus()
+    fitted = type(model)().fit(X, names)
+    before = fitted.word_proba_.copy()
+
+    for wrong in ([[1, 0]] * len(X), [["new"]] * len(X)):
+        with pytest.raises(ValueError, match=r"keep to one form|not in classes"):
+            fitted.partial_fit(X, wrong, classes=["film"])
+
+    assert (fitted.word_proba_ == before).all()
+    assert fitted.partial_fit(X, names).counts_.n_docs == 2 * len(X)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_assess_is_all_answers_at_once(model):
+    """One pass gives what three calls give, for empty documents too."""
+    X, names = corpus()
+    fitted = type(model)().fit(X, names)
+
+    sets, margins, proba = fitted.assess(X)
+
+    assert (sets.toarray() == fitted.predict(X)).all()
+    np.testing.assert_array_equal(margins, fitted.decision_function(X))
+    np.testing.assert_array_equal(proba, fitted.predict_proba(X))
+
+
+def test_documents_without_labels_in_questions():
+    """Their likelihood is minus infinity; words without a label cannot be shared."""
+    X, names = corpus()
+    model = PMM1().fit(X, names)
+
+    assert model.log_likelihood(X[:2], [[], ["film"]])[0] == -np.inf
+    assert np.isfinite(model.log_likelihood(X[:2], [[], ["film"]])[1])
+    with pytest.raises(ValueError, match="document 0 has no label"):
+        model.mixture(X[:2], [[], ["film"]])
+    assert model.word_labels(X[:2], [[], []]).share.size == 0
+
+
+def test_steps_are_counted():
+    """max_iter is kept to the step."""
+    X, names = corpus()
+
+    assert [PMM1(max_iter=n, tol=0).fit(X, names).n_iter_ for n in (1, 2, 3, 4, 7)] == [
+        1,
+        2,
+        3,
+        4,
+        7,
+    ]
+
+
+def test_labels_keep_every_character():
+    """Also a NUL at the end, which NumPy's own strings lose."""
+    model = NaiveBayes().fit([[2, 0], [0, 2]], [["a"], ["a\0"]])
+
+    assert model.classes_.tolist() == ["a", "a\0"]
+    assert model.predict([[0, 3]]).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
+def test_smoothing_must_be_a_number(value):
+    """NaN and infinity are refused when fitting, not found out when predicting."""
+    with pytest.raises(ValueError, match=r"smoothing == .*, must be"):
+        PMM1(smoothing=value).fit([[1, 2]], [["a"]])
+
+
+def test_counts_must_be_countable():
+    """Counts whose sums would overflow are refused."""
+    with pytest.raises(ValueError, match="word counts must be <= 1e"):
+        PMM1().fit([[1e300, 2]], [["a"]])
+
+
+def test_the_number_of_blas_threads_does_not_matter():
+    """Nothing that is learned goes through a BLAS, whose threads change the last bits."""
+    code = (
+        "import hashlib, numpy as np\n"
+        "from polytopic import PMM1\n"
+        "rng = np.random.default_rng(0)\n"
+        "X, Y = rng.poisson(0.3, (400, 6000)), rng.random((400, 12)) < 0.3\n"
+        "m = PMM1(max_iter=12).fit(X, Y.astype(int))\n"
+        "print(hashlib.sha256(m.word_proba_.tobytes()).hexdigest(), m.objective_)"
+    )
+
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": threads, "POLYTOPIC_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    }
+
+    assert len(answers) == 1
+
+
+@given(documents=matrices(min_docs=4, max_docs=10, labelled=True), data=st.data())
+def test_permutations_by_hypothesis(documents, data):
+    """Any permutation of labels and words permutes parameters and scores."""
+    X, Y = documents
+    labels = data.draw(st.permutations(range(Y.shape[1])))
+    words = data.draw(st.permutations(range(X.shape[1])))
+
+    one = PMM1(smoothing=0.5).fit(X, Y)
+    other = PMM1(smoothing=0.5).fit(X[:, words], Y[:, labels])
+
+    np.testing.assert_allclose(
+        other.word_proba_, one.word_proba_[labels][:, words], rtol=1e-9, atol=1e-9
+    )

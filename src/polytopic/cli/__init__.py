@@ -6,6 +6,7 @@ that ``polytopic --help`` starts fast.
 
 import os
 import sys
+import warnings
 from importlib import import_module
 
 import click
@@ -69,3 +70,4 @@ def main(debug):
     SVMlight or plain lines, gzipped or not; "-" is standard input. Results go to standard output,
     as a table on a terminal and as JSON lines elsewhere; everything else to standard error.
     """  # noqa: D301  (click reads \b)
+    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"

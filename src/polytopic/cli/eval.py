@@ -3,7 +3,7 @@
 import click
 
 from polytopic.cli.documents import document_options, read
-from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.cli.show import echo_json, finite, on_terminal, table
 
 
 @click.command(name="eval")
@@ -21,9 +21,10 @@ def command(model, documents, split, **reading):
     from polytopic.metrics import evaluate
 
     labeler = load(model)
-    documents = [d for d in read(documents, split=split, **reading) if d.labels]
+    documents = list(read(documents, split=split, **reading))
     if split is None and any(d.split == "test" for d in documents):
         documents = [d for d in documents if d.split == "test"]
+    documents = [d for d in documents if d.labels]
     if not documents:
         raise ValueError("no labelled document to measure on.")
     true, predicted = [d.labels for d in documents], labeler.predict(documents)
@@ -32,4 +33,4 @@ def command(model, documents, split, **reading):
     if on_terminal():
         table(f"{len(documents):,} documents", ["measure", ">value"], measures.items())
     else:
-        echo_json({"documents": len(documents), **{k: round(v, 6) for k, v in measures.items()}})
+        echo_json({"documents": len(documents), **{k: finite(v) for k, v in measures.items()}})

@@ -21,7 +21,7 @@ def command(model):
         "polytopic_version": manifest["polytopic_version"],
         "model": manifest["model"]["name"],
         "parameters": manifest["model"]["parameters"],
-        "language": manifest["settings"]["language"],
+        "language": manifest["analyzer"]["language"],
         "labels": len(manifest["labels"]),
         "terms": len(manifest["vocabulary"]),
         "training": manifest["training"],

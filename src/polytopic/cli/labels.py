@@ -8,7 +8,9 @@ from polytopic.cli.show import echo_json, on_terminal, table
 @click.command()
 @click.argument("model")
 @click.argument("label", required=False)
-@click.option("--words", default=10, show_default=True, help="Words to show.")
+@click.option(
+    "--words", type=click.IntRange(min=1), default=10, show_default=True, help="Words to show."
+)
 def command(model, label, words):
     """List the labels of MODEL, or show the words of one LABEL.
 

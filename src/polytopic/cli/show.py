@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +18,12 @@ def on_terminal() -> bool:
 
 def echo_json(value: Any) -> None:
     """Write one result as a line of JSON."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def finite(number: float, digits: int = 6) -> float | None:
+    """Return a rounded number for JSON, which has no infinity."""
+    return round(number, digits) if math.isfinite(number) else None
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:
@@ -25,7 +31,9 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    drawn = Table(title=title or None, title_justify="left", title_style="bold", box=None)
+    drawn = Table(
+        title=escaped(title) if title else None, title_justify="left", title_style="bold", box=None
+    )
     for name in columns:
         right = name.startswith(">")
         drawn.add_column(name.removeprefix(">"), justify="right" if right else "left")
@@ -40,6 +48,17 @@ def escaped(cell: Any) -> str:
 
     text = f"{cell:.3f}" if isinstance(cell, float) else str(cell)
     return escape("".join(c if c.isprintable() else " " for c in text))
+
+
+def words_option(default: int):
+    """Return the option that tells how many words to show."""
+    return click.option(
+        "--words",
+        type=click.IntRange(min=1),
+        default=default,
+        show_default=True,
+        help="Words to show for each label.",
+    )
 
 
 def shortened(text: str, width: int = 60) -> str:

@@ -3,13 +3,20 @@
 import click
 
 from polytopic.cli.documents import blocks, document_options, read
-from polytopic.cli.show import echo_json, on_terminal, shortened, table
+from polytopic.cli.show import echo_json, finite, on_terminal, shortened, table
 
 
 @click.command()
 @click.argument("model")
 @click.argument("documents", default="-")
-@click.option("-k", "--limit", default=5, show_default=True, help="Labels to give each document.")
+@click.option(
+    "-k",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Labels to give each document.",
+)
 @click.option("--include", multiple=True, help="Allow only this label; may be repeated.")
 @click.option("--exclude", multiple=True, help="Do not allow this label; may be repeated.")
 @click.option("--split", help="Only this part of the documents, such as test.")
@@ -37,14 +44,17 @@ def _as_dict(document, suggestions):
         "id": document.id,
         "labels": sorted(s.label for s in suggestions if s.chosen),
         "suggestions": [
-            {"label": s.label, "score": round(s.score, 6), "probability": round(s.probability, 6)}
+            {"label": s.label, "score": finite(s.score), "probability": finite(s.probability)}
             for s in suggestions
         ],
     }
 
 
 def _show(document, suggestions):
-    text = document.text if document.text is not None else " ".join(map(str, document.content))
+    content = document.content
+    text = content if isinstance(content, str) else " ".join(map(str, content.values()))
+    if document.counts is not None:
+        text = " ".join(document.counts)
     table(
         f"{document.id}  {shortened(text)}",
         ["", "label", ">probability", ">score"],

@@ -30,6 +30,12 @@ from polytopic.cli.documents import document_options, read
 )
 @click.option("--min-df", type=int, help="Documents a term must be in; 2 for 1000 or more.")
 @click.option("--max-terms", type=int, help="Terms to keep, the most frequent ones.")
+@click.option(
+    "--field-weight",
+    multiple=True,
+    metavar="NAME=WEIGHT",
+    help="Weight of a field, such as title=2; may be repeated.",
+)
 @click.option("--split", default="train", show_default=True, help="Part of the corpus to learn.")
 @click.option("--no-counts", is_flag=True, help="Write a smaller file that cannot learn or forget.")
 @document_options
@@ -43,6 +49,7 @@ def command(
     rule,
     min_df,
     max_terms,
+    field_weight,
     split,
     no_counts,
     **reading,
@@ -53,7 +60,10 @@ def command(
     """
     if split == "test":
         raise click.UsageError("--split test is for suggest and eval; a test part is not learned.")
+    if rule == "world-model" and model != "nb":
+        raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
     from polytopic.labeler import Labeler
+    from polytopic.labels import LabelTree
     from polytopic.models import MODELS
 
     settings = {} if smoothing is None else {"smoothing": smoothing}
@@ -63,10 +73,12 @@ def command(
         rule=_rule(rule),
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
+        fields=_weights(field_weight),
+        tree=None if tree in (None, "names") else _tree_file(tree),
     )
     labeler.fit(read(corpus, split=split, **reading))
-    if tree is not None:
-        labeler.tree = _tree(tree, labeler.classes_.tolist())
+    if tree == "names":
+        labeler.tree = LabelTree.from_names(labeler.classes_.tolist(), separator=None)
     labeler.save(target, counts=not no_counts)
     click.echo(
         f"Learned {labeler.training_['documents']:,} documents, {labeler.classes_.size:,} labels "
@@ -83,9 +95,22 @@ def _rule(name):
     return WorldModel() if name == "world-model" else TopK(int(name.removeprefix("top-")))
 
 
-def _tree(tree, labels):
+def _weights(pairs):
+    """Return the weights of fields from pairs like title=2."""
+    weights = {}
+    for pair in pairs:
+        name, _, weight = pair.partition("=")
+        try:
+            weights[name] = int(weight) if weight.isdecimal() else float(weight)
+        except ValueError:
+            raise click.UsageError(f"--field-weight {pair} is not like title=2.") from None
+    return weights or None
+
+
+def _tree_file(path):
     from polytopic.labels import LabelTree
 
-    if tree == "names":
-        return LabelTree.from_names(labels, separator=None)
-    return LabelTree.from_file(tree)
+    try:
+        return LabelTree.from_file(path)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path!r} is not valid UTF-8 (byte {error.start + 1}).") from None

@@ -72,7 +72,7 @@ def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]
     ``"-"`` is standard input. A gzipped file is known by its first bytes, not by its name.
     """
     if isinstance(source, str) and source == "-":
-        yield _file_lines(getattr(sys.stdin, "buffer", sys.stdin), max_bytes)
+        yield _file_lines(_standard_input(), max_bytes)
     elif isinstance(source, (str, os.PathLike)):
         with _open(source) as file:
             yield _file_lines(file, max_bytes)
@@ -80,6 +80,19 @@ def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]
         yield _file_lines(source, max_bytes)
     else:
         yield iter(source)
+
+
+def _standard_input() -> Any:
+    """Return standard input as a file of its own.
+
+    Python cannot end while a thread waits in ``sys.stdin`` itself.
+    """
+    if sys.stdin is None:
+        raise CorpusError("standard input is closed.")
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (AttributeError, OSError, ValueError):  # it was replaced by something without a file
+        return getattr(sys.stdin, "buffer", sys.stdin)
 
 
 def source_name(source: Source) -> str:
@@ -92,14 +105,14 @@ def source_name(source: Source) -> str:
     return name if isinstance(name, str) else "input"
 
 
-def file_error(path: str | os.PathLike[str], error: OSError, done: str = "read") -> CorpusError:
-    """Tell in a sentence why a file cannot be read or written."""
+def file_error(path: str | os.PathLike[str], error: OSError) -> CorpusError:
+    """Tell in a sentence why a file cannot be read."""
     name = os.fspath(path)
     if isinstance(error, FileNotFoundError):
         return CorpusError(f"{name!r} does not exist.")
     if isinstance(error, IsADirectoryError):
         return CorpusError(f"{name!r} is a folder, must be a file.")
-    return CorpusError(f"{name!r} cannot be {done}: {(error.strerror or str(error)).lower()}.")
+    return CorpusError(f"{name!r} cannot be read: {(error.strerror or str(error)).lower()}.")
 
 
 def _open(path: str | os.PathLike[str]) -> IO[bytes]:

@@ -3,15 +3,16 @@
 import csv
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from reprlib import repr as short
 from typing import Any, Literal
 
-from polytopic.corpus.document import Document
+from polytopic.corpus.document import Document, parse_time
 from polytopic.corpus.formats import DELIMITERS, Columns, find_format
 from polytopic.corpus.lines import Lines, Source, raw_lines, source_name
-from polytopic.errors import CorpusError
+from polytopic.errors import CorpusError, CorpusWarning
 
 MAX_LINE_BYTES = 64 * 2**20
 
@@ -64,7 +65,8 @@ def read_documents(
     Yields
     ------
     Document
-        Its id is the line number where the source gives none.
+        Its id is the line number where the source gives none. A time that cannot be read is left
+        out with a CorpusWarning.
 
     Examples
     --------
@@ -106,6 +108,7 @@ def _documents_and_errors(
                 continue
             record = next(records)
             if record is not None:
+                _drop_bad_time(record, f"{name}, line {number}")
                 yield Document.from_dict(record, id=str(number))
         except StopIteration:
             return
@@ -114,6 +117,18 @@ def _documents_and_errors(
             yield CorpusError(f"{name}, line {number}: {reason}.")
             if records is None:  # without a header no row can be read
                 return
+
+
+def _drop_bad_time(record: Record, place: str) -> None:
+    """Leave out a time that is no time, with a warning: the text is worth more than its date."""
+    if record.get("time") is None:
+        return
+    try:
+        record["time"] = parse_time("time", record["time"])
+    except ValueError as error:
+        record["time"] = None
+        sentence = f"{place}: {str(error).rstrip('.')}; the document is kept without it."
+        warnings.warn(sentence, CorpusWarning, stacklevel=2)
 
 
 def _parser(format: str, columns: Columns) -> Callable[[Lines], Iterator[Record | None]]:

@@ -7,14 +7,15 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from reprlib import repr as short
 from typing import IO, Any
 
 from polytopic.corpus.document import Document
 from polytopic.corpus.formats import DELIMITERS, Columns, find_format
-from polytopic.corpus.lines import file_error, source_name
+from polytopic.corpus.lines import source_name
+from polytopic.errors import CorpusError
+from polytopic.files import new_file
 
 Target = str | os.PathLike[str] | IO[Any]
 
@@ -150,7 +151,7 @@ class _Echo:
 def _opened(target: Target) -> Iterator[Callable[[bytes], object]]:
     """Open a target and give what writes bytes to it."""
     if isinstance(target, (str, os.PathLike)) and target != "-":
-        with _new_file(target) as file:
+        with new_file(target, CorpusError) as file:
             if os.fspath(target).lower().endswith(".gz"):
                 with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
                     yield zipped.write
@@ -163,25 +164,3 @@ def _opened(target: Target) -> Iterator[Callable[[bytes], object]]:
     else:
         yield stream.write
     stream.flush()
-
-
-@contextmanager
-def _new_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file under another name, to be renamed when it is whole, else to vanish."""
-    path = Path(os.path.realpath(target))
-    special = path.exists() and not path.is_file()  # a pipe or a device cannot be replaced
-    place = path if special else path.with_name(f".{os.urandom(8).hex()}.tmp")
-    try:
-        with open(place, "wb") as file:
-            yield file
-        if not special:
-            os.replace(place, path)
-    except OSError as error:
-        if error.filename not in (None, str(place)):  # it came from where the documents are read
-            raise
-        missing = path if path.parent.is_dir() else path.parent
-        raise file_error(missing, error, "written") from error
-    finally:
-        if not special:
-            with suppress(OSError):
-                place.unlink()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from scipy import sparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.counts import group_rows
 from polytopic.labels import read_targets, with_fallback
+from polytopic.models import CountModel, LabelSetClassifier
 
 SCORES = ("decision_function", "predict_log_proba", "predict_proba")
 
@@ -18,11 +20,12 @@ def _has(method):
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), method))
 
 
-class LabelDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
     """An estimator whose labels are chosen by a rule.
 
     A document without a known word gets the most frequent label set of the training documents,
-    before the rule is asked, unless the rule may reject.
+    whatever the rule, unless the rule may reject. (Where the estimator takes texts, it alone knows
+    which words are known.)
 
     Parameters
     ----------
@@ -64,13 +67,17 @@ class LabelDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Fit the estimator; the rule itself learns nothing."""
         targets = read_targets(y)
         inner = y
-        if targets.form.kind == "names" and not hasattr(self.estimator, "fit_counts"):
+        if targets.form.kind == "names" and not isinstance(self.estimator, CountModel):
             inner = targets.Y.toarray().astype(np.int64)  # what scikit-learn understands
         self.estimator_ = clone(self.estimator).fit(X, inner, **fit_params)
         self._form = targets.form
-        self.classes_ = np.array(targets.labels)
-        self._fallback = _most_frequent(targets.Y)
-        self._unseen = np.diff(targets.Y.tocsc().indptr) == 0
+        if isinstance(self.estimator_, CountModel):
+            self.classes_, self._fallback = self.estimator_.classes_, self.estimator_.fallback
+            self._unseen = self.estimator_.label_docs_ == 0
+        else:
+            self.classes_ = np.array(targets.labels)
+            self._fallback = _most_frequent(targets.Y, fit_params.get("sample_weight"))
+            self._unseen = np.diff(targets.Y.tocsc().indptr) == 0
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -108,7 +115,12 @@ def apply_rule(estimator, rule, X, fallback, *, unseen=None):
         scores[:, unseen] = -np.inf
     reference = _world_score(estimator, rule, X) if rule.needs_reference else None
     Y = rule.decide(scores, reference=reference)
-    return Y if rule.reject else with_fallback(X, Y, fallback)
+    return Y if rule.reject or not _holds_numbers(X) else with_fallback(X, Y, fallback)
+
+
+def _holds_numbers(X):
+    """Tell whether X are words, not texts, so that documents without words can be seen."""
+    return sparse.issparse(X) or np.asarray(X).dtype.kind in "biuf"
 
 
 def _scores(estimator, X):
@@ -134,11 +146,12 @@ def _world_score(estimator, rule, X):
     return estimator.world_score(X)
 
 
-def _most_frequent(Y):
+def _most_frequent(Y, weight=None):
     """Return the columns of the label set that most rows have; of several, the first."""
-    labelled = Y[np.diff(Y.indptr) > 0]
-    if not labelled.shape[0]:
+    labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
+    if not labelled.size:
         raise ValueError("Y has no labelled document; at least one is needed.")
-    group = group_rows(labelled)
-    commonest = np.argmax(np.bincount(group))
-    return labelled[np.flatnonzero(group == commonest)[0]].indices
+    group = group_rows(Y[labelled])
+    weight = None if weight is None else np.asarray(weight, dtype=np.float64)[labelled]
+    commonest = np.argmax(np.bincount(group, weights=weight))
+    return Y[labelled[np.flatnonzero(group == commonest)[0]]].indices

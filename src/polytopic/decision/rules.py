@@ -33,7 +33,7 @@ class Rule(BaseEstimator):
         scores = _check_scores(scores)
         if self.needs_reference:
             scores = scores - _check_reference(reference, scores, type(self).__name__)
-        accepted = self._accept(scores) & np.isfinite(scores)
+        accepted = self._accept(scores) & (scores > -np.inf)
         if not self.reject:
             best = np.argmax(scores, axis=1)
             known = np.flatnonzero(scores[np.arange(best.size), best] > -np.inf)
@@ -96,6 +96,8 @@ class Threshold(Rule):
 
     def _check_parameters(self):
         check_scalar(self.value, "value", Real)
+        if np.isnan(self.value):
+            raise ValueError("value == nan, must be a number.")
 
     def _accept(self, scores):
         return scores >= self.value
@@ -117,8 +119,8 @@ class WorldModel(Rule):
 
     References
     ----------
-    .. [1] Skorkovská et al., "Score normalization methods for multi-label topic
-       identification", 2014.
+    .. [1] Skorkovská, Zajíc and Müller, "Comparison of Score Normalization Methods Applied to
+       Multi-label Classification", 2014.
 
     Examples
     --------
@@ -137,8 +139,8 @@ class WorldModel(Rule):
 
     def _accept(self, scores):
         best = scores.max(axis=1, keepdims=True)
-        with np.errstate(invalid="ignore"):  # a document whose scores are all -inf
-            accepted = scores >= best - (1 - self.ratio) * np.abs(best)
+        with np.errstate(invalid="ignore"):  # infinite scores
+            accepted = (scores >= best - (1 - self.ratio) * np.abs(best)) | (scores == best)
         return accepted & (best > 0) if self.reject else accepted
 
 
@@ -155,9 +157,7 @@ def _check_scores(scores):
 
 def _check_reference(reference, scores, rule):
     if reference is None:
-        raise ValueError(
-            f"{rule} needs the reference: each document's score under a general model."
-        )
+        raise ValueError(f"{rule} needs reference, each document's score under a general model.")
     reference = np.asarray(reference, dtype=np.float64)
     if reference.shape != scores.shape[:1] or not np.isfinite(reference).all():
         raise ValueError(

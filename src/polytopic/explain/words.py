@@ -54,7 +54,7 @@ class Explanation:
     labels : list of LabelReason
         The labels, largest share first; shares sum to one.
     places : list of Place
-        The known words where they stand in the text; empty for a bag of words.
+        The known words where they stand in the text; empty unless the text is one string.
     unknown : list of str
         Terms that the model does not know.
     """

@@ -6,14 +6,15 @@ n_labels), so that one word's labels lie side by side.
 """
 
 import numpy as np
-from numba import njit
+
+from polytopic.kernels import compiled
 
 LARGE = 1e100  # its cube is still a float
 ROUNDING = 2.0**-23  # of float32, twice over
 LOG, PLAIN = 0, 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_scores(data, indices, indptr, log_theta, out):
     """Add each label's log likelihood to ``out``.
 
@@ -27,13 +28,15 @@ def add_scores(data, indices, indptr, log_theta, out):
                 out[d, label] += x * log_theta[word, label]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_likelihoods(data, indices, indptr, sets, sets_indptr, theta, out):
     """Write the log likelihood of each document under its label set's equal mixture.
 
     Equivalent, for a document ``x`` with labels ``L`` (Ueda & Saito, Eq. (3)), to::
 
         out[d] = x @ np.log(theta[:, L].mean(axis=1))
+
+    and to 0 without a label.
     """
     for d in range(indptr.size - 1):
         labels = sets[sets_indptr[d] : sets_indptr[d + 1]]
@@ -42,11 +45,12 @@ def log_likelihoods(data, indices, indptr, sets, sets_indptr, theta, out):
             mass = 0.0
             for label in labels:
                 mass += theta[indices[k], label]
-            total += data[k] * np.log(mass / labels.size)
+            if labels.size > 0:
+                total += data[k] * np.log(mass / labels.size)
         out[d] = total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def word_shares(indices, indptr, sets, sets_indptr, theta, out):
     """Write how much of each word each label of the document's set says, document by document.
 
@@ -69,7 +73,7 @@ def word_shares(indices, indptr, sets, sets_indptr, theta, out):
 # Greedy search
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _log_ratio(data, indices, first, last, theta, label, inverse):
     """Return ``sum(x * log(1 + theta[:, label] * inverse))`` over a document's words.
 
@@ -92,7 +96,7 @@ def _log_ratio(data, indices, first, last, theta, label, inverse):
     return total + np.log(product)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_single(data, indices, first, last, log_theta, rough, allowed, scores):
     """Return the label with the best score.
 
@@ -124,7 +128,7 @@ def _best_single(data, indices, first, last, log_theta, rough, allowed, scores):
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _score(data, indices, first, last, log_theta, label):
     """Return the log likelihood of a document under one label."""
     score = 0.0
@@ -133,7 +137,7 @@ def _score(data, indices, first, last, log_theta, label):
     return score
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_extension(data, indices, first, last, theta, rough, allowed, size, phi, work):
     """Return the label that raises the likelihood most, -1 if none does.
 
@@ -191,7 +195,7 @@ def _best_extension(data, indices, first, last, theta, rough, allowed, size, phi
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def greedy_sets(data, indices, indptr, theta, log_theta, rough, allowed, chosen):
     """Find each document's label set by greedy search (Ueda & Saito, section 3.3).
 
@@ -228,7 +232,7 @@ def greedy_sets(data, indices, indptr, theta, log_theta, rough, allowed, chosen)
         free[:] = allowed
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def neighbour_sets(data, indices, indptr, theta, allowed, chosen, base, out):
     """Write the log likelihood of each set that differs from the chosen one by a single label.
 
@@ -257,7 +261,7 @@ def neighbour_sets(data, indices, indptr, theta, allowed, chosen, base, out):
                 out[d, label] = base[d] - ratio - shrinkage
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _inverse_mass(indices, first, last, theta, labels, left_out, out):
     """Write each word's ``1 / theta[word, labels].sum()`` without the label that is left out."""
     for k in range(first, last):
@@ -268,7 +272,7 @@ def _inverse_mass(indices, first, last, theta, labels, left_out, out):
         out[k - first] = 1.0 / mass
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _longest(indptr):
     """Return the largest number of distinct words in a document."""
     longest = 0
@@ -280,7 +284,7 @@ def _longest(indptr):
 # EM on the table
 
 
-@njit(cache=True)
+@compiled
 def count_slots(words_indptr, rows, sets, sets_indptr, n_labels):
     """Return how many distinct labels each word has among its label sets, as an ``indptr``.
 
@@ -299,7 +303,7 @@ def count_slots(words_indptr, rows, sets, sets_indptr, n_labels):
     return slots_indptr
 
 
-@njit(cache=True)
+@compiled
 def fill_slots(words_indptr, rows, sets, sets_indptr, slots_indptr, slot_label, entry_slot):
     """Give each pair of a word and a label its slot, and each entry the slots of its labels."""
     n_labels = 0
@@ -322,7 +326,7 @@ def fill_slots(words_indptr, rows, sets, sets_indptr, slots_indptr, slot_label, 
                 place += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def expected_counts(counts, entry_slot, entry_indptr, theta, out):
     """Share each entry's count among its slots, and return the entries' log likelihood.
 

@@ -133,41 +133,41 @@ class Labeler(BaseEstimator):
 
         ``labels`` may be left out if all texts are documents that carry their own.
         """
-        self.analyzer_ = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
-        return self._refit(self._count(texts, labels))
+        analyzer = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
+        return self._refit(self._count(texts, labels, analyzer), analyzer)
 
     def learn(self, texts, labels=None):
         """Learn more texts, exactly as if all had been given to ``fit``; new labels may come."""
-        check_is_fitted(self)
-        return self._refit(self._kept_counts() + self._count(texts, labels))
+        check_is_fitted(self, "model_")
+        new = self._count(texts, labels, self.analyzer_)
+        return self._refit(self._kept_counts() + new, self.analyzer_)
 
     def forget(self, texts, labels=None):
         """Unlearn texts with the labels they were learned with, without a trace."""
-        check_is_fitted(self)
-        left = self._kept_counts() - self._count(texts, labels)
+        check_is_fitted(self, "model_")
+        left = self._kept_counts() - self._count(texts, labels, self.analyzer_)
         if not left.set_docs.size:
             raise ValueError("no document would be left to learn from; nothing was forgotten.")
-        return self._refit(left)
+        return self._refit(left, self.analyzer_)
 
-    def _count(self, texts, labels):
+    def _count(self, texts, labels, analyzer):
         """Count texts, or documents from any iterator block by block."""
-        counts = LabelSetCounts()
         if labels is not None:
             texts = list(_check_iterable(texts))
-            counts += self._count_block(texts, _read_labels(labels, len(texts)))
-            return counts
-        documents = iter(_check_iterable(texts))
+            return self._count_block(texts, _read_labels(labels, len(texts)), analyzer)
+        counts, documents = LabelSetCounts(), iter(_check_iterable(texts))
         while block := list(islice(documents, BLOCK)):
             if not all(isinstance(document, Document) for document in block):
                 raise ValueError("requires labels to be passed, but the target y is None.")
-            counts += self._count_block(block, read_targets([d.labels for d in block]))
+            targets = read_targets([document.labels for document in block])
+            counts += self._count_block(block, targets, analyzer)
         return counts
 
-    def _count_block(self, texts, targets):
-        X, terms = self.analyzer_.count(_contents(texts), self.fields)
+    def _count_block(self, texts, targets, analyzer):
+        X, terms = analyzer.count(_contents(texts), self.fields)
         return LabelSetCounts.from_matrix(X, targets, terms=terms)
 
-    def _refit(self, counts):
+    def _refit(self, counts, analyzer):
         min_df = least_documents(self.min_df, counts.n_docs)
         vocabulary = Vocabulary.from_frequencies(
             counts.terms, counts.document_frequency, min_df=min_df, max_size=self.max_terms
@@ -176,10 +176,8 @@ class Labeler(BaseEstimator):
             raise ValueError(
                 f"no term is in min_df == {min_df} of the {counts.n_docs} labelled documents."
             )
-        kept = np.flatnonzero(vocabulary.columns(counts.terms) >= 0)
-        view = counts.select(kept, vocabulary.terms)
-        self.model_ = self._new_model().fit_counts(view)
-        self.vocabulary_, self.counts_ = vocabulary, counts
+        self.model_ = self._new_model().fit_counts(vocabulary_view(counts, vocabulary))
+        self.analyzer_, self.vocabulary_, self.counts_ = analyzer, vocabulary, counts
         self.training_ = {
             "documents": counts.n_docs,
             "label_sets": int(counts.set_docs.size),
@@ -188,6 +186,19 @@ class Labeler(BaseEstimator):
         return self
 
     def _new_model(self):
+        model = self._model()
+        if (
+            self.rule is not None
+            and self.rule.needs_reference
+            and not hasattr(model, "world_score")
+        ):
+            raise ValueError(
+                f"the rule {type(self.rule).__name__} needs a general model, which "
+                f"{type(model).__name__} has not; use model='nb' or another rule."
+            )
+        return model
+
+    def _model(self):
         if isinstance(self.model, str):
             if self.model not in MODELS:
                 raise ValueError(f"model == {self.model!r}, must be one of {', '.join(MODELS)}.")
@@ -212,26 +223,29 @@ class Labeler(BaseEstimator):
     @property
     def classes_(self):
         """Label ids in sorted order."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return self.model_.classes_
 
     def transform(self, texts) -> sparse.csr_matrix:
         """Return the counts of known terms that the model sees."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         counts, terms = self.analyzer_.count(_contents(_check_iterable(texts)), self.fields)
         return self.vocabulary_.select(counts, terms)
 
     def predict(self, texts) -> list[list[str]]:
         """Return the labels of each text; one without a known word gets the commonest set."""
-        return self._decode(self._choose(self.model_, self.transform(texts)))
+        X = self.transform(texts)
+        return LabelLists(self._space.decode(self._choose(self.model_, X)) if X.shape[0] else [])
 
     def predict_proba(self, texts) -> np.ndarray:
         """Return the model's probability of each label."""
-        return self.model_.predict_proba(self.transform(texts))
+        X = self.transform(texts)
+        return self.model_.predict_proba(X)
 
     def decision_function(self, texts) -> np.ndarray:
         """Return the model's score of each label."""
-        return self.model_.decision_function(self.transform(texts))
+        X = self.transform(texts)
+        return self.model_.decision_function(X)
 
     def score(self, texts, labels) -> float:
         """Return the labelling F."""
@@ -259,23 +273,23 @@ class Labeler(BaseEstimator):
             The only labels allowed, and labels not allowed.
         """
         X = self.transform(texts)
+        if not X.shape[0]:
+            return []
         model = self.model_
         if include is not None or exclude:
             model = model.restricted(self._allowed(include, exclude))
-        chosen = self._choose(model, X).toarray() > 0
-        scores, proba = model.decision_function(X), model.predict_proba(X)
-        return [self._ranked(*row, k) for row in zip(chosen, scores, proba, strict=True)]
-
-    def _ranked(self, chosen, scores, proba, k):
-        """Return one text's suggestions: predicted labels first, then by score."""
-        order = np.lexsort((-scores, ~chosen))[: max(k, chosen.sum())]
-        columns = [c for c in order.tolist() if scores[c] > -np.inf]
-        rows = zip(columns, scores[columns].tolist(), proba[columns].tolist(), strict=True)
-        return [Suggestion(str(self.classes_[c]), s, p, bool(chosen[c])) for c, s, p in rows]
+        Y, scores, proba = model.assess(X)
+        if self.rule is not None:
+            Y = self._choose(model, X)
+        rows = zip(Y.toarray() > 0, scores, proba, strict=True)
+        return [_ranked(self._space.ids, *row, k) for row in rows]
 
     def explain(self, text, labels: Collection[str] | None = None) -> Explanation:
-        """Say why a text has its labels, or these labels: shares, and words with their places."""
-        labels = self.predict([text])[0] if labels is None else sorted(set(labels))
+        """Say why a text has its labels, or these labels: shares, and words with their places.
+
+        Places are given where the text is one string.
+        """
+        labels = self.predict([text])[0] if labels is None else sorted(_names("labels", labels))
         if not labels:
             raise ValueError("labels is empty, needs at least one label to explain.")
         counts, terms = self.analyzer_.count(_contents([text]), self.fields)
@@ -292,7 +306,7 @@ class Labeler(BaseEstimator):
         Terms are ranked by their probability in the label times the logarithm of their lift,
         how much likelier they are in the label than in the corpus.
         """
-        space = LabelSpace(self.classes_.tolist())
+        space = self._space
         columns = [space.index(label) for label in (space if labels is None else labels)]
         return [self._label_terms(column, k) for column in columns]
 
@@ -303,6 +317,7 @@ class Labeler(BaseEstimator):
         terms = self.vocabulary_.terms
         return {
             "label": label,
+            "name": self.tree.names.get(label, label) if self.tree else label,
             "parent": self.tree.parent(label) if self.tree and label in self.tree else None,
             "documents": int(self.model_.label_docs_[column]),
             "words": [
@@ -313,17 +328,18 @@ class Labeler(BaseEstimator):
 
     def _choose(self, model, X):
         if self.rule is None:
-            return sparse.csr_matrix(model.predict(X))
+            return model.choose(X)
         return apply_rule(model, self.rule, X, model.fallback)
 
-    def _decode(self, Y):
-        return LabelLists(LabelSpace(self.classes_.tolist()).decode(Y))
+    @property
+    def _space(self):
+        return LabelSpace(self.classes_.tolist())
 
     def _allowed(self, include, exclude):
-        space = LabelSpace(self.classes_.tolist())
+        space = self._space
         allowed = np.full(len(space), include is None)
-        allowed[[space.index(label) for label in include or ()]] = True
-        allowed[[space.index(label) for label in exclude or ()]] = False
+        allowed[[space.index(label) for label in _names("include", include or ())]] = True
+        allowed[[space.index(label) for label in _names("exclude", exclude or ())]] = False
         if not allowed.any():
             raise ValueError("include and exclude leave no label.")
         return allowed
@@ -334,12 +350,33 @@ class Labeler(BaseEstimator):
         """Write the model to one file; without ``counts`` it is smaller and cannot learn."""
         from polytopic.labeler.files import save  # here: files know labelers
 
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         save(self, path, counts=counts)
 
 
+def _ranked(labels, chosen, scores, proba, k) -> list[Suggestion]:
+    """Return one text's suggestions: predicted labels first, then by score."""
+    order = np.lexsort((-scores, ~chosen))[: max(k, chosen.sum())]
+    columns = [c for c in order.tolist() if scores[c] > -np.inf]
+    rows = zip(columns, scores[columns].tolist(), proba[columns].tolist(), strict=True)
+    return [Suggestion(labels[c], s, p, bool(chosen[c])) for c, s, p in rows]
+
+
+def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetCounts:
+    """Return the table of a vocabulary's terms, which are all in the larger one."""
+    kept = np.flatnonzero(vocabulary.columns(counts.terms) >= 0)
+    return counts.select(kept, vocabulary.terms)
+
+
+def _names(what: str, labels) -> set[str]:
+    """Return label names, which must not be one string."""
+    if isinstance(labels, str):
+        raise ValueError(f"{what} == {labels!r} is one string, must be a list of labels.")
+    return set(labels)
+
+
 def _check_iterable(texts):
-    if isinstance(texts, str | bytes | Mapping | Document):
+    if isinstance(texts, str | bytes | Mapping | Document) or hasattr(texts, "columns"):
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
     return texts
 

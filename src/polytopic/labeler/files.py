@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from polytopic import decision
 from polytopic.counts import LabelSetCounts
 from polytopic.errors import ModelFileError
-from polytopic.labeler.estimator import Labeler
+from polytopic.labeler.estimator import Labeler, vocabulary_view
 from polytopic.labels import LabelTree
 from polytopic.modelfile import read_model, write_model
 from polytopic.models import MODELS
@@ -44,16 +45,15 @@ def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
     model, table, vocabulary = labeler.model_, labeler.counts_, labeler.vocabulary_
     return {
         "polytopic_version": __version__,
-        "model": {"name": model.name, "parameters": model.get_params()},
+        "model": {"name": model.name, "parameters": _plain(model.get_params())},
         "labels": model.classes_.tolist(),
         "tree": labeler.tree.to_dict() if labeler.tree is not None else None,
         "vocabulary": list(vocabulary.terms),
         "analyzer": labeler.analyzer_.to_dict(),
         "settings": {
             "language": labeler.language,
-            "min_df": labeler.min_df,
-            "max_terms": labeler.max_terms,
-            "fields": dict(labeler.fields) if labeler.fields is not None else None,
+            **_plain({"min_df": labeler.min_df, "max_terms": labeler.max_terms}),
+            "fields": _plain(labeler.fields) if labeler.fields is not None else None,
             "rule": _rule_to_dict(labeler.rule),
         },
         "training": labeler.training_,
@@ -91,9 +91,11 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
         terms=labeler.vocabulary_.terms if table["terms"] is None else tuple(table["terms"]),
         exact=table["exact"],
     )
-    labeler.model_ = model.from_arrays(
+    labeler.model_ = clone(model).from_arrays(
         _part(arrays, "model."), labels=manifest["labels"], n_words=len(labeler.vocabulary_)
     )
+    if labeler.counts_ is not None:
+        labeler.model_.counts_ = vocabulary_view(labeler.counts_, labeler.vocabulary_)
     return labeler
 
 
@@ -106,7 +108,22 @@ def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
 
 
 def _rule_to_dict(rule) -> dict[str, Any] | None:
-    return rule and {"name": type(rule).__name__, "parameters": rule.get_params()}
+    if rule is None:
+        return None
+    name = type(rule).__name__
+    if decision.RULES.get(name) is not type(rule):
+        raise ModelFileError(
+            f"the rule {name} is not one of {', '.join(decision.RULES)} and cannot be saved."
+        )
+    return {"name": name, "parameters": _plain(rule.get_params())}
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters without NumPy's scalars, which JSON does not know."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in parameters.items()
+    }
 
 
 def _rule_from_dict(rule: Mapping[str, Any] | None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -58,7 +59,7 @@ class LabelSpace:
         try:
             return self._index[label]
         except KeyError:
-            raise ValueError(f"label {label!r} is not known; there are {len(self)}.") from None
+            raise ValueError(f"label {label!r} is not known.") from None
 
     def name(self, label, language: str | None = None) -> str:
         """Return the name to show: in this language, else in any, else the id."""
@@ -74,11 +75,13 @@ class LabelSpace:
 
     def decode(self, Y) -> list[list]:
         """Return each row's label ids, in canonical order."""
-        Y = sparse.csr_matrix(Y)
+        Y = sparse.csr_matrix(Y, copy=True)
+        Y.eliminate_zeros()
         Y.sort_indices()
+        columns = Y.indices.tolist()
         return [
-            [self.ids[column] for column in Y.indices[start:stop]]
-            for start, stop in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)
+            [self.ids[column] for column in columns[start:stop]]
+            for start, stop in pairwise(Y.indptr.tolist())
         ]
 
 
@@ -96,14 +99,14 @@ def widen(Y: sparse.csr_matrix, labels: Sequence, space: LabelSpace) -> sparse.c
 
 def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:
     """Return the label sets ``Y``, but ``fallback`` (columns) for documents without words."""
-    words = X if sparse.issparse(X) else sparse.csr_matrix(X)
-    empty = np.flatnonzero(words.count_nonzero(axis=1) == 0)
-    if not empty.size:
+    known = np.zeros(Y.shape[0], dtype=bool)
+    known[sparse.csr_matrix(X).nonzero()[0]] = True
+    if known.all():
         return Y
-    Y = Y.tolil()
-    for row in empty:
-        Y.rows[row], Y.data[row] = list(fallback), [1.0] * len(fallback)
-    return Y.tocsr()
+    rest = sparse.diags_array(known.astype(np.float64)) @ Y
+    filled = sparse.csr_matrix((~known)[:, None].astype(np.float64))
+    row = indicator(np.asarray(fallback), [0, len(fallback)], Y.shape[1])
+    return sparse.csr_matrix(rest + filled @ row)
 
 
 def canonical(labels: Iterable) -> list:

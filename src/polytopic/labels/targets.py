@@ -78,14 +78,25 @@ def read_targets(Y) -> Targets:
         raise ValueError("requires y to be passed, but the target y is None.")
     if sparse.issparse(Y):
         return _from_indicator(Y.tocsr(), "sparse")
-    if not isinstance(Y, list | tuple):
-        Y = np.asarray(Y)
+    Y = _as_rows(Y)
     if _holds_names(Y):
         return _from_names(Y)
     Y = np.asarray(Y)
     if Y.ndim == 2 and (Y.shape[1] != 1 or _is_indicator(Y)):
         return _from_indicator(Y, "dense")
     return _from_single(Y)
+
+
+def _as_rows(Y):
+    """Return a list of rows, or an array of numbers or of single labels."""
+    if not isinstance(Y, list | tuple):
+        Y = np.asarray(Y) if hasattr(Y, "__len__") or hasattr(Y, "__array__") else list(Y)
+    if isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "UO":
+        rows = Y.tolist()
+        return rows if _holds_names(rows) else Y.astype(np.float64)
+    if isinstance(Y, list | tuple) and any(row is None for row in Y):
+        raise ValueError("Y has None for a document; one without labels is an empty collection.")
+    return Y
 
 
 def _holds_names(Y) -> bool:
@@ -120,14 +131,19 @@ def _from_single(y) -> Targets:
 
 
 def _from_indicator(Y, kind: str) -> Targets:
+    if Y.dtype.kind not in "biuf":
+        raise ValueError(
+            "Y is a matrix of something else than numbers; give 0 and 1, or one collection of "
+            "names a document."
+        )
+    dtype = Y.dtype
+    Y = sparse.csr_matrix(Y, dtype=np.float64, copy=True)
+    Y.sum_duplicates()
+    Y.eliminate_zeros()
     if not _is_indicator(Y):
         raise ValueError(
             "Y is a matrix with values other than 0 and 1; an indicator holds only these."
         )
-    dtype = Y.dtype
-    Y = sparse.csr_matrix(Y, dtype=np.float64)
-    Y.eliminate_zeros()
-    Y.sort_indices()
     return Targets(Y, tuple(range(Y.shape[1])), TargetForm(kind, dtype))
 
 

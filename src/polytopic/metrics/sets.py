@@ -285,5 +285,6 @@ def _extended_pair(Y_true, Y_pred, tree, classes):
 
 def _ancestor_matrix(labels, tree):
     """Return the indicator (n_labels, n_nodes) of each label and what is above it."""
-    rows = [[label, *tree.ancestors(label)] for label in labels]
+    known = getattr(tree, "__contains__", lambda label: True)
+    rows = [[label, *(tree.ancestors(label) if known(label) else ())] for label in labels]
     return from_names(rows, all_labels([], rows))

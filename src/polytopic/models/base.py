@@ -17,7 +17,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import LabelSetCounts, canonical_counts
+from polytopic.errors import PolytopicError
 from polytopic.kernels import mixture
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import (
@@ -29,6 +30,8 @@ from polytopic.labels import (
     widen,
     with_fallback,
 )
+
+LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
 
 
 class WordLabels(NamedTuple):
@@ -43,12 +46,24 @@ class WordLabels(NamedTuple):
     share: np.ndarray
 
 
-class CountModel(ClassifierMixin, BaseEstimator):
+class LabelSetClassifier(ClassifierMixin):
+    """A classifier whose ``score`` understands collections of label names too."""
+
+    def score(self, X, y, sample_weight=None):
+        """Return the share of documents whose labels are all right."""
+        if read_targets(y).form.kind != "names":
+            return super().score(X, y, sample_weight)
+        predicted = LabelSpace(self.classes_.tolist()).decode(self.predict(X))
+        right = [set(true) == set(found) for true, found in zip(y, predicted, strict=True)]
+        return float(np.average(right, weights=sample_weight))
+
+
+class CountModel(LabelSetClassifier, BaseEstimator):
     """A model that sees a corpus through its :class:`~polytopic.LabelSetCounts` alone.
 
     A subclass says how the table becomes word counts of each label (``_estimate``), which label
     sets documents get (``_choose``), and what ``decision_function`` and ``predict_proba`` mean
-    (``_margins``, ``_marginals``).
+    (``_margins_and_marginals``).
     """
 
     def __sklearn_tags__(self):
@@ -74,69 +89,72 @@ class CountModel(ClassifierMixin, BaseEstimator):
             How many times each document counts.
         """
         X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=True)
-        self._form = targets.form
-        self._declared = targets.labels if targets.form.is_indicator else ()
-        return self.fit_counts(self._count(X, targets, sample_weight))
+        declared = targets.labels if targets.form.is_indicator else ()
+        counts = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
+        return self._fit_table(counts, targets.form, declared)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn more documents, exactly as if all had been given to ``fit`` at once.
 
         New labels may come by name; ``classes`` declares labels that may have no document yet.
         """
-        if classes is None and not hasattr(self, "counts_"):
+        first = not hasattr(self, "classes_")
+        if first and classes is None:
             return self.fit(X, y, sample_weight)
-        first = not hasattr(self, "counts_")
         X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=first)
-        if first:
-            self._form, self._declared = targets.form, ()
+        form, declared = (targets.form, ()) if first else (self._form, self._declared)
         if classes is not None:
-            self._declared = _declared(self._declared, classes, targets)
-        known = LabelSetCounts() if first else self.counts_
-        return self.fit_counts(known + self._count(X, targets, sample_weight))
+            declared = _declare(declared, classes, targets)
+        _check_form(targets, form, declared)
+        known = LabelSetCounts() if first else self._kept_counts()
+        new = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
+        return self._fit_table(known + new, form, declared)
 
     def forget(self, X, y, sample_weight=None):
         """Unlearn documents: what remains is bitwise what is learned without them."""
         check_is_fitted(self)
         X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=False)
-        left = self.counts_ - self._count(X, targets, sample_weight)
+        _check_form(targets, self._form, self._declared)
+        gone = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
+        left = self._kept_counts() - gone
         if not left.set_docs.size:
             raise ValueError("no document would be left to learn from; nothing was forgotten.")
-        return self.fit_counts(left)
+        return self._fit_table(left, self._form, self._declared)
 
     def fit_counts(self, counts: LabelSetCounts):
         """Learn from a table of counts by label set, whose columns are the words."""
+        return self._fit_table(counts, TargetForm(), ())
+
+    def _fit_table(self, counts, form, declared):
+        """Learn from a table; ``classes_`` are its labels and those declared."""
         self._check_parameters()
         if not counts.set_docs.size:
             raise ValueError("Y has no labelled document; at least one is needed.")
-        if not hasattr(self, "_form"):
-            self._form, self._declared = TargetForm(), ()
-        space = LabelSpace([*self._declared, *counts.labels])
+        space = LabelSpace([*declared, *counts.labels])
         sets = widen(counts.indicator, counts.labels, space)
-        self.counts_ = counts
+        label_counts = self._estimate(counts.matrix, sets)
+        self.counts_, self._form, self._declared = counts, form, declared
         self._set_state(
             space.ids,
-            label_counts=self._estimate(counts.matrix, sets),
+            label_counts=label_counts,
             label_docs=sets.T @ counts.set_docs,
             world_counts=counts.matrix.sum(axis=0).A1,
             fallback=sets[counts.most_frequent].indices,
         )
         return self
 
-    def _count(self, X, targets, sample_weight):
-        if not self._form.fits(targets.form):
-            raise ValueError(
-                f"Y came as {targets.form.kind} and before as {self._form.kind}; keep to one form."
+    def _kept_counts(self):
+        if self.counts_ is None:
+            raise PolytopicError(
+                "this model was saved without its counts, so it cannot learn or forget; "
+                "save it with counts=True."
             )
-        if targets.form.is_indicator and len(targets.labels) != len(self._declared):
-            raise ValueError(
-                f"Y has {len(targets.labels)} columns and the model {len(self._declared)} labels; "
-                "declare new ones in classes, or give labels by name."
-            )
-        return LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
+        return self.counts_
 
     def _set_state(self, labels, *, label_counts, label_docs, world_counts, fallback):
         """Take over what was learned, and derive what prediction reads."""
-        self.classes_ = np.array(labels)
+        names = any(isinstance(label, str) for label in labels)
+        self.classes_ = np.array(labels, dtype=object if names else None)
         self.n_features_in_ = label_counts.shape[1]
         self._label_counts, self.label_docs_ = label_counts, label_docs
         self._world_counts, self._fallback = world_counts, fallback.astype(np.int64)
@@ -183,10 +201,14 @@ class CountModel(ClassifierMixin, BaseEstimator):
             arrays["label_docs"].shape != (len(labels),)
             or arrays["world_counts"].shape != (n_words,)
             or not np.isin(arrays["fallback"], np.arange(len(labels))).all()
+            or not arrays["fallback"].size
         ):
             raise ValueError("arrays of the model have other sizes than its labels and words")
+        counted = label_counts.data, arrays["label_docs"], arrays["world_counts"]
+        if not all((array >= 0).all() and (array <= LARGEST).all() for array in counted):
+            raise ValueError("arrays of the model hold negative or infinite counts")
         self._check_parameters()
-        self._form, self._declared = TargetForm(), ()
+        self.counts_, self._form, self._declared = None, TargetForm(), ()
         self._set_state(
             labels,
             label_counts=label_counts,
@@ -200,6 +222,8 @@ class CountModel(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self):
         check_scalar(self.smoothing, "smoothing", Real, min_val=0, include_boundaries="neither")
+        if not float(self.smoothing) < LARGEST:
+            raise ValueError(f"smoothing == {self.smoothing}, must be < {LARGEST}.")
 
     def _check_documents(self, X, Y, sample_weight, *, reset):
         targets = read_targets(Y)
@@ -215,11 +239,9 @@ class CountModel(ClassifierMixin, BaseEstimator):
         """Return word counts as a canonical CSR matrix."""
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
         check_non_negative(X, f"{type(self).__name__} (X holds word counts)")
-        X = sparse.csr_matrix(X)
-        if not X.has_canonical_format or not X.data.all():
-            X = X.copy()
-            X.sum_duplicates()
-            X.eliminate_zeros()
+        X = canonical_counts(X)
+        if X.data.size and X.data.max() > LARGEST:
+            raise ValueError(f"X holds {X.data.max()}, word counts must be <= {LARGEST}.")
         return X
 
     def _check_sets(self, X, Y):
@@ -252,16 +274,20 @@ class CountModel(ClassifierMixin, BaseEstimator):
 
         A document without a known word gets the most frequent label set.
         """
-        check_is_fitted(self)
-        Y = self._predicted(self._check_words(X))
+        Y = self.choose(X)
         return self.classes_[Y.indices] if self._form.kind == "single" else self._form.give_back(Y)
+
+    def choose(self, X) -> sparse.csr_matrix:
+        """Return the predicted label sets as a sparse indicator, whatever the form of ``Y``."""
+        check_is_fitted(self)
+        return self._predicted(self._check_words(X))
 
     def decision_function(self, X):
         """Return one score for each document and label; the class says what it means."""
         check_is_fitted(self)
         X = self._check_words(X)
         if self._form.kind != "single":
-            return self._margins(X)
+            return self._margins_and_marginals(X)[0]
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -269,7 +295,19 @@ class CountModel(ClassifierMixin, BaseEstimator):
         """Return one probability for each document and label; the class says what it means."""
         check_is_fitted(self)
         X = self._check_words(X)
-        return softmax(self._scores(X)) if self._form.kind == "single" else self._marginals(X)
+        if self._form.kind != "single":
+            return self._margins_and_marginals(X)[1]
+        return softmax(self._scores(X))
+
+    def assess(self, X):
+        """Return predicted sets (CSR indicator), margins and probabilities in one pass.
+
+        The same as the sets of ``predict``, ``decision_function`` and ``predict_proba`` on
+        several labels.
+        """
+        check_is_fitted(self)
+        X = self._check_words(X)
+        return self._predicted(X), *self._margins_and_marginals(X)
 
     def word_labels(self, X, Y=None) -> WordLabels:
         """Tell who said each word: the share of each label of the document's set in it.
@@ -293,18 +331,19 @@ class CountModel(ClassifierMixin, BaseEstimator):
 
     def _best_label(self, X):
         """Return the single best label of each document as an indicator."""
-        best = np.argmax(self._scores(X), axis=1)
-        return indicator(best, np.arange(X.shape[0] + 1), self.classes_.size)
+        blocks = map_rows(
+            lambda *block: np.argmax(self._block_scores(*block), axis=1),
+            X,
+        )
+        return indicator(np.concatenate(blocks), np.arange(X.shape[0] + 1), self.classes_.size)
 
     def _scores(self, X):
         """Return the log likelihood of each document under each single label."""
-        scores = np.zeros((X.shape[0], self.classes_.size))
-        map_rows(
-            lambda data, indices, indptr, rows: mixture.add_scores(
-                data, indices, indptr, self._log_theta, scores[rows]
-            ),
-            X,
-        )
+        return np.vstack(map_rows(self._block_scores, X))
+
+    def _block_scores(self, data, indices, indptr, rows):
+        scores = np.zeros((indptr.size - 1, self.classes_.size))
+        mixture.add_scores(data, indices, indptr, self._log_theta, scores)
         scores[:, ~self._seen] = -np.inf
         return scores
 
@@ -336,13 +375,26 @@ def softmax(scores):
     return proba / proba.sum(axis=1, keepdims=True)
 
 
-def _declared(known, classes, targets):
+def _declare(known, classes, targets):
     """Return the labels declared so far and now."""
     classes = canonical(np.asarray(classes).tolist())
     unknown = sorted(set(targets.labels) - set(classes) - set(known))
     if unknown:
         raise ValueError(f"Y holds {unknown!r}, which is not in classes == {classes!r}.")
     return tuple(canonical([*known, *classes]))
+
+
+def _check_form(targets, form, declared):
+    """Refuse targets of another form, or with other columns, than before."""
+    if not form.fits(targets.form):
+        raise ValueError(
+            f"Y came as {targets.form.kind} and before as {form.kind}; keep to one form."
+        )
+    if targets.form.is_indicator and len(targets.labels) != len(declared):
+        raise ValueError(
+            f"Y has {len(targets.labels)} columns and the model {len(declared)} labels; "
+            "declare new ones in classes, or give labels by name."
+        )
 
 
 def _check_as_many(X, Y):

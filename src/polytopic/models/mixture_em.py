@@ -14,6 +14,8 @@ from scipy import sparse
 from polytopic.kernels import mixture
 from polytopic.kernels.blocks import block_borders, run_blocks
 
+STANDSTILL = 1e-12  # steps that bend less are rounding, and no direction to jump along
+
 
 class MixtureFit(NamedTuple):
     """Expected word counts of each label, the objective reached and the EM steps run."""
@@ -42,7 +44,7 @@ def fit_equal_mixture(matrix, sets, *, smoothing, max_iter, tol, start=None, tra
     counts = problem.first_counts(np.ones if start is None else start)
     n_iter, previous = 0, -np.inf
     while problem.size and n_iter < max_iter:
-        counts, objective, steps = _squarem_cycle(problem, counts)
+        counts, objective, steps = _squarem_cycle(problem, counts, max_iter - n_iter)
         n_iter += steps
         if trace is not None:
             trace.append(objective)
@@ -53,22 +55,29 @@ def fit_equal_mixture(matrix, sets, *, smoothing, max_iter, tol, start=None, tra
     return MixtureFit(problem.label_counts(counts), objective + problem.constant(), n_iter or 1)
 
 
-def _squarem_cycle(problem, counts):
+def _squarem_cycle(problem, counts, max_steps):
     """Take two EM steps, jump along them as far as J allows, and take a third (Varadhan 2008).
 
     Returns the new point, J at the best point seen before it, and the number of steps.
     """
-    _, once = problem.em_step(counts)
+    objective, once = problem.em_step(counts)
+    if max_steps == 1:
+        return once, objective, 1
     objective, twice = problem.em_step(once)
     change = once - counts
     bend = (twice - once) - change
-    size = np.sqrt(bend @ bend)
-    if size == 0.0:
+    size = np.sqrt(_dot(bend, bend))
+    if max_steps == 2 or size <= STANDSTILL * np.sqrt(_dot(twice, twice)):
         return twice, objective, 2
-    length = max(1.0, np.sqrt(change @ change) / size)
+    length = max(1.0, np.sqrt(_dot(change, change)) / size)
     jump = np.maximum(counts + 2 * length * change + length**2 * bend, problem.certain)
     reached, after = problem.em_step(jump)
     return (after, reached, 3) if reached >= objective else (twice, objective, 3)
+
+
+def _dot(one, other):
+    """Return the inner product; a BLAS would let the number of its threads change the bits."""
+    return float((one * other).sum())
 
 
 class _Slots:
@@ -87,7 +96,7 @@ class _Slots:
         self._lay_out(mixed, mixed_sets)
         self.size = self.label.size
         self.n_words = float(mixed.sum())
-        self.log_sizes = float(mixed.sum(axis=1).A1 @ np.log(set_sizes[several]))
+        self.log_sizes = _dot(mixed.sum(axis=1).A1, np.log(set_sizes[several]))
         self.certain = _lookup(self.single, self.label, self.word)
         pseudo = self.certain + smoothing
         total = self.single.sum(axis=1).A1 + smoothing * matrix.shape[1]
@@ -118,7 +127,8 @@ class _Slots:
         total = self.outside + np.bincount(self.label, weights=pseudo, minlength=self.outside.size)
         theta = pseudo / total[self.label]
         likelihood, shared = self._shared(theta)
-        prior = (self.certain + self.smoothing) @ np.log(theta) - self.outside @ np.log(total)
+        prior = _dot(self.certain + self.smoothing, np.log(theta))
+        prior -= _dot(self.outside, np.log(total))
         return likelihood + prior, shared
 
     def _shared(self, theta):
@@ -146,8 +156,9 @@ class _Slots:
         pseudo = self.single.data + self.smoothing
         slots = self.certain + self.smoothing
         unseen = self.shape[0] * self.shape[1] - self.single.nnz
-        everywhere = pseudo @ np.log(pseudo) + unseen * self.smoothing * np.log(self.smoothing)
-        return everywhere - slots @ np.log(slots) - self.log_sizes
+        everywhere = _dot(pseudo, np.log(pseudo))
+        everywhere += unseen * self.smoothing * np.log(self.smoothing)
+        return everywhere - _dot(slots, np.log(slots)) - self.log_sizes
 
 
 def _lookup(matrix, row, column):

@@ -40,15 +40,15 @@ class NaiveBayes(CountModel):
 
     References
     ----------
-    .. [1] Skorkovská et al., "Score normalization methods for multi-label topic
-       identification", 2014.
+    .. [1] Skorkovská, Zajíc and Müller, "Comparison of Score Normalization Methods Applied to
+       Multi-label Classification", 2014.
 
     Examples
     --------
     >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0]]
     >>> model = NaiveBayes().fit(X, [["sport"], ["film"], ["film", "sport"]])
     >>> model.classes_, model.predict([[4, 1, 0]])
-    (array(['film', 'sport'], dtype='<U5'), array([[0, 1]]))
+    (array(['film', 'sport'], dtype=object), array([[0, 1]]))
     """
 
     name = "nb"
@@ -62,11 +62,9 @@ class NaiveBayes(CountModel):
     def _choose(self, X):
         return self._best_label(X)
 
-    def _margins(self, X):
-        return self._scores(X)
-
-    def _marginals(self, X):
-        return softmax(self._scores(X))
+    def _margins_and_marginals(self, X):
+        scores = self._scores(X)
+        return scores, softmax(scores)
 
     def world_score(self, X):
         """Return each document's log likelihood under the general model."""

@@ -63,7 +63,7 @@ class PMM1(CountModel):
     >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0]]
     >>> model = PMM1().fit(X, [["sport"], ["film"], ["film", "sport"]])
     >>> model.classes_, model.predict([[9, 9, 1]])
-    (array(['film', 'sport'], dtype='<U5'), array([[1, 1]]))
+    (array(['film', 'sport'], dtype=object), array([[1, 1]]))
     """
 
     name = "pmm1"
@@ -77,6 +77,16 @@ class PMM1(CountModel):
         super()._check_parameters()
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
         check_scalar(self.tol, "tol", Real, min_val=0)
+
+    def to_arrays(self):
+        """Return what was learned as plain arrays."""
+        course = {"objective": np.array(self.objective_), "n_iter": np.array(self.n_iter_)}
+        return super().to_arrays() | course
+
+    def from_arrays(self, arrays, *, labels, n_words):
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        self.objective_, self.n_iter_ = arrays["objective"].item(), arrays["n_iter"].item()
+        return super().from_arrays(arrays, labels=labels, n_words=n_words)
 
     def _estimate(self, matrix, sets):
         fit = fit_equal_mixture(
@@ -106,22 +116,19 @@ class PMM1(CountModel):
             lambda data, indices, indptr, rows: np.nonzero(self._search(data, indices, indptr)),
             X,
         )
-        sizes = [np.bincount(doc) for doc, _ in blocks]  # every document has a label
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        sizes = np.concatenate([np.bincount(doc) for doc, _ in blocks])  # none without a label
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
         return indicator(np.concatenate([label for _, label in blocks]), indptr, self.classes_.size)
 
-    def _margins(self, X):
-        return self._on_support(X, _margins)
-
-    def _marginals(self, X):
-        return self._on_support(X, _marginals)
-
-    def _on_support(self, X, function):
-        """Apply a function to the log likelihoods of each document's candidate sets."""
-        out = self._scores(X)
+    def _margins_and_marginals(self, X):
+        """Look at the log likelihoods of each document's candidate sets."""
+        margins = np.empty((X.shape[0], self.classes_.size))
+        marginals = np.empty_like(margins)
 
         def block(data, indices, indptr, rows):
             chosen = self._search(data, indices, indptr)
+            empty = np.diff(indptr) == 0
+            chosen[empty] = np.isin(np.arange(chosen.shape[1]), self._fallback)
             sets = sparse.csr_matrix(chosen)
             best, flipped = np.empty(len(chosen)), np.empty(chosen.shape)
             mixture.log_likelihoods(
@@ -130,18 +137,20 @@ class PMM1(CountModel):
             mixture.neighbour_sets(
                 data, indices, indptr, self._theta, self._seen, chosen, best, flipped
             )
-            out[rows] = function(chosen, best[:, None], out[rows], flipped)
+            single = self._block_scores(data, indices, indptr, rows)
+            support = chosen, best[:, None], single, flipped
+            margins[rows], marginals[rows] = _margins(*support), _marginals(*support)
 
         map_rows(block, X)
-        return out
+        return margins, marginals
 
     # Reasons
 
     def log_likelihood(self, X, Y):
         """Return the log likelihood of each document given its label set.
 
-        It is ``-inf`` without a label; multinomial coefficients, which no label changes, are
-        left out.
+        It is ``-inf`` for a document without a label; multinomial coefficients, which no label
+        changes, are left out.
         """
         check_is_fitted(self)
         X = self._check_words(X)
@@ -159,7 +168,7 @@ class PMM1(CountModel):
             ),
             X,
         )
-        return out
+        return np.where(np.diff(sets.indptr) > 0, out, -np.inf)
 
     def mixture(self, X, Y=None):
         """Return how much of each document each label says; rows sum to one.
@@ -175,17 +184,17 @@ class PMM1(CountModel):
         check_is_fitted(self)
         X = self._check_words(X)
         sets = self._check_sets(X, Y)
+        n_words, n_labels = X.sum(axis=1).A1, np.diff(sets.indptr)
+        if not n_labels.all():
+            raise ValueError(
+                f"document {np.argmin(n_labels)} has no label; its words need one to belong to."
+            )
         words = self._shares(X, sets)
-        by_word = sparse.csr_matrix(
-            (
-                words.share * np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr))),
-                (words.doc, words.label),
-            ),
-            shape=sets.shape,
-        )
+        count = np.repeat(X.data, np.repeat(n_labels, np.diff(X.indptr)))
+        said = sparse.csr_matrix((count * words.share, (words.doc, words.label)), sets.shape)
+        shares = said.toarray() / np.maximum(n_words, 1e-300)[:, None]
         empty = np.diff(X.indptr) == 0
-        shares = by_word.toarray() / np.maximum(X.sum(axis=1).A1, 1e-300)[:, None]
-        shares[empty] = sets[empty].toarray() / np.diff(sets.indptr)[empty, None]
+        shares[empty] = sets[empty].toarray() / n_labels[empty, None]
         return shares
 
 

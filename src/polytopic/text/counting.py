@@ -38,7 +38,8 @@ class _Tally:
         self.text_ends = array("q", [0])  # in ids
 
     def add(self, text):
-        """Read one more text."""
+        """Read one more text; a document gives its content."""
+        text = getattr(text, "content", text)
         if isinstance(text, str):
             self._add_string(text, 1.0)
         elif not isinstance(text, Mapping):

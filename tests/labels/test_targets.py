@@ -1,0 +1,132 @@
+"""Label spaces, and the forms in which a target may come."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from polytopic.labels import LabelSpace, read_targets, with_fallback
+
+ROWS = [["a", "b"], [], ["b"]]
+DENSE = np.array([[1, 1], [0, 0], [0, 1]])
+
+
+@given(st.lists(st.sets(st.text(min_size=1, max_size=3), max_size=4), max_size=6))
+def test_encode_and_decode(rows):
+    """Label sets come back from their indicator, in sorted order."""
+    space = LabelSpace(label for row in rows for label in row)
+
+    assert space.decode(space.encode(rows)) == [sorted(row) for row in rows]
+
+
+def test_names_are_apart_from_ids():
+    """Names in several languages, with the id where there is none."""
+    space = LabelSpace(
+        ["t1", "t2", "t3"], names={"t1": {"en": "Space", "cs": "Vesmír"}, "t2": "Film"}
+    )
+
+    assert [space.name("t1", "cs"), space.name("t1", "de"), space.name("t2"), space.name("t3")] == [
+        "Vesmír",
+        "Space",
+        "Film",
+        "t3",
+    ]
+    assert space.index("t2") == 1
+    assert "t9" not in space
+    with pytest.raises(ValueError, match="label 't9' is not known"):
+        space.index("t9")
+
+
+@pytest.mark.parametrize(
+    ("Y", "kind"),
+    [
+        (ROWS, "names"),
+        ([set(row) for row in ROWS], "names"),
+        (tuple(map(tuple, ROWS)), "names"),
+        ((row for row in ROWS), "names"),
+        (pd.Series(ROWS), "names"),
+        (np.array([*ROWS, None], dtype=object)[:3], "names"),
+        (DENSE, "dense"),
+        (DENSE.tolist(), "dense"),
+        (DENSE.astype(bool), "dense"),
+        (pd.DataFrame(DENSE), "dense"),
+        (pd.DataFrame(DENSE).astype("Int64"), "dense"),
+        (sparse.csr_matrix(DENSE), "sparse"),
+        (sparse.coo_array(DENSE), "sparse"),
+        (sparse.csc_matrix(DENSE), "sparse"),
+    ],
+)
+def test_forms(Y, kind):
+    """Collections of names and matrices of 0 and 1, in whatever container."""
+    targets = read_targets(Y)
+
+    assert targets.form.kind == kind
+    assert targets.Y.toarray().tolist() == DENSE.tolist()
+    assert targets.labels == (("a", "b") if kind == "names" else (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("y", "labels"),
+    [(["b", "a", "b"], ("a", "b")), ([2, 0, 2], (0, 2)), (np.array([True, False]), (False, True))],
+)
+def test_one_label_a_document(y, labels):
+    """A 1-D target is one label a document."""
+    targets = read_targets(y)
+
+    assert targets.form.kind == "single"
+    assert targets.labels == labels
+    assert (targets.Y.sum(axis=1) == 1).all()
+
+
+def test_arrays_of_strings_are_names():
+    """A 2-D array of strings has two labels a document."""
+    assert read_targets(np.array([["a", "b"], ["b", "c"]])).labels == ("a", "b", "c")
+
+
+def test_the_callers_matrix_is_left_alone():
+    """Zeros that are stored, unsorted indices and entries that come twice do no harm."""
+    Y = sparse.csr_matrix(([1.0, 0.0, 1.0, 1.0], [1, 0, 0, 1], [0, 2, 4]), shape=(2, 2))
+    before = Y.indices.copy(), Y.data.copy()
+    for array in (Y.indices, Y.data, Y.indptr):
+        array.setflags(write=False)
+
+    targets = read_targets(Y)
+
+    assert targets.Y.toarray().tolist() == [[0, 1], [1, 1]]
+    assert (Y.indices == before[0]).all()
+    assert (Y.data == before[1]).all()
+    twice = sparse.csr_matrix(([1.0, 1.0], [0, 0], [0, 2]), shape=(1, 2))
+    with pytest.raises(ValueError, match="values other than 0 and 1"):
+        read_targets(twice)
+
+
+@pytest.mark.parametrize(
+    ("Y", "sentence"),
+    [
+        (None, "target y is None"),
+        ([["a"], None], "Y has None for a document"),
+        ([[0, 2]], "values other than 0 and 1"),
+        ([0.5, 1.5], "Unknown label type"),
+        ([1.0, np.nan], "NaN or infinity"),
+    ],
+)
+def test_what_is_no_target(Y, sentence):
+    """Each gets its sentence."""
+    with pytest.raises(ValueError, match=sentence):
+        read_targets(Y)
+
+
+def test_labels_of_two_kinds_do_not_sort():
+    """Numbers and strings cannot be put in one order."""
+    with pytest.raises(TypeError, match="of one kind"):
+        LabelSpace([1, "a"])
+
+
+def test_fallback_for_documents_without_words():
+    """Stored zeros are no words."""
+    X = sparse.csr_matrix(([1.0, 0.0], [0, 0], [0, 1, 2]), shape=(2, 1))
+    Y = sparse.csr_matrix([[1.0, 0, 0], [1, 0, 0]])
+
+    assert with_fallback(X, Y, [1, 2]).toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
