@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -107,7 +108,7 @@ def test_batches_and_order_do_not_matter(model, documents, data):
 @pytest.mark.parametrize("model", MODELS)
 def test_threads_do_not_matter(model, monkeypatch):
     """One thread or four, small blocks: the same bits."""
-    monkeypatch.setattr("polytopic.kernels.blocks.block_borders.__defaults__", (64,))
+    monkeypatch.setattr("polytopic.kernels.blocks.block_borders.__defaults__", (64, 1))
     X, Y = corpus(400)
     answers = []
 
@@ -525,3 +526,24 @@ def test_permutations_by_hypothesis(documents, data):
     np.testing.assert_allclose(
         other.word_proba_, one.word_proba_[labels][:, words], rtol=1e-9, atol=1e-9
     )
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_memory_grows_with_what_is_there(model):
+    """Predicting sparse label sets never holds documents × labels, let alone × words."""
+    n_docs, n_labels = 20_000, 600
+    X = sparse.random(n_docs, 300, density=0.01, random_state=0, format="csr")
+    X.data = np.ceil(3 * X.data)
+    Y = sparse.csr_matrix(
+        (np.ones(n_docs), (np.arange(n_docs), np.arange(n_docs) % n_labels)), (n_docs, n_labels)
+    )
+    fitted = type(model)().fit(X, Y)
+    fitted.predict(X[:100])
+
+    tracemalloc.start()
+    answers = fitted.predict(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert answers.shape == (n_docs, n_labels)
+    assert peak < n_docs * n_labels  # bytes: an eighth of one dense array of scores

@@ -22,12 +22,12 @@ def n_threads():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def block_borders(indptr, entries=BLOCK_ENTRIES):
+def block_borders(indptr, entries=BLOCK_ENTRIES, row_cost=1):
     """Return borders of rows, so that a block holds about this many stored entries.
 
-    An empty row counts as one entry.
+    A row itself counts as ``row_cost`` entries.
     """
-    work = indptr - indptr[0] + np.arange(indptr.size)
+    work = indptr - indptr[0] + row_cost * np.arange(indptr.size)
     cuts = np.searchsorted(work, np.arange(entries, work[-1], entries))
     return np.unique(np.concatenate([[0], cuts, [indptr.size - 1]]))
 
@@ -46,12 +46,13 @@ def _pool(threads, process):
     return ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
 
 
-def map_rows(function, X):
+def map_rows(function, X, n_labels=0):
     """Call ``function(data, indices, indptr, rows)`` for each block of rows of a CSR matrix.
 
-    ``indptr`` is that of the block, pointing into the whole ``data`` and ``indices``.
+    ``indptr`` is that of the block, pointing into the whole ``data`` and ``indices``. Where there
+    are many labels, blocks have fewer rows, so that an array of rows × labels stays small.
     """
     return run_blocks(
         lambda rows: function(X.data, X.indices, X.indptr[rows.start : rows.stop + 1], rows),
-        block_borders(X.indptr),
+        block_borders(X.indptr, row_cost=1 + n_labels // 32),
     )

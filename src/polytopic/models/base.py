@@ -332,14 +332,13 @@ class CountModel(LabelSetClassifier, BaseEstimator):
     def _best_label(self, X):
         """Return the single best label of each document as an indicator."""
         blocks = map_rows(
-            lambda *block: np.argmax(self._block_scores(*block), axis=1),
-            X,
+            lambda *block: np.argmax(self._block_scores(*block), axis=1), X, self.classes_.size
         )
         return indicator(np.concatenate(blocks), np.arange(X.shape[0] + 1), self.classes_.size)
 
     def _scores(self, X):
         """Return the log likelihood of each document under each single label."""
-        return np.vstack(map_rows(self._block_scores, X))
+        return np.vstack(map_rows(self._block_scores, X, self.classes_.size))
 
     def _block_scores(self, data, indices, indptr, rows):
         scores = np.zeros((indptr.size - 1, self.classes_.size))

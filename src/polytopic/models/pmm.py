@@ -115,6 +115,7 @@ class PMM1(CountModel):
         blocks = map_rows(
             lambda data, indices, indptr, rows: np.nonzero(self._search(data, indices, indptr)),
             X,
+            self.classes_.size,
         )
         sizes = np.concatenate([np.bincount(doc) for doc, _ in blocks])  # none without a label
         indptr = np.concatenate([[0], np.cumsum(sizes)])
@@ -141,7 +142,7 @@ class PMM1(CountModel):
             support = chosen, best[:, None], single, flipped
             margins[rows], marginals[rows] = _margins(*support), _marginals(*support)
 
-        map_rows(block, X)
+        map_rows(block, X, self.classes_.size)
         return margins, marginals
 
     # Reasons
