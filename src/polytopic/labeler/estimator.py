@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from polytopic.corpus.document import Document
 from polytopic.counts import LabelSetCounts
 from polytopic.decision.estimator import apply_rule
-from polytopic.errors import PolytopicError
 from polytopic.explain import Explanation
 from polytopic.explain.words import explain_counts, places_of
 from polytopic.labels import LabelSpace, Targets, read_targets
 from polytopic.metrics import labeling_f
 from polytopic.models import MODELS, CountModel
+from polytopic.models.base import require_counts
 from polytopic.text import Analyzer, Vocabulary, least_documents
 
 BLOCK = 8192  # documents counted at once
@@ -140,12 +140,12 @@ class Labeler(BaseEstimator):
         """Learn more texts, exactly as if all had been given to ``fit``; new labels may come."""
         check_is_fitted(self, "model_")
         new = self._count(texts, labels, self.analyzer_)
-        return self._refit(self._kept_counts() + new, self.analyzer_)
+        return self._refit(require_counts(self.counts_) + new, self.analyzer_)
 
     def forget(self, texts, labels=None):
         """Unlearn texts with the labels they were learned with, without a trace."""
         check_is_fitted(self, "model_")
-        left = self._kept_counts() - self._count(texts, labels, self.analyzer_)
+        left = require_counts(self.counts_) - self._count(texts, labels, self.analyzer_)
         if not left.set_docs.size:
             raise ValueError("no document would be left to learn from; nothing was forgotten.")
         return self._refit(left, self.analyzer_)
@@ -164,7 +164,7 @@ class Labeler(BaseEstimator):
         return counts
 
     def _count_block(self, texts, targets, analyzer):
-        X, terms = analyzer.count(_contents(texts), self.fields)
+        X, terms = analyzer.count(texts, self.fields)
         return LabelSetCounts.from_matrix(X, targets, terms=terms)
 
     def _refit(self, counts, analyzer):
@@ -210,14 +210,6 @@ class Labeler(BaseEstimator):
             )
         return clone(self.model)
 
-    def _kept_counts(self):
-        if self.counts_ is None:
-            raise PolytopicError(
-                "this model was saved without its counts, so it cannot learn or forget; "
-                "save it with counts=True."
-            )
-        return self.counts_
-
     # Answers
 
     @property
@@ -229,7 +221,7 @@ class Labeler(BaseEstimator):
     def transform(self, texts) -> sparse.csr_matrix:
         """Return the counts of known terms that the model sees."""
         check_is_fitted(self, "model_")
-        counts, terms = self.analyzer_.count(_contents(_check_iterable(texts)), self.fields)
+        counts, terms = self.analyzer_.count(_check_iterable(texts), self.fields)
         return self.vocabulary_.select(counts, terms)
 
     def predict(self, texts) -> list[list[str]]:
@@ -281,21 +273,25 @@ class Labeler(BaseEstimator):
         Y, scores, proba = model.assess(X)
         if self.rule is not None:
             Y = self._choose(model, X)
+        labels = self._space.ids
         rows = zip(Y.toarray() > 0, scores, proba, strict=True)
-        return [_ranked(self._space.ids, *row, k) for row in rows]
+        return [_ranked(labels, *row, k) for row in rows]
 
     def explain(self, text, labels: Collection[str] | None = None) -> Explanation:
         """Say why a text has its labels, or these labels: shares, and words with their places.
 
         Places are given where the text is one string.
         """
-        labels = self.predict([text])[0] if labels is None else sorted(_names("labels", labels))
+        check_is_fitted(self, "model_")
+        counts, terms = self.analyzer_.count([text], self.fields)
+        x = self.vocabulary_.select(counts, terms)
+        if labels is None:
+            (labels,) = self._space.decode(self._choose(self.model_, x))
+        labels = sorted(_names("labels", labels))
         if not labels:
             raise ValueError("labels is empty, needs at least one label to explain.")
-        counts, terms = self.analyzer_.count(_contents([text]), self.fields)
-        x = self.vocabulary_.select(counts, terms)
         reasons = explain_counts(self.model_, self.vocabulary_.terms, x, labels)
-        content = _contents([text])[0]
+        content = getattr(text, "content", text)
         spans = self.analyzer_.spans(content) if isinstance(content, str) else []
         unknown = [term for term in terms if term not in self.vocabulary_]
         return Explanation(reasons, places_of(reasons, spans), unknown)
@@ -379,11 +375,6 @@ def _check_iterable(texts):
     if isinstance(texts, str | bytes | Mapping | Document) or hasattr(texts, "columns"):
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
     return texts
-
-
-def _contents(texts) -> list:
-    """Return what the analyzer takes."""
-    return [text.content if isinstance(text, Document) else text for text in texts]
 
 
 def _read_labels(labels, n_texts: int) -> Targets:

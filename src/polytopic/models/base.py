@@ -106,7 +106,7 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         if classes is not None:
             declared = _declare(declared, classes, targets)
         _check_form(targets, form, declared)
-        known = LabelSetCounts() if first else self._kept_counts()
+        known = LabelSetCounts() if first else require_counts(self.counts_)
         new = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
         return self._fit_table(known + new, form, declared)
 
@@ -116,7 +116,7 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=False)
         _check_form(targets, self._form, self._declared)
         gone = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
-        left = self._kept_counts() - gone
+        left = require_counts(self.counts_) - gone
         if not left.set_docs.size:
             raise ValueError("no document would be left to learn from; nothing was forgotten.")
         return self._fit_table(left, self._form, self._declared)
@@ -142,14 +142,6 @@ class CountModel(LabelSetClassifier, BaseEstimator):
             fallback=sets[counts.most_frequent].indices,
         )
         return self
-
-    def _kept_counts(self):
-        if self.counts_ is None:
-            raise PolytopicError(
-                "this model was saved without its counts, so it cannot learn or forget; "
-                "save it with counts=True."
-            )
-        return self.counts_
 
     def _set_state(self, labels, *, label_counts, label_docs, world_counts, fallback):
         """Take over what was learned, and derive what prediction reads."""
@@ -366,6 +358,16 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         word = X.indices[X.indptr[doc] + place // n_labels[doc]]
         label = sets.indices[sets.indptr[doc] + place % n_labels[doc]]
         return WordLabels(doc, word, label, share)
+
+
+def require_counts(counts):
+    """Return the counts, or say why there are none to learn on."""
+    if counts is None:
+        raise PolytopicError(
+            "this model was saved without its counts, so it cannot learn or forget; "
+            "save it with counts=True."
+        )
+    return counts
 
 
 def softmax(scores):
