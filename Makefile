@@ -15,7 +15,7 @@ test: lint
 
 test-all: lint
 	$(BIN)/python -m pytest -n auto
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not long and not corpus"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not long"
 
 lint: .venv/tested
 	$(BIN)/ruff check .
