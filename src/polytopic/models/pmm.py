@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,10 +27,10 @@ class PMM1(CountModel):
     .. math:: \varphi_i = \frac{1}{|L|} \sum_{l \in L} \theta_{li}
 
     The answer is found by greedy search ([1]_, section 3.3): labels are added as long as the
-    likelihood rises. ``decision_function`` and ``predict_proba`` look at a support of candidate
-    sets: the answer, every set that differs from it by one label, and every single label. The
-    first gives the log likelihood of the best set with a label minus that of the best without
-    it, the second the label's posterior probability under equal priors of these sets.
+    likelihood rises. ``decision_function`` gives the log likelihood of the best set with a label
+    minus that of the best without it, among these candidates: the answer, every set that differs
+    from it by one label, and every single label. ``predict_proba`` is the label's probability
+    under equal priors of these two best sets.
 
     Parameters
     ----------
@@ -124,7 +125,6 @@ class PMM1(CountModel):
     def _margins_and_marginals(self, X):
         """Look at the log likelihoods of each document's candidate sets."""
         margins = np.empty((X.shape[0], self.classes_.size))
-        marginals = np.empty_like(margins)
 
         def block(data, indices, indptr, rows):
             chosen = self._search(data, indices, indptr)
@@ -139,11 +139,10 @@ class PMM1(CountModel):
                 data, indices, indptr, self._theta, self._seen, chosen, best, flipped
             )
             single = self._block_scores(data, indices, indptr, rows)
-            support = chosen, best[:, None], single, flipped
-            margins[rows], marginals[rows] = _margins(*support), _marginals(*support)
+            margins[rows] = _margins(chosen, best[:, None], single, flipped)
 
         map_rows(block, X, self.classes_.size)
-        return margins, marginals
+        return margins, expit(margins)
 
     # Reasons
 
@@ -213,22 +212,6 @@ def _margins(chosen, best, single, flipped):
     without = np.where(chosen, np.maximum(removed, _best_other(single)), top)
     with np.errstate(invalid="ignore"):  # a single label that is alone: inf
         return with_label - without
-
-
-def _marginals(chosen, best, single, flipped):
-    """Return the posterior probability of each label over the candidate sets."""
-    several = chosen.sum(axis=1, keepdims=True) > 1
-    single = np.where(chosen & ~several, -np.inf, single)  # the chosen set itself
-    pair = chosen.sum(axis=1, keepdims=True) == 2
-    flipped = np.where(chosen & pair, -np.inf, flipped)  # single labels, counted already
-    top = np.maximum(best, flipped.max(axis=1, keepdims=True))
-    single, flipped, best = np.exp(single - top), np.exp(flipped - top), np.exp(best - top)
-    extended = np.where(chosen, 0.0, flipped)
-    removed = np.where(chosen, flipped, 0.0)
-    total = best + single.sum(axis=1, keepdims=True) + flipped.sum(axis=1, keepdims=True)
-    inside = best + extended.sum(axis=1, keepdims=True)
-    inside = inside + removed.sum(axis=1, keepdims=True) - removed
-    return (single + np.where(chosen, inside, extended)) / total
 
 
 def _best_other(values):
