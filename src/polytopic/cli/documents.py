@@ -43,7 +43,9 @@ def document_options(command: Callable) -> Callable:
     return command
 
 
-def read(source: str, *, split: str | None = None, **reading: Any) -> Iterator:
+def read(
+    source: str, *, split: str | None = None, progress: bool = True, **reading: Any
+) -> Iterator:
     """Yield documents, with progress on a terminal; report lines passed over on stderr."""
     from polytopic.corpus import read_documents
 
@@ -53,16 +55,14 @@ def read(source: str, *, split: str | None = None, **reading: Any) -> Iterator:
         bad.append(str(error))
         click.echo(f"skipped: {error}", err=True)
 
-    yield from with_progress(read_documents(source, split=split, on_bad_line=report, **reading))
+    documents = read_documents(source, split=split, on_bad_line=report, **reading)
+    yield from with_progress(documents) if progress and sys.stderr.isatty() else documents
     if bad:
         click.echo(f"{len(bad)} lines were skipped.", err=True)
 
 
 def with_progress(documents: Iterable) -> Iterator:
-    """Pass documents on; on a terminal show how many have been read."""
-    if not sys.stderr.isatty():
-        yield from documents
-        return
+    """Pass documents on and show on the terminal how many have been read."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

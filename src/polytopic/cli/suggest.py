@@ -30,7 +30,8 @@ def command(model, documents, limit, include, exclude, split, **reading):
     from polytopic.labeler import load
 
     labeler = load(model)
-    for block in blocks(read(documents, split=split, **reading)):
+    quiet = on_terminal()  # where the answers themselves show progress
+    for block in blocks(read(documents, split=split, progress=not quiet, **reading)):
         answers = labeler.suggest(block, k=limit, include=include or None, exclude=exclude or None)
         for document, suggestions in zip(block, answers, strict=True):
             if on_terminal():
