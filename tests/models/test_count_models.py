@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tracemalloc
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -528,6 +529,7 @@ def test_permutations_by_hypothesis(documents, data):
     )
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="uncompiled, so many documents take minutes")
 @pytest.mark.parametrize("model", MODELS)
 def test_memory_grows_with_what_is_there(model):
     """Predicting sparse label sets never holds documents × labels, let alone × words."""

@@ -39,7 +39,10 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:
         drawn.add_column(name.removeprefix(">"), justify="right" if right else "left")
     for row in rows:
         drawn.add_row(*(escaped(cell) for cell in row))
-    Console(highlight=False).print(drawn)
+    console = Console(highlight=False)
+    if title:
+        console.print(escaped(title), style="bold")
+    console.print(drawn)
 
 
 def escaped(cell: Any) -> str:
