@@ -1,7 +1,6 @@
 """Slow, obvious twins of the kernels, and of what the models mean."""
 
 from collections import Counter
-from itertools import combinations
 
 import numpy as np
 
@@ -68,9 +67,3 @@ def label_set_table(bags, label_sets):
             documents, words = table.setdefault(tuple(sorted(labels)), [0, Counter()])
             table[tuple(sorted(labels))] = [documents + 1, words + Counter(bag)]
     return table
-
-
-def all_sets(labels):
-    """Return all non-empty label sets."""
-    labels = list(labels)
-    return [set(c) for size in range(1, len(labels) + 1) for c in combinations(labels, size)]

@@ -27,16 +27,8 @@ def command(model, label, words):
     elif label is None:
         table(
             "",
-            ["label", "under", ">documents", "words"],
-            [
-                (
-                    r["label"],
-                    r["parent"] or "",
-                    r["documents"],
-                    " ".join(w["term"] for w in r["words"]),
-                )
-                for r in rows
-            ],
+            ["label", "name", "under", ">documents", "words"],
+            [(r["label"], r["name"], r["parent"] or "", r["documents"], _terms(r)) for r in rows],
         )
     else:
         table(

@@ -31,9 +31,7 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    drawn = Table(
-        title=escaped(title) if title else None, title_justify="left", title_style="bold", box=None
-    )
+    drawn = Table(box=None)
     for name in columns:
         right = name.startswith(">")
         drawn.add_column(name.removeprefix(">"), justify="right" if right else "left")
