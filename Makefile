@@ -11,11 +11,13 @@ run: .venv/installed
 	@$(BIN)/python -m polytopic.cli.demo
 
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not long"
+	$(BIN)/python -m tests.compiling
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
 test-all: lint
-	$(BIN)/python -m pytest -n auto
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto -m "not long"
+	$(BIN)/python -m tests.compiling
+	$(BIN)/python -m pytest -n auto --dist worksteal
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
 lint: .venv/tested
 	$(BIN)/ruff check .

@@ -18,6 +18,8 @@ _ROOMS = {
     "load": "labeler",
     "NaiveBayes": "models",
     "PMM1": "models",
+    "PMM2": "models",
+    "PDMM": "models",
     "LabelSetCounts": "counts",
     "LabelSpace": "labels",
     "LabelTree": "labels",

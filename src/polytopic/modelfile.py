@@ -17,7 +17,7 @@ from polytopic.errors import ModelFileError
 from polytopic.files import new_file
 
 FORMAT = "polytopic-model"
-VERSION = 1
+VERSION = 2
 BEGINNING = b'{"__metadata__":{"manifest":'
 
 
@@ -35,10 +35,13 @@ def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]
     """Return the manifest and the arrays of a model file; raise one sentence if it is none."""
     content = _read_bytes(Path(path))
     manifest = _read_manifest(path, content)
-    if manifest["format_version"] > VERSION:
+    version = manifest["format_version"]
+    if version != VERSION:
+        newer = version > VERSION
         raise ModelFileError(
-            f"{str(path)!r} was written by a newer polytopic (format {manifest['format_version']}, "
-            f"this release reads {VERSION}). Install a newer release."
+            f"{str(path)!r} was written by {'a newer' if newer else 'an older'} polytopic "
+            f"(format {version}, this release reads {VERSION}). "
+            f"{'Install a newer release' if newer else 'Train the model again'}."
         )
     try:
         arrays = parse_tensors(content)

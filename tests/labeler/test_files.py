@@ -139,7 +139,7 @@ def test_newer_formats_are_told(path):
     manifest, arrays = read_model(path)
     write_model(path, {**manifest, "format_version": 99}, arrays)
 
-    with pytest.raises(ModelFileError, match=r"newer polytopic \(format 99, .* reads 1\)"):
+    with pytest.raises(ModelFileError, match=r"newer polytopic \(format 99, .* reads 2\)"):
         polytopic.load(path)
 
 
@@ -160,8 +160,8 @@ def test_missing_files_are_told(tmp_path):
     [
         ("model.indices", lambda a: a + 10_000),
         ("model.indptr", lambda a: a[::-1].copy()),
-        ("model.label_docs", lambda a: a[:-1].copy()),
-        ("model.fallback", lambda a: a + 99),
+        ("model.set_docs", lambda a: a[:-1].copy()),
+        ("model.set_indices", lambda a: a + 99),
         ("counts.indices", lambda a: a - 10_000),
         ("counts.set_indices", lambda a: a + 10_000),
     ],
@@ -247,3 +247,16 @@ def test_estimators_inside_a_loaded_labeler_go_on(path):
     assert model.counts_.n_docs == 5
     assert model.n_iter_ >= 1
     assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("mixing", [2.0, np.array([1.0, 2.0]), {"a": np.int64(2)}, (1, 2)])
+def test_every_form_of_parameters_is_kept(tmp_path, mixing):
+    """A model with parameters by label answers the same after loading."""
+    texts, labels = ["goal match", "orbit moon", "goal orbit"], [["a"], ["b"], ["a", "b"]]
+    labeler = polytopic.Labeler(polytopic.PDMM(mixing=mixing)).fit(texts, labels)
+
+    labeler.save(tmp_path / "m")
+
+    loaded = polytopic.load(tmp_path / "m")
+    assert loaded.model_.chosen_ == labeler.model_.chosen_
+    assert (loaded.predict_proba(texts) == labeler.predict_proba(texts)).all()

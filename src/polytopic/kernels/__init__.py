@@ -1,11 +1,21 @@
 """Compiled loops over plain arrays."""
 
+from pathlib import Path
+
 from numba import njit
+
+# A kernel is compiled into those that call it, so what is kept on disk is as old as all of them.
+_FILES = [file.stat() for file in sorted(Path(__file__).parent.glob("*.py"))]
+_STAMP = max(file.st_mtime for file in _FILES), sum(file.st_size for file in _FILES)
 
 
 def compiled(function):
     """Compile a kernel, without the GIL; keep the result on disk where there is a place for it."""
     try:
-        return njit(cache=True, nogil=True)(function)
+        kernel = njit(cache=True, nogil=True)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
         return njit(nogil=True)(function)
+    kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # none when uncompiled
+    if kept is not None:
+        kept._source_stamp = _STAMP
+    return kernel

@@ -50,9 +50,11 @@ def map_rows(function, X, n_labels=0):
     """Call ``function(data, indices, indptr, rows)`` for each block of rows of a CSR matrix.
 
     ``indptr`` is that of the block, pointing into the whole ``data`` and ``indices``. Where there
-    are many labels, blocks have fewer rows, so that an array of rows × labels stays small.
+    are many labels, blocks have fewer rows, so that an array of rows × labels stays small. Kernels
+    always see the same types of integers, so that they are compiled once.
     """
+    indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
     return run_blocks(
-        lambda rows: function(X.data, X.indices, X.indptr[rows.start : rows.stop + 1], rows),
-        block_borders(X.indptr, row_cost=1 + n_labels // 32),
+        lambda rows: function(X.data, indices, indptr[rows.start : rows.stop + 1], rows),
+        block_borders(indptr, row_cost=1 + n_labels // 32),
     )

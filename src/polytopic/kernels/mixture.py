@@ -29,44 +29,22 @@ def add_scores(data, indices, indptr, log_theta, out):
 
 
 @compiled
-def log_likelihoods(data, indices, indptr, sets, sets_indptr, theta, out):
-    """Write the log likelihood of each document under its label set's equal mixture.
-
-    Equivalent, for a document ``x`` with labels ``L`` (Ueda & Saito, Eq. (3)), to::
-
-        out[d] = x @ np.log(theta[:, L].mean(axis=1))
-
-    and to 0 without a label.
-    """
-    for d in range(indptr.size - 1):
-        labels = sets[sets_indptr[d] : sets_indptr[d + 1]]
-        total = 0.0
-        for k in range(indptr[d], indptr[d + 1]):
-            mass = 0.0
-            for label in labels:
-                mass += theta[indices[k], label]
-            if labels.size > 0:
-                total += data[k] * np.log(mass / labels.size)
-        out[d] = total
-
-
-@compiled
-def word_shares(indices, indptr, sets, sets_indptr, theta, out):
+def word_shares(indices, indptr, sets, sets_indptr, weights, theta, out):
     """Write how much of each word each label of the document's set says, document by document.
 
-    Equivalent, for a document with words ``w`` and labels ``L`` (Eq. (18)), to writing::
+    Equivalent, for a document with words ``w``, labels ``L`` and their weights ``c`` (Eq. (18)),
+    to writing::
 
-        theta[w][:, L] / theta[w][:, L].sum(axis=1, keepdims=True)
+        c * theta[w][:, L] / (theta[w][:, L] @ c)[:, None]
     """
     place = 0
     for d in range(indptr.size - 1):
-        labels = sets[sets_indptr[d] : sets_indptr[d + 1]]
         for k in range(indptr[d], indptr[d + 1]):
             mass = 0.0
-            for label in labels:
-                mass += theta[indices[k], label]
-            for label in labels:
-                out[place] = theta[indices[k], label] / mass
+            for j in range(sets_indptr[d], sets_indptr[d + 1]):
+                mass += weights[j] * theta[indices[k], sets[j]]
+            for j in range(sets_indptr[d], sets_indptr[d + 1]):
+                out[place] = weights[j] * theta[indices[k], sets[j]] / mass
                 place += 1
 
 
@@ -233,46 +211,6 @@ def greedy_sets(data, indices, indptr, theta, log_theta, rough, allowed, chosen)
 
 
 @compiled
-def neighbour_sets(data, indices, indptr, theta, allowed, chosen, base, out):
-    """Write the log likelihood of each set that differs from the chosen one by a single label.
-
-    Equivalent, for a document ``x`` with chosen labels ``L`` and each label ``c``, to
-    ``out[d, c] = loglik(x, L ^ {c})``; ``-inf`` where that set is empty or not allowed.
-    """
-    inverse = np.empty(_longest(indptr))
-    for d in range(indptr.size - 1):
-        first, last = indptr[d], indptr[d + 1]
-        n_words = 0.0
-        for k in range(first, last):
-            n_words += data[k]
-        labels = np.flatnonzero(chosen[d])
-        _inverse_mass(indices, first, last, theta, labels, -1, inverse)
-        growth = n_words * np.log((labels.size + 1.0) / labels.size)
-        for label in range(theta.shape[1]):
-            out[d, label] = -np.inf
-            if allowed[label] and not chosen[d, label]:
-                ratio = _log_ratio(data, indices, first, last, theta, label, inverse)
-                out[d, label] = base[d] + ratio - growth
-        if labels.size > 1:
-            shrinkage = n_words * np.log((labels.size - 1.0) / labels.size)
-            for label in labels:
-                _inverse_mass(indices, first, last, theta, labels, label, inverse)
-                ratio = _log_ratio(data, indices, first, last, theta, label, inverse)
-                out[d, label] = base[d] - ratio - shrinkage
-
-
-@compiled
-def _inverse_mass(indices, first, last, theta, labels, left_out, out):
-    """Write each word's ``1 / theta[word, labels].sum()`` without the label that is left out."""
-    for k in range(first, last):
-        mass = 0.0
-        for label in labels:
-            if label != left_out:
-                mass += theta[indices[k], label]
-        out[k - first] = 1.0 / mass
-
-
-@compiled
 def _longest(indptr):
     """Return the largest number of distinct words in a document."""
     longest = 0
@@ -346,3 +284,59 @@ def expected_counts(counts, entry_slot, entry_indptr, theta, out):
             out[entry_slot[j]] += factor * theta[entry_slot[j]]
         total += counts[entry] * np.log(mass)
     return total
+
+
+@compiled
+def biased_counts(
+    counts, entry_slot, entry_indptr, entry_set, sets_indptr, weights, theta, out, said
+):
+    """Share each entry's count among its slots, by weights of the labels in each label set.
+
+    Equivalent, for each entry with count ``x``, slots ``s`` and set weights ``c``, to::
+
+        g = c * theta[s] / (c @ theta[s])
+        out[s] += x * g
+        said[set] += x * g
+
+    and the sum of ``x * log(c @ theta[s])`` is returned.
+    """
+    total = 0.0
+    for entry in range(entry_indptr.size - 1):
+        first = sets_indptr[entry_set[entry]] - entry_indptr[entry]
+        mass = 0.0
+        for j in range(entry_indptr[entry], entry_indptr[entry + 1]):
+            mass += weights[first + j] * theta[entry_slot[j]]
+        factor = counts[entry] / mass
+        for j in range(entry_indptr[entry], entry_indptr[entry + 1]):
+            part = factor * weights[first + j] * theta[entry_slot[j]]
+            out[entry_slot[j]] += part
+            said[first + j] += part
+        total += counts[entry] * np.log(mass)
+    return total
+
+
+@compiled
+def bias_weights(sets, sets_indptr, bias, out):
+    """Write the weight of each label of each set: ``2 / k**2 * bias[l, labels].sum()``."""
+    for row in range(sets_indptr.size - 1):
+        size = sets_indptr[row + 1] - sets_indptr[row]
+        for i in range(sets_indptr[row], sets_indptr[row + 1]):
+            total = 0.0
+            for j in range(sets_indptr[row], sets_indptr[row + 1]):
+                total += bias[sets[i], sets[j]]
+            out[i] = 2.0 * total / size**2
+
+
+@compiled
+def bias_counts(sets, sets_indptr, bias, weights, said, out):
+    """Add how many words each label says beside each other one, the sums of Eq. (17).
+
+    Equivalent, for each set of ``k`` labels with weights ``c`` that said ``R`` words, to
+    ``out[l, m] += bias[l, m] * R[l] / (k**2 * c[l])``.
+    """
+    for row in range(sets_indptr.size - 1):
+        size = sets_indptr[row + 1] - sets_indptr[row]
+        for i in range(sets_indptr[row], sets_indptr[row + 1]):
+            part = said[i] / (size**2 * weights[i])
+            for j in range(sets_indptr[row], sets_indptr[row + 1]):
+                out[sets[i], sets[j]] += bias[sets[i], sets[j]] * part

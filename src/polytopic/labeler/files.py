@@ -45,7 +45,11 @@ def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
     model, table, vocabulary = labeler.model_, labeler.counts_, labeler.vocabulary_
     return {
         "polytopic_version": __version__,
-        "model": {"name": model.name, "parameters": _plain(model.get_params())},
+        "model": {
+            "name": model.name,
+            "parameters": _plain(model.get_params()),
+            "chosen": model.chosen_,
+        },
         "labels": model.classes_.tolist(),
         "tree": labeler.tree.to_dict() if labeler.tree is not None else None,
         "vocabulary": list(vocabulary.terms),
@@ -92,7 +96,10 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
         exact=table["exact"],
     )
     labeler.model_ = clone(model).from_arrays(
-        _part(arrays, "model."), labels=manifest["labels"], n_words=len(labeler.vocabulary_)
+        _part(arrays, "model."),
+        labels=manifest["labels"],
+        n_words=len(labeler.vocabulary_),
+        chosen=manifest["model"]["chosen"],
     )
     if labeler.counts_ is not None:
         labeler.model_.counts_ = vocabulary_view(labeler.counts_, labeler.vocabulary_)
@@ -119,11 +126,16 @@ def _rule_to_dict(rule) -> dict[str, Any] | None:
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without NumPy's scalars, which JSON does not know."""
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in parameters.items()
-    }
+    """Return parameters without NumPy's types, which JSON does not know."""
+    return {name: _plain_value(value) for name, value in parameters.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return _plain(value)
+    return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _rule_from_dict(rule: Mapping[str, Any] | None):

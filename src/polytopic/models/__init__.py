@@ -1,9 +1,24 @@
 """The models, one file a family, each reading like its paper."""
 
-from polytopic.models.base import CountModel, LabelSetClassifier, WordLabels
+from polytopic.models.base import Account, CountModel, LabelSetClassifier, WordLabels
+from polytopic.models.label_sets import LabelSets
 from polytopic.models.naive_bayes import NaiveBayes
-from polytopic.models.pmm import PMM1
+from polytopic.models.pdmm import PDMM
+from polytopic.models.pmm import PMM1, PMM2
+from polytopic.models.prior import SetPrior
 
-MODELS = {model.name: model for model in (NaiveBayes, PMM1)}
+MODELS = {model.name: model for model in (NaiveBayes, PMM1, PMM2, PDMM)}
 
-__all__ = ["MODELS", "PMM1", "CountModel", "LabelSetClassifier", "NaiveBayes", "WordLabels"]
+__all__ = [
+    "MODELS",
+    "PDMM",
+    "PMM1",
+    "PMM2",
+    "Account",
+    "CountModel",
+    "LabelSetClassifier",
+    "LabelSets",
+    "NaiveBayes",
+    "SetPrior",
+    "WordLabels",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
-from numbers import Real
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from polytopic.labels import (
     widen,
     with_fallback,
 )
+from polytopic.models import leave_one_out
 
 LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
 
@@ -44,6 +46,17 @@ class WordLabels(NamedTuple):
     word: np.ndarray
     label: np.ndarray
     share: np.ndarray
+
+
+class Account(NamedTuple):
+    """What a document's log likelihood is made of: ``counts @ words + rest``.
+
+    ``words`` has the log probability of each stored word under the label set, ``rest`` what no
+    word pays for, such as the price of a mixture.
+    """
+
+    words: np.ndarray
+    rest: float
 
 
 class LabelSetClassifier(ClassifierMixin):
@@ -91,7 +104,8 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=True)
         declared = targets.labels if targets.form.is_indicator else ()
         counts = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
-        return self._fit_table(counts, targets.form, declared)
+        documents = _whole(X, targets, sample_weight)
+        return self._fit_table(counts, targets.form, declared, documents=documents)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn more documents, exactly as if all had been given to ``fit`` at once.
@@ -108,7 +122,9 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         _check_form(targets, form, declared)
         known = LabelSetCounts() if first else require_counts(self.counts_)
         new = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
-        return self._fit_table(known + new, form, declared)
+        documents = _whole(X, targets, sample_weight) if first else None
+        chosen = None if first else self.chosen_
+        return self._fit_table(known + new, form, declared, documents=documents, chosen=chosen)
 
     def forget(self, X, y, sample_weight=None):
         """Unlearn documents: what remains is bitwise what is learned without them."""
@@ -119,56 +135,109 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         left = require_counts(self.counts_) - gone
         if not left.set_docs.size:
             raise ValueError("no document would be left to learn from; nothing was forgotten.")
-        return self._fit_table(left, self._form, self._declared)
+        return self._fit_table(left, self._form, self._declared, chosen=self.chosen_)
 
-    def fit_counts(self, counts: LabelSetCounts):
-        """Learn from a table of counts by label set, whose columns are the words."""
-        return self._fit_table(counts, TargetForm(), ())
+    def fit_counts(self, counts: LabelSetCounts, *, documents=None, chosen=None):
+        """Learn from a table of counts by label set, whose columns are the words.
 
-    def _fit_table(self, counts, form, declared):
+        Parameters
+        ----------
+        counts : LabelSetCounts
+            The table.
+        documents : pair of a matrix and collections of label names, default=None
+            Some of the table's documents, to choose by what is not fixed.
+        chosen : dict, default=None
+            What an earlier fit chose (``chosen_``), to be kept.
+        """
+        if documents is not None:
+            documents = documents[0], read_targets(documents[1])
+        return self._fit_table(counts, TargetForm(), (), documents=documents, chosen=chosen)
+
+    def _fit_table(self, counts, form, declared, *, documents=None, chosen=None):
         """Learn from a table; ``classes_`` are its labels and those declared."""
         self._check_parameters()
         if not counts.set_docs.size:
             raise ValueError("Y has no labelled document; at least one is needed.")
         space = LabelSpace([*declared, *counts.labels])
+        self._check_labels(space.ids)
+        self.chosen_ = dict(chosen or {})
         sets = widen(counts.indicator, counts.labels, space)
-        label_counts = self._estimate(counts.matrix, sets)
         self.counts_, self._form, self._declared = counts, form, declared
-        self._set_state(
-            space.ids,
-            label_counts=label_counts,
-            label_docs=sets.T @ counts.set_docs,
-            world_counts=counts.matrix.sum(axis=0).A1,
-            fallback=sets[counts.most_frequent].indices,
-        )
+        self._learn(space.ids, sets)
+        if documents is not None and form.kind != "single":
+            X, targets = documents
+            self._tune(X, targets.over(list(space.ids)))
         return self
 
-    def _set_state(self, labels, *, label_counts, label_docs, world_counts, fallback):
+    def _learn(self, labels, sets):
+        """Learn from ``counts_``, whose label sets are these."""
+        self._set_state(
+            labels,
+            label_counts=self._estimate(self.counts_.matrix, sets),
+            sets=sets,
+            set_docs=self.counts_.set_docs,
+            world_counts=self.counts_.matrix.sum(axis=0).A1,
+        )
+
+    def _tune(self, X, Y):
+        """Choose by documents what is not fixed, into ``chosen_``: nothing here."""
+
+    def _check_labels(self, labels):
+        """Refuse labels that the parameters do not fit, before anything is changed."""
+
+    def _set_state(self, labels, *, label_counts, sets, set_docs, world_counts):
         """Take over what was learned, and derive what prediction reads."""
         names = any(isinstance(label, str) for label in labels)
         self.classes_ = np.array(labels, dtype=object if names else None)
         self.n_features_in_ = label_counts.shape[1]
-        self._label_counts, self.label_docs_ = label_counts, label_docs
-        self._world_counts, self._fallback = world_counts, fallback.astype(np.int64)
-        self._seen = label_docs > 0
-        total = label_counts.sum(axis=1).A1 + self.smoothing * label_counts.shape[1]
+        self._label_counts, self._world_counts = label_counts, world_counts
+        self._sets, self._set_docs = sets, set_docs
+        self.label_docs_ = sets.T @ set_docs
+        self._fallback = sets[int(np.argmax(set_docs))].indices.astype(np.int64)
+        self._seen = self.label_docs_ > 0
+        total = label_counts.sum(axis=1).A1 + self.smoothing_ * label_counts.shape[1]
         by_word = label_counts.tocsc()
-        proba = (by_word.data + self.smoothing) / total[by_word.indices]
-        self._theta = _filled(self.smoothing / total, proba, by_word)
-        self._log_theta = _filled(np.log(self.smoothing / total), np.log(proba), by_word)
-        world = world_counts + self.smoothing
+        proba = (by_word.data + self.smoothing_) / total[by_word.indices]
+        self._theta = _filled(self.smoothing_ / total, proba, by_word)
+        self._log_theta = _filled(np.log(self.smoothing_ / total), np.log(proba), by_word)
+        world = world_counts + self.smoothing_
         self.world_log_proba_ = np.log(world / world.sum())
 
     def restricted(self, allowed):
         """Return this model with some of its labels only: those where ``allowed`` is true."""
         model = copy(self)
         model._seen = self._seen & allowed
-        model._fallback = self._fallback[model._seen[self._fallback]]
-        if not model._fallback.size:
-            model._fallback = np.argmax(
-                np.where(model._seen, self.label_docs_, -1.0), keepdims=True
-            )
+        whole = self._sets @ (~model._seen).astype(np.float64) == 0
+        if whole.any():
+            commonest = int(np.argmax(np.where(whole, self._set_docs, -1.0)))
+            model._fallback = self._sets[commonest].indices.astype(np.int64)
+        else:
+            docs = np.where(model._seen, self.label_docs_, -1.0)
+            model._fallback = np.argmax(docs, keepdims=True)
         return model
+
+    @property
+    def needs_documents(self):
+        """Whether something is to be chosen by documents."""
+        return False
+
+    @property
+    def smoothing_(self):
+        """The pseudo-count of every pair of a label and a word that is used."""
+        return self.smoothing
+
+    @property
+    def temperature_(self):
+        """What log likelihoods are divided by in the posterior."""
+        return 1.0
+
+    def log_prior(self, Y):
+        """Return the log prior of each label set; here all are equally likely."""
+        return np.zeros(self._check_sets(None, Y).shape[0])
+
+    def log_joint(self, X, Y):
+        """Return what the posterior over label sets is proportional to, as a logarithm."""
+        return self.log_likelihood(X, Y) / self.temperature_ + self.log_prior(Y)
 
     # Arrays for files and stores
 
@@ -178,35 +247,39 @@ class CountModel(LabelSetClassifier, BaseEstimator):
             "data": self._label_counts.data,
             "indices": self._label_counts.indices.astype(np.int64),
             "indptr": self._label_counts.indptr.astype(np.int64),
-            "label_docs": self.label_docs_,
+            "set_indices": self._sets.indices.astype(np.int64),
+            "set_indptr": self._sets.indptr.astype(np.int64),
+            "set_docs": self._set_docs,
             "world_counts": self._world_counts,
-            "fallback": self._fallback,
         }
 
-    def from_arrays(self, arrays, *, labels, n_words):
+    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
         """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
         label_counts = sparse.csr_matrix(
             (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(labels), n_words)
         )
+        sets = indicator(arrays["set_indices"], arrays["set_indptr"], len(labels))
         label_counts.check_format(full_check=True)
+        sets.check_format(full_check=True)
         if (
-            arrays["label_docs"].shape != (len(labels),)
+            arrays["set_docs"].shape != (sets.shape[0],)
             or arrays["world_counts"].shape != (n_words,)
-            or not np.isin(arrays["fallback"], np.arange(len(labels))).all()
-            or not arrays["fallback"].size
+            or not np.diff(sets.indptr).all()
+            or not sets.shape[0]
         ):
             raise ValueError("arrays of the model have other sizes than its labels and words")
-        counted = label_counts.data, arrays["label_docs"], arrays["world_counts"]
+        counted = label_counts.data, arrays["set_docs"], arrays["world_counts"]
         if not all((array >= 0).all() and (array <= LARGEST).all() for array in counted):
             raise ValueError("arrays of the model hold negative or infinite counts")
+        self.chosen_ = dict(chosen or {})
         self._check_parameters()
         self.counts_, self._form, self._declared = None, TargetForm(), ()
         self._set_state(
             labels,
             label_counts=label_counts,
-            label_docs=arrays["label_docs"],
+            sets=sets,
+            set_docs=arrays["set_docs"],
             world_counts=arrays["world_counts"],
-            fallback=arrays["fallback"],
         )
         return self
 
@@ -245,7 +318,8 @@ class CountModel(LabelSetClassifier, BaseEstimator):
             raise ValueError(
                 f"Y has {len(targets.labels)} columns and the model {self.classes_.size} labels."
             )
-        _check_as_many(X, targets.Y)
+        if X is not None:
+            _check_as_many(X, targets.Y)
         return targets.Y if targets.form.is_indicator else targets.over(self.classes_.tolist())
 
     # Answers
@@ -315,39 +389,102 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         X = self._check_words(X)
         return self._shares(X, self._check_sets(X, Y))
 
+    def best_with(self, X, label) -> sparse.csr_matrix:
+        """Return each document's best label set that holds a label (a column), as an indicator."""
+        raise NotImplementedError
+
+    def _check_label(self, label):
+        """Refuse what is no column of a label with documents."""
+        check_scalar(label, "label", Integral, min_val=0, max_val=self.classes_.size - 1)
+        if not self._seen[label]:
+            name = self.classes_[label]
+            raise ValueError(f"label {str(name)!r} has no documents, or is not allowed.")
+
+    # Leaving documents out
+
+    def loo_log_likelihood(self, X, Y):
+        """Return the log likelihood of each learned document without its own counts.
+
+        Exactly that of a model that never saw the document, whose labels are ``Y``.
+        """
+        return leave_one_out.log_likelihood(self, X, Y)
+
+    def loo_predict(self, X, Y):
+        """Return the labels that each learned document would get without its own counts.
+
+        Exactly those of a model that never saw the document.
+        """
+        return leave_one_out.predict(self, X, Y)
+
     def _predicted(self, X):
         """Return the predicted label sets as an indicator."""
         if self._form.kind == "single":
             return with_fallback(X, self._best_label(X), self._fallback[:1])
         return with_fallback(X, self._choose(X), self._fallback)
 
-    def _best_label(self, X):
+    def _best_label(self, X, log_theta=None, allowed=None):
         """Return the single best label of each document as an indicator."""
-        blocks = map_rows(
-            lambda *block: np.argmax(self._block_scores(*block), axis=1), X, self.classes_.size
-        )
+
+        def block(data, indices, indptr, rows):
+            scores = self._block_scores(data, indices, indptr, log_theta)
+            scores[:, ~(self._seen if allowed is None else allowed)] = -np.inf
+            return np.argmax(scores, axis=1)
+
+        blocks = map_rows(block, X, self.classes_.size)
         return indicator(np.concatenate(blocks), np.arange(X.shape[0] + 1), self.classes_.size)
 
-    def _scores(self, X):
-        """Return the log likelihood of each document under each single label."""
-        return np.vstack(map_rows(self._block_scores, X, self.classes_.size))
+    def _choose_left_out(self, part):
+        """Return the labels of documents that were left out, none for those without words."""
+        return self._best_label(part.X, np.log(part.theta), part.allowed)
 
-    def _block_scores(self, data, indices, indptr, rows):
-        scores = np.zeros((indptr.size - 1, self.classes_.size))
-        mixture.add_scores(data, indices, indptr, self._log_theta, scores)
-        scores[:, ~self._seen] = -np.inf
+    def _scores(self, X, log_theta=None, *, masked=True):
+        """Return the log likelihood of each document under each single label."""
+        blocks = map_rows(
+            lambda data, indices, indptr, rows: self._block_scores(
+                data, indices, indptr, log_theta
+            ),
+            X,
+            self.classes_.size,
+        )
+        scores = np.vstack(blocks)
+        if masked:
+            scores[:, ~self._seen] = -np.inf
         return scores
 
-    def _shares(self, X, sets):
+    def _block_scores(self, data, indices, indptr, log_theta=None):
+        scores = np.zeros((indptr.size - 1, self.classes_.size))
+        log_theta = self._log_theta if log_theta is None else log_theta
+        mixture.add_scores(data, indices, indptr, log_theta, scores)
+        return scores
+
+    def _label_weights(self, X, sets):
+        """Return what multiplies the words of each label of each document's set."""
+        return np.ones(sets.nnz)
+
+    def _require_counts(self):
+        return require_counts(self.counts_)
+
+    def _own_counts(self, X, sets):
+        """Return how much of each stored count was learned for each label of its document.
+
+        All documents have label sets of the same size.
+        """
+        raise NotImplementedError
+
+    def _shares(self, X, sets, weights=None):
         n_words, n_labels = np.diff(X.indptr), np.diff(sets.indptr)
         offsets = np.concatenate([[0], np.cumsum(n_words * n_labels)])
         share = np.empty(offsets[-1])
+        labels, ends = sets.indices.astype(np.int64), sets.indptr.astype(np.int64)
+        if weights is None:
+            weights = self._label_weights(X, sets)
         map_rows(
             lambda data, indices, indptr, rows: mixture.word_shares(
                 indices,
                 indptr,
-                sets.indices,
-                sets.indptr[rows.start : rows.stop + 1],
+                labels,
+                ends[rows.start : rows.stop + 1],
+                weights,
                 self._theta,
                 share[offsets[rows.start] : offsets[rows.stop]],
             ),
@@ -368,6 +505,16 @@ def require_counts(counts):
             "save it with counts=True."
         )
     return counts
+
+
+def _whole(X, targets, sample_weight):
+    """Return the documents that count once, and their targets."""
+    if sample_weight is None:
+        return X, targets
+    whole = sample_weight == 1.0
+    Y = targets.Y[whole]
+    used = np.unique(Y.indices)
+    return X[whole], replace(targets, Y=Y[:, used], labels=tuple(targets.labels[c] for c in used))
 
 
 def softmax(scores):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from polytopic.models.base import CountModel, softmax
+from polytopic.labels import indicator
+from polytopic.models.base import Account, CountModel, softmax
 
 
 class NaiveBayes(CountModel):
@@ -79,6 +80,36 @@ class NaiveBayes(CountModel):
         """
         check_is_fitted(self)
         X = self._check_words(X)
-        sets = self._check_sets(X, Y)
-        scores = np.where(sets.toarray() > 0, self._scores(X), -np.inf)
-        return logsumexp(scores, axis=1) - np.log(np.maximum(1, np.diff(sets.indptr)))
+        return self._score(X, self._check_sets(X, Y))
+
+    def _score(self, X, sets, theta=None):
+        scores = self._scores(X, None if theta is None else np.log(theta), masked=False)
+        scores = np.where(sets.toarray() > 0, scores, -np.inf)
+        with np.errstate(divide="ignore"):  # no label: -inf
+            return logsumexp(scores, axis=1) - np.log(np.maximum(1, np.diff(sets.indptr)))
+
+    def best_with(self, X, label):
+        """Return the label alone for each document: one label says all words of the model's own."""
+        check_is_fitted(self)
+        X = self._check_words(X)
+        self._check_label(label)
+        rows = np.arange(X.shape[0] + 1)
+        return indicator(np.full(X.shape[0], label), rows, self.classes_.size)
+
+    def _own_counts(self, X, sets):
+        return np.repeat(X.data[:, None], sets.nnz // max(sets.shape[0], 1), axis=1)
+
+    def account(self, x, y) -> Account:
+        r"""Return what the log likelihood of one document is made of.
+
+        With :math:`r_l` the posterior of the label that all words were drawn from, it is the
+        mean score :math:`\sum_l r_l s_l`, plus the entropy of :math:`r`, less
+        :math:`\log |L|`.
+        """
+        check_is_fitted(self)
+        x = self._check_words(x)
+        labels = self._check_sets(x, y).indices
+        log_theta = self._log_theta[x.indices][:, labels]
+        proba = softmax((x.data @ log_theta)[None])[0]
+        entropy = -float(xlogy(proba, proba).sum())
+        return Account(log_theta @ proba, entropy - float(np.log(labels.size)))

@@ -2,40 +2,56 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
-from scipy import sparse
-from scipy.special import expit
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted
 
 from polytopic.kernels import mixture
-from polytopic.kernels.blocks import map_rows
-from polytopic.labels import indicator
-from polytopic.models.base import CountModel
-from polytopic.models.mixture_em import fit_equal_mixture
+from polytopic.kernels.sets import BIASED, EQUAL, Family
+from polytopic.models.base import LARGEST
+from polytopic.models.mixture import MixtureModel
+from polytopic.models.mixture_em import continue_mixture, fit_mixture
 
 SMALLEST = 1e-30  # float32 holds probabilities above it, their inverses and products
 
 
-class PMM1(CountModel):
+class PMM1(MixtureModel):
     r"""Parametric mixture model with equal label weights.
 
     A document draws its words from the mean of the distributions of its labels ([1]_, Eq. (3)):
 
     .. math:: \varphi_i = \frac{1}{|L|} \sum_{l \in L} \theta_{li}
 
-    The answer is found by greedy search ([1]_, section 3.3): labels are added as long as the
-    likelihood rises. ``decision_function`` gives the log likelihood of the best set with a label
-    minus that of the best without it, among these candidates: the answer, every set that differs
-    from it by one label, and every single label. ``predict_proba`` is the label's probability
-    under equal priors of these two best sets.
+    A label set is as probable as :math:`P(y \mid x) \propto \exp(\ell(x \mid y) / T)\, P(y)`.
+    The paper's own reading is ``PMM1(prior="uniform", decode="greedy")``. ``predict_proba``
+    gives each label's marginal, and ``decision_function`` the log posterior of the best set with
+    the label minus that of the best without it, over these candidates: the label sets of the
+    training documents, and each label alone; the best of them after labels have been added or
+    removed one at a time as long as that pays; and all sets one label away from that one.
 
     Parameters
     ----------
-    smoothing : float, default=1.0
-        Pseudo-count of every pair of a label and a word; :math:`\xi - 1` in [1]_.
+    smoothing : float, "auto" or None, default=None
+        Pseudo-count of every pair of a label and a word; :math:`\xi - 1` in [1]_. None is the
+        paper's 1.0 with ``prior="uniform"``, else 0.1; "auto" is chosen as the temperature is.
+    prior : {"labelset", "labels", "uniform"}, default="labelset"
+        How likely label sets are beforehand: by their documents, with some mass for sets that
+        were not seen; by each label's documents; or all the same. See
+        :class:`~polytopic.models.SetPrior`.
+    temperature : float or "auto", default="auto"
+        What log likelihoods are divided by, since words of a text are less independent than the
+        model thinks. "auto" is chosen in ``fit`` by documents that are left out one at a time,
+        and then kept, also by ``partial_fit`` and ``forget``.
+    decode : {"f", "map", "greedy"}, default="f"
+        Which label set is the answer: the one with the best expected F, the most probable one,
+        or that of a greedy search, which adds labels as long as the posterior rises ([1]_,
+        section 3.3).
+    search : {"greedy", "exact"}, default="greedy"
+        Whether the most probable set is looked for among the candidates, or by branch and bound
+        among all label sets, with a proof. For ``predict_sets``, and ``decode="map"``.
+    max_nodes : int, default=200
+        Subproblems that an exact search may split for a document.
     max_iter : int, default=200
         EM steps to run at most.
     tol : float, default=1e-5
@@ -50,6 +66,10 @@ class PMM1(CountModel):
         The table of the documents learned so far.
     word_proba_ : ndarray of shape (n_labels, n_words)
         Word distribution of each label, :math:`\theta` in [1]_.
+    smoothing_, temperature_ : float
+        What is used.
+    chosen_ : dict
+        What was chosen by documents.
     objective_ : float
         Log posterior of the parameters, :math:`J` of [1]_, Eq. (6); EM never lowers it.
     n_iter_ : int
@@ -69,157 +89,133 @@ class PMM1(CountModel):
 
     name = "pmm1"
 
-    def __init__(self, *, smoothing=1.0, max_iter=200, tol=1e-5):
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
-        check_scalar(self.tol, "tol", Real, min_val=0)
-
-    def to_arrays(self):
-        """Return what was learned as plain arrays."""
-        course = {"objective": np.array(self.objective_), "n_iter": np.array(self.n_iter_)}
-        return super().to_arrays() | course
-
-    def from_arrays(self, arrays, *, labels, n_words):
-        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
-        self.objective_, self.n_iter_ = arrays["objective"].item(), arrays["n_iter"].item()
-        return super().from_arrays(arrays, labels=labels, n_words=n_words)
-
-    def _estimate(self, matrix, sets):
-        fit = fit_equal_mixture(
-            matrix, sets, smoothing=self.smoothing, max_iter=self.max_iter, tol=self.tol
-        )
-        self.objective_, self.n_iter_ = fit.objective, fit.n_iter
-        return fit.label_counts
-
-    # Prediction
+    def _family(self):
+        return Family(EQUAL)
 
     def _set_state(self, labels, **state):
         super()._set_state(labels, **state)
-        small = np.float32 if self._theta.min() > SMALLEST else np.float64
-        self._rough = np.stack(
-            [self._log_theta, self._theta], axis=1, dtype=small, casting="same_kind"
-        )
-
-    def _search(self, data, indices, indptr):
-        """Return the greedy label sets of a block."""
-        chosen = np.zeros((indptr.size - 1, self.classes_.size), dtype=bool)
-        tables = self._theta, self._log_theta, self._rough
-        mixture.greedy_sets(data, indices, indptr, *tables, self._seen, chosen)
-        return chosen
-
-    def _choose(self, X):
-        blocks = map_rows(
-            lambda data, indices, indptr, rows: np.nonzero(self._search(data, indices, indptr)),
-            X,
-            self.classes_.size,
-        )
-        sizes = np.concatenate([np.bincount(doc) for doc, _ in blocks])  # none without a label
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        return indicator(np.concatenate([label for _, label in blocks]), indptr, self.classes_.size)
-
-    def _margins_and_marginals(self, X):
-        """Look at the log likelihoods of each document's candidate sets."""
-        margins = np.empty((X.shape[0], self.classes_.size))
-
-        def block(data, indices, indptr, rows):
-            chosen = self._search(data, indices, indptr)
-            empty = np.diff(indptr) == 0
-            chosen[empty] = np.isin(np.arange(chosen.shape[1]), self._fallback)
-            sets = sparse.csr_matrix(chosen)
-            best, flipped = np.empty(len(chosen)), np.empty(chosen.shape)
-            mixture.log_likelihoods(
-                data, indices, indptr, sets.indices, sets.indptr, self._theta, best
+        self._rough = None
+        if self.prior == "uniform" and self.decode == "greedy":
+            small = np.float32 if self._theta.min() > SMALLEST else np.float64
+            self._rough = np.stack(
+                [self._log_theta, self._theta], axis=1, dtype=small, casting="same_kind"
             )
-            mixture.neighbour_sets(
-                data, indices, indptr, self._theta, self._seen, chosen, best, flipped
-            )
-            single = self._block_scores(data, indices, indptr, rows)
-            margins[rows] = _margins(chosen, best[:, None], single, flipped)
 
-        map_rows(block, X, self.classes_.size)
-        return margins, expit(margins)
-
-    # Reasons
-
-    def log_likelihood(self, X, Y):
-        """Return the log likelihood of each document given its label set.
-
-        It is ``-inf`` for a document without a label; multinomial coefficients, which no label
-        changes, are left out.
-        """
-        check_is_fitted(self)
-        X = self._check_words(X)
-        sets = self._check_sets(X, Y)
-        out = np.empty(X.shape[0])
-        map_rows(
-            lambda data, indices, indptr, rows: mixture.log_likelihoods(
-                data,
-                indices,
-                indptr,
-                sets.indices,
-                sets.indptr[rows.start : rows.stop + 1],
-                self._theta,
-                out[rows],
-            ),
-            X,
-        )
-        return np.where(np.diff(sets.indptr) > 0, out, -np.inf)
-
-    def mixture(self, X, Y=None):
-        """Return how much of each document each label says; rows sum to one.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_docs, n_words)
-            Word counts.
-        Y : labels, default=None
-            Label sets that share the words; the predicted ones by default. A document without
-            words gets equal shares of its labels.
-        """
-        check_is_fitted(self)
-        X = self._check_words(X)
-        sets = self._check_sets(X, Y)
-        n_words, n_labels = X.sum(axis=1).A1, np.diff(sets.indptr)
-        if not n_labels.all():
-            raise ValueError(
-                f"document {np.argmin(n_labels)} has no label; its words need one to belong to."
-            )
-        words = self._shares(X, sets)
-        count = np.repeat(X.data, np.repeat(n_labels, np.diff(X.indptr)))
-        said = sparse.csr_matrix((count * words.share, (words.doc, words.label)), sets.shape)
-        shares = said.toarray() / np.maximum(n_words, 1e-300)[:, None]
-        empty = np.diff(X.indptr) == 0
-        shares[empty] = sets[empty].toarray() / n_labels[empty, None]
-        return shares
+    def _decide(self, data, indices, indptr, problem, chosen):
+        if self.decode == "greedy" and self._rough is not None and problem.theta is self._theta:
+            tables = self._theta, self._log_theta, self._rough
+            mixture.greedy_sets(data, indices, indptr, *tables, self._seen, chosen)
+        else:
+            super()._decide(data, indices, indptr, problem, chosen)
 
 
-def _margins(chosen, best, single, flipped):
-    """Return the best candidate set with each label minus the best without it.
+class PMM2(MixtureModel):
+    r"""Parametric mixture model with biases between pairs of labels.
 
-    Candidates are the chosen set, those with one label flipped, and the single labels. No
-    extension and no single label is better than the chosen set, a set with a label less may be.
+    As :class:`PMM1`, but where two labels meet, one may say more than the other ([1]_, Eq. (4)
+    and (5)); with :math:`k` labels
+
+    .. math:: \varphi_i = \sum_{l \in L} c_l \theta_{li}, \qquad
+              c_l = \frac{2}{k^2} \sum_{m \in L} \alpha_{lm}, \qquad
+              \alpha_{lm} + \alpha_{ml} = 1
+
+    With all biases one half it is PMM1.
+
+    Parameters
+    ----------
+    smoothing, prior, temperature, decode, search, max_nodes, max_iter, tol
+        See :class:`PMM1`.
+    bias_smoothing : float, default=1.0
+        Pseudo-count of each bias, :math:`\zeta - 1` in [1]_.
+
+    Attributes
+    ----------
+    bias_ : ndarray of shape (n_labels, n_labels)
+        :math:`\alpha` in [1]_: how much ``bias_[l, m]`` of what both say is the part of ``l``;
+        one half on the diagonal and for labels that never met.
+    classes_, counts_, word_proba_, smoothing_, temperature_, chosen_, objective_, n_iter_
+        See :class:`PMM1`; the objective is not concave, EM reaches a local maximum.
+
+    References
+    ----------
+    .. [1] Ueda and Saito, "Parametric Mixture Models for Multi-Labeled Text", NIPS 15, 2002.
+
+    Examples
+    --------
+    >>> X = [[3, 0, 1], [0, 2, 1], [4, 1, 0]]
+    >>> model = PMM2().fit(X, [["sport"], ["film"], ["film", "sport"]])
+    >>> model.bias_.round(2)
+    array([[0.5 , 0.31],
+           [0.69, 0.5 ]])
     """
-    removed = np.where(chosen, flipped, -np.inf)
-    top = np.maximum(best, removed.max(axis=1, keepdims=True))
-    with_label = np.where(
-        chosen, np.maximum(best, _best_other(removed)), np.maximum(flipped, single)
-    )
-    without = np.where(chosen, np.maximum(removed, _best_other(single)), top)
-    with np.errstate(invalid="ignore"):  # a single label that is alone: inf
-        return with_label - without
 
+    name = "pmm2"
 
-def _best_other(values):
-    """Return, for each place of a row, the largest value at any other place."""
-    if values.shape[1] == 1:
-        return np.full(values.shape, -np.inf)
-    order = np.argpartition(-values, 1, axis=1)[:, :2]
-    first, second = np.take_along_axis(values, order, axis=1).T
-    others = np.repeat(first[:, None], values.shape[1], axis=1)
-    np.put_along_axis(others, order[:, :1], second[:, None], axis=1)
-    return others
+    def __init__(
+        self,
+        *,
+        smoothing=None,
+        prior="labelset",
+        temperature="auto",
+        decode="f",
+        search="greedy",
+        max_nodes=200,
+        max_iter=200,
+        tol=1e-5,
+        bias_smoothing=1.0,
+    ):
+        super().__init__(
+            smoothing=smoothing,
+            prior=prior,
+            temperature=temperature,
+            decode=decode,
+            search=search,
+            max_nodes=max_nodes,
+            max_iter=max_iter,
+            tol=tol,
+        )
+        self.bias_smoothing = bias_smoothing
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_scalar(
+            self.bias_smoothing, "bias_smoothing", Real, min_val=0, include_boundaries="neither"
+        )
+        if not float(self.bias_smoothing) < LARGEST:
+            raise ValueError(f"bias_smoothing == {self.bias_smoothing}, must be < {LARGEST}.")
+
+    def to_arrays(self):
+        """Return what was learned as plain arrays."""
+        return super().to_arrays() | {"bias": self.bias_}
+
+    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        self.bias_ = arrays["bias"]
+        if self.bias_.shape != (len(labels), len(labels)) or not (self.bias_ >= 0).all():
+            raise ValueError("the biases of the model do not fit its labels")
+        return super().from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+
+    def _learn_mixture(self, matrix, sets):
+        fit = fit_mixture(
+            matrix,
+            sets,
+            smoothing=self.smoothing_,
+            bias_smoothing=self.bias_smoothing,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self.bias_ = fit.bias
+        return fit
+
+    def _relearned(self, matrix, sets, em_steps):
+        return continue_mixture(
+            matrix, sets, self._theta, em_steps, smoothing=self.smoothing_, bias=self.bias_
+        )
+
+    def _learned_weights(self, sets):
+        weights = np.empty(sets.nnz)
+        mixture.bias_weights(sets.indices, sets.indptr, self.bias_, weights)
+        return weights
+
+    def _family(self):
+        return Family(BIASED, bias=self.bias_)

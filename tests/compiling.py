@@ -1,0 +1,43 @@
+"""Compile what the tests call once, on both cores, before each worker would do it by itself."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+from polytopic import PDMM, PMM1, PMM2, NaiveBayes
+
+MODELS = {
+    "pmm": [
+        NaiveBayes(),
+        PMM1(),
+        PMM2(),
+        PMM1(decode="greedy"),
+        PMM1(prior="uniform", decode="greedy"),
+        PMM2(decode="greedy"),
+    ],
+    "pdmm": [PDMM(), PDMM(decode="greedy")],
+}
+
+
+def use(model):
+    """Call all that a model can do on a few documents."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.poisson(1.0, (20, 6)), (rng.random((20, 3)) < 0.5).astype(int)
+    Y[:, 0] = 1
+    model.fit(X, Y).predict(X)
+    model.predict_proba(X)
+    model.word_labels(X)
+    model.log_likelihood(X, Y)
+    model.loo_predict(X, Y)
+    if hasattr(model, "predict_sets"):
+        model.predict_sets(X)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        for model in MODELS[sys.argv[1]]:
+            use(model)
+    else:
+        parts = [subprocess.Popen([sys.executable, "-m", "tests.compiling", p]) for p in MODELS]
+        sys.exit(max(part.wait() for part in parts))

@@ -1,0 +1,706 @@
+"""PMM2, PDMM and the posterior over label sets, beside transcriptions of the papers."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import digamma, logsumexp
+from sklearn.base import clone
+
+from polytopic import PDMM, PMM1, PMM2
+from polytopic.kernels import sets as kernels
+from polytopic.models.mixture_em import _BiasedSlots, fit_mixture
+from tests import papers
+from tests.strategies import matrices
+
+N_LABELS = 5
+FAMILIES = [
+    PMM1(),
+    PMM2(),
+    PDMM(),
+    PDMM(mixing=[0.5, 1.0, 2.0, 0.3, 1.0]),
+    PDMM(score="paper"),
+]
+PRIORS = ["labelset", "labels", "uniform"]
+
+
+def corpus(n_docs=60, n_words=12, n_labels=N_LABELS, seed=0):
+    """Return documents that mix the words of their labels."""
+    rng = np.random.default_rng(seed)
+    theta = rng.dirichlet(np.full(n_words, 0.3), size=n_labels)
+    Y = rng.random((n_docs, n_labels)) < 0.35
+    Y[np.arange(n_docs), rng.integers(0, n_labels, n_docs)] = True
+    lengths = rng.integers(1, 25, n_docs)
+    X = [rng.multinomial(n, theta[y].mean(axis=0)) for n, y in zip(lengths, Y, strict=True)]
+    return np.array(X), Y.astype(int)
+
+
+def fitted(model, **parameters):
+    """Return a model on the first documents, and others."""
+    X, Y = corpus(seed=3)
+    model = clone(model).set_params(**{"temperature": 2.5, "smoothing": 0.3} | parameters)
+    return model.fit(X[:40], Y[:40]), X[40:], Y[40:]
+
+
+def value_of(model, x):
+    """Return the function from label sets to log joints that the papers give."""
+    _, Y = corpus(seed=3)
+    set_docs = {}
+    for y in Y[:40]:
+        labels = tuple(np.flatnonzero(y).tolist())
+        set_docs[labels] = set_docs.get(labels, 0) + 1
+
+    def value(labels):
+        log_prior = papers.log_prior(model.prior, labels, set_docs, N_LABELS)
+        return likelihood_of(model, x, labels) / model.temperature + log_prior
+
+    return value
+
+
+def likelihood_of(model, x, labels):
+    """Return a set's log likelihood by the papers."""
+    theta = model.word_proba_
+    if isinstance(model, PMM1):
+        return float(x @ np.log(theta[list(labels)].mean(axis=0)))
+    if isinstance(model, PMM2):
+        return papers.pmm2_log_likelihood(x, theta, model.bias_, labels)
+    mixing = np.broadcast_to(model.mixing, N_LABELS)
+    gamma, phi = papers.vb(x, theta, labels, mixing, 10_000)
+    if model.score == "paper":
+        return papers.pdmm_paper_score(x, theta, labels, gamma)
+    return papers.elbo(x, theta, labels, mixing, gamma, phi)
+
+
+# PMM2
+
+
+def test_pmm2_reaches_a_fixed_point_of_the_papers_em():
+    """J is that of Eq. (6), and a literal step of Eq. (16), (17) changes nothing."""
+    X, Y = corpus()
+
+    model = PMM2(smoothing=0.5, max_iter=3000, tol=0, temperature=1.0).fit(X, Y)
+
+    J = papers.pmm2_objective(X, Y, model.word_proba_, model.bias_, 0.5, 1.0)
+    theta, bias = papers.pmm2_em_step(X, Y, model.word_proba_, model.bias_, 0.5, 1.0)
+    assert model.objective_ == pytest.approx(J, rel=1e-9)
+    np.testing.assert_allclose(model.word_proba_, theta, atol=1e-8)
+    np.testing.assert_allclose(model.bias_, bias, atol=1e-8)
+
+
+@given(matrices(min_docs=2, labelled=True), st.integers(0, 2**32 - 1))
+def test_one_step_of_pmm2_is_the_papers(documents, seed):
+    """One EM step on the table, from any parameters, is that of Eq. (16), (17)."""
+    X, Y = documents
+    rng = np.random.default_rng(seed)
+    theta = rng.dirichlet(np.ones(X.shape[1]), size=Y.shape[1])
+    upper = np.triu(rng.uniform(0.1, 0.9, (Y.shape[1], Y.shape[1])), 1)
+    bias = upper + np.tril(1 - upper.T, -1) + np.eye(Y.shape[1]) / 2
+    matrix, sets = sparse.csr_matrix(X, dtype=float), sparse.csr_matrix(Y, dtype=float)
+    slots = _BiasedSlots(matrix, sets, 0.5, 1.0)
+
+    _, point = slots.shared(theta.T[slots.word, slots.label], bias)
+
+    counts = slots.label_counts(point).toarray() + 0.5
+    theta_papers, bias_papers = papers.pmm2_em_step(X, Y, theta, bias, 0.5, 1.0)
+    np.testing.assert_allclose(
+        counts / counts.sum(axis=1, keepdims=True), theta_papers, rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(slots.bias(point), bias_papers, rtol=1e-9)
+
+
+@given(matrices(min_docs=2, max_docs=12, labelled=True))
+def test_pmm2s_objective_never_falls(documents):
+    """Neither a step nor an extrapolation lowers J, though it is not concave."""
+    X, Y = documents
+    trace = []
+
+    fit_mixture(
+        sparse.csr_matrix(X, dtype=float),
+        sparse.csr_matrix(Y, dtype=float),
+        smoothing=0.2,
+        bias_smoothing=0.5,
+        max_iter=60,
+        tol=0,
+        trace=trace,
+    )
+
+    assert all(b >= a - 1e-9 * abs(a) for a, b in pairwise(trace))
+
+
+@given(matrices(min_docs=2, labelled=True))
+def test_biases_are_shares(documents):
+    """The biases of two labels sum to one, exactly; a label's own is one half."""
+    X, Y = documents
+
+    bias = PMM2(temperature=1.0).fit(X, Y).bias_
+
+    assert ((bias + bias.T) == 1).all()
+    assert (np.diag(bias) == 0.5).all()
+    assert (bias > 0).all()
+
+
+def test_pmm2_without_biases_is_pmm1():
+    """With alpha fixed at one half it has the same parameters and answers."""
+    X, Y = corpus()
+    settings = {"temperature": 2.0}
+
+    one, two = PMM1(**settings).fit(X, Y), PMM2(bias_smoothing=1e90, **settings).fit(X, Y)
+
+    assert (two.bias_ == 0.5).all()
+    np.testing.assert_allclose(two.word_proba_, one.word_proba_, rtol=1e-9)
+    np.testing.assert_allclose(two.decision_function(X), one.decision_function(X), atol=1e-7)
+    assert (two.predict(X) == one.predict(X)).all()
+
+
+def test_pmm2_finds_who_says_more():
+    """Where one label says nine of ten words beside another, its bias is large."""
+    X = [[20, 0], [0, 20], [18, 2], [27, 3]]
+
+    model = PMM2(smoothing=0.1, temperature=1.0).fit(X, [["a"], ["b"], ["a", "b"], ["a", "b"]])
+
+    assert model.bias_[0, 1] > 0.85
+    assert model.mixture([[18, 2]], [["a", "b"]])[0, 0] == pytest.approx(0.9, abs=0.02)
+
+
+# PDMM
+
+
+@pytest.mark.parametrize("mixing", [1.0, 0.3, [0.5, 1.0, 2.0, 0.3, 1.0]])
+def test_variational_bayes_is_the_papers(mixing):
+    """The fixed point, its bound and the words' labels equal those of the token-wise loop."""
+    model, X, Y = fitted(PDMM(mixing=mixing))
+    alpha = np.broadcast_to(mixing, N_LABELS)
+
+    shares = model.mixture(X, Y)
+    said = model.word_labels(X, Y)
+    bounds = model.log_likelihood(X, Y)
+
+    for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
+        labels = tuple(np.flatnonzero(y).tolist())
+        gamma, phi = papers.vb(x, model.word_proba_, labels, alpha, 10_000)
+        assert gamma.sum() == pytest.approx(alpha[list(labels)].sum() + x.sum())
+        np.testing.assert_allclose(shares[doc, list(labels)], gamma / gamma.sum(), atol=1e-9)
+        elbo = papers.elbo(x, model.word_proba_, labels, alpha, gamma, phi)
+        assert bounds[doc] == pytest.approx(elbo, abs=1e-9)
+        first_token = np.concatenate([[0], np.cumsum(x)[:-1]])
+        for word, label, share in zip(
+            said.word[said.doc == doc],
+            said.label[said.doc == doc],
+            said.share[said.doc == doc],
+            strict=True,
+        ):
+            assert share == pytest.approx(phi[first_token[word], labels.index(label)], abs=1e-8)
+
+
+def test_the_papers_score_is_equation_35():
+    """It is the log likelihood of the mean weights, and above the bound."""
+    paper, X, Y = fitted(PDMM(score="paper"))
+    bound, _, _ = fitted(PDMM())
+
+    scores = paper.log_likelihood(X, Y)
+
+    for score, x, y in zip(scores, X, Y, strict=True):
+        labels = tuple(np.flatnonzero(y).tolist())
+        assert score == pytest.approx(likelihood_of(paper, x, labels), abs=1e-9)
+    assert (scores >= bound.log_likelihood(X, Y) - 1e-9).all()
+
+
+def test_the_bound_is_below_the_evidence():
+    """Checked by quadrature for two labels, and within a nat and a half of it."""
+    model, X, _ = fitted(PDMM(mixing=[0.5, 1.0, 2.0, 0.3, 1.0]))
+    Y = np.zeros((len(X), N_LABELS), dtype=int)
+    pairs = list(combinations(range(N_LABELS), 2))
+    for row, y in enumerate(Y):
+        y[list(pairs[row % len(pairs)])] = 1
+
+    bounds = model.log_likelihood(X, Y)
+
+    for bound, x, y in zip(bounds, X, Y, strict=True):
+        labels = tuple(np.flatnonzero(y).tolist())
+        evidence = papers.pdmm_evidence_two_labels(
+            x, model.word_proba_, labels, np.array(model.mixing)
+        )
+        assert evidence - 1.5 < bound <= evidence + 1e-9
+
+
+def test_the_bound_never_falls():
+    """A step never lowers it, and SQUAREM ends no lower than many plain steps."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        k, n = rng.integers(2, 5), rng.integers(2, 30)
+        theta = rng.dirichlet(np.full(40, 0.2), size=k).T[:n] + 1e-6
+        x = rng.integers(1, 4, n).astype(float)
+        prior = rng.uniform(0.2, 2.0, k)
+        gamma, after = prior + x.sum() / k, np.empty(k)
+        room = np.empty(k), np.empty(n)
+        trace = []
+        for _step in range(300):
+            trace.append(kernels.variational_step(x, theta, prior, gamma, *room, after)[0])
+            gamma = after.copy()
+
+        found = np.zeros(k)
+        reached = kernels.variational(
+            x,
+            np.ascontiguousarray(theta.T),
+            np.arange(k),
+            prior,
+            found,
+            np.empty(n),
+            -np.inf,
+            1e-11,
+        )
+
+        assert all(b >= a - 1e-10 * abs(a) for a, b in pairwise(trace))
+        assert reached >= trace[-1] - 1e-9
+        assert found.sum() == pytest.approx(prior.sum() + x.sum())
+
+
+def test_digamma():
+    """It is SciPy's."""
+    points = np.geomspace(1e-6, 1e8, 200)
+
+    np.testing.assert_allclose([kernels.digamma(z) for z in points], digamma(points), rtol=1e-12)
+
+
+def test_mixing_by_label():
+    """A number, one for each label in order, or by name are the same."""
+    X, Y = corpus()
+    names = [[f"l{label}" for label in np.flatnonzero(y)] for y in Y]
+    settings = {"temperature": 1.0, "decode": "map"}
+
+    number = PDMM(mixing=0.5, **settings).fit(X, names)
+    sequence = PDMM(mixing=[0.5] * N_LABELS, **settings).fit(X, names)
+    mapping = PDMM(mixing={f"l{label}": 0.5 for label in range(N_LABELS)}, **settings)
+
+    np.testing.assert_array_equal(number.mixture(X, names), sequence.mixture(X, names))
+    np.testing.assert_array_equal(number.mixture(X, names), mapping.fit(X, names).mixture(X, names))
+
+
+def test_a_small_mixing_wants_one_label():
+    """The smaller the prior's parameters, the more one label says in a mixture."""
+    X = [[9, 0, 1], [0, 9, 1], [5, 5, 0]]
+    even, uneven = (
+        PDMM(mixing=mixing, temperature=1.0).fit(X, [["a"], ["b"], ["a", "b"]])
+        for mixing in (100.0, 0.01)
+    )
+
+    shares = [m.mixture([[6, 2, 3]], [["a", "b"]])[0, 0] for m in (even, uneven)]
+
+    assert 0.5 < shares[0] < 0.55 < 0.7 < shares[1]
+
+
+def test_score_is_a_parameter_and_a_method():
+    """The name of the score can be called, as scikit-learn does."""
+    X, Y = corpus()
+    model = PDMM(score="paper", temperature=1.0, decode="map").fit(X, Y)
+
+    assert model.score == "paper"
+    assert model.get_params()["score"] == "paper"
+    assert clone(model).score == "paper"
+    assert model.score(X, Y) == pytest.approx((model.predict(X) == Y).all(axis=1).mean())
+    assert model.set_params(score="bound").score == "bound"
+
+
+# The posterior
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("model", FAMILIES)
+def test_exact_search_is_exhaustive_search(model, prior):
+    """The three best sets and their log posteriors, and the proof that they are the best."""
+    model, X, _ = fitted(model, prior=prior, search="exact", decode="map", max_nodes=5000)
+
+    found = model.predict_sets(X, n_best=3)
+    answers = model.predict(X)
+
+    assert found.optimal.all()
+    assert (found.gap == 0).all()
+    for doc, x in enumerate(X):
+        value = value_of(model, x)
+        expected = papers.exhaustive(value, N_LABELS, [True] * N_LABELS)
+        offset = found.log_posterior[doc, 0] - expected[0][0]
+        for place in range(3):
+            assert value(found.sets[doc][place]) == pytest.approx(expected[place][0], abs=1e-9)
+            assert found.log_posterior[doc, place] - offset == pytest.approx(
+                expected[place][0], abs=1e-9
+            )
+        unlisted = max(v for v, labels in expected if labels not in found.sets[doc])
+        assert found.bound[doc] - offset >= unlisted - 1e-9
+        assert value(tuple(np.flatnonzero(answers[doc]))) == pytest.approx(expected[0][0])
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("model", FAMILIES)
+def test_greedy_search_is_the_papers(model, prior):
+    """Bounds leave labels out and change no answer."""
+    model, X, _ = fitted(model, prior=prior, decode="greedy")
+
+    answers = model.predict(X)
+
+    for x, answer in zip(X, answers, strict=True):
+        expected = papers.greedy(value_of(model, x), N_LABELS, [True] * N_LABELS)
+        assert tuple(np.flatnonzero(answer)) == expected
+
+
+def support_of(value, seen):
+    """Return the values of the candidates that the docstring of PMM1 names."""
+    seen = seen | {(label,) for label in range(N_LABELS)}
+    values = {labels: value(labels) for labels in seen}
+    home = max(values, key=values.get)
+    while True:
+        around = {frozenset(home) ^ {label} for label in range(N_LABELS)} - {frozenset()}
+        around = {tuple(sorted(labels)) for labels in around}
+        near = {labels: value(labels) for labels in around}
+        best = max(near, key=near.get)
+        if near[best] <= value(home):
+            return values | near | {home: value(home)}
+        home = best
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("model", FAMILIES)
+def test_margins_and_marginals_by_enumeration(model, prior):
+    """Scores and probabilities are those of the support that the docstring names."""
+    model, X, _ = fitted(model, prior=prior)
+    _, Y = corpus(seed=3)
+    seen = {tuple(np.flatnonzero(y).tolist()) for y in Y[:40]}
+
+    margins, proba = model.decision_function(X), model.predict_proba(X)
+
+    for doc, x in enumerate(X[:12]):
+        support = support_of(value_of(model, x), seen)
+        total = logsumexp(list(support.values()))
+        for label in range(N_LABELS):
+            inside = [v for labels, v in support.items() if label in labels]
+            outside = [v for labels, v in support.items() if label not in labels]
+            assert margins[doc, label] == pytest.approx(max(inside) - max(outside), abs=1e-8)
+            assert proba[doc, label] == pytest.approx(np.exp(logsumexp(inside) - total), abs=1e-9)
+
+
+@pytest.mark.parametrize("model", FAMILIES)
+def test_decoding_by_expected_f(model):
+    """The answer has the best expected F of the likely candidates."""
+    model, X, _ = fitted(model, decode="f")
+    _, Y = corpus(seed=3)
+    seen = {tuple(np.flatnonzero(y).tolist()) for y in Y[:40]}
+
+    answers = model.predict(X)
+
+    for answer, x in zip(answers[:12], X, strict=False):
+        support = support_of(value_of(model, x), seen)
+        top = max(support.values())
+        posterior = {labels: np.exp(v - top) for labels, v in support.items() if v > top - 9}
+        likely = [labels for labels, weight in posterior.items() if weight >= 0.01]
+        best, _ = papers.best_expected_f(posterior, likely)
+        found = papers.expected_f(posterior, tuple(np.flatnonzero(answer).tolist()))
+        assert found == pytest.approx(best, rel=1e-3)
+
+
+def random_case(seed, n_docs=200):
+    """Return a random model of up to seven labels, documents, and the values of all sets."""
+    rng = np.random.default_rng(seed)
+    n_labels = int(rng.integers(2, 8))
+    X, Y = corpus(30, int(rng.integers(3, 20)), n_labels, seed)
+    model = [PMM1, PMM2, PDMM][seed % 3](
+        smoothing=float(rng.choice([0.01, 0.1, 1.0])),
+        prior=PRIORS[rng.integers(3)],
+        temperature=float(rng.choice([0.5, 1.0, 4.0])),
+        max_nodes=int(rng.choice([0, 2, 20])),
+        search="exact",
+    ).fit(X, Y)
+    words = rng.dirichlet(np.full(X.shape[1], 0.3), n_docs)
+    lengths = rng.integers(1, 60, n_docs)
+    X = np.array([rng.multinomial(n, p) for n, p in zip(lengths, words, strict=True)])
+    labels = np.flatnonzero(Y.any(axis=0))
+    sets = [c for k in range(1, labels.size + 1) for c in combinations(labels.tolist(), k)]
+    indicator = np.zeros((len(sets), n_labels), dtype=int)
+    for row, labels in enumerate(sets):
+        indicator[row, list(labels)] = 1
+    values = np.column_stack(
+        [model.log_joint(X, np.repeat(y[None], n_docs, axis=0)) for y in indicator]
+    )
+    return model, X, sets, values
+
+
+@pytest.mark.parametrize("seed", range(51))
+def test_the_certificate_is_never_wrong(seed):
+    """In 10,200 random cases: no set that is not listed is above the bound."""
+    model, X, sets, values = random_case(seed)
+
+    found = model.predict_sets(X, n_best=2)
+
+    place = {labels: column for column, labels in enumerate(sets)}
+    for doc in range(len(X)):
+        listed = [place[labels] for labels in found.sets[doc]]
+        offset = found.log_posterior[doc, 0] - values[doc, listed[0]]
+        others = np.delete(values[doc], listed)
+        assert (others + offset <= found.bound[doc] + 1e-9).all()
+        if found.optimal[doc]:
+            assert values[doc].max() <= values[doc, listed[0]] + 1e-9
+        assert np.diff(found.log_posterior[doc]).max(initial=0) <= 0
+
+
+@pytest.mark.parametrize("kind", ["equal", "biased", "bound", "paper"])
+def test_bounds_of_sets_hold(kind):
+    """At any weights, the bound of a set is no less than its score."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        n_labels, n_words = int(rng.integers(2, 7)), int(rng.integers(1, 15))
+        theta = rng.dirichlet(np.full(n_words, 0.4), size=n_labels).T + 1e-9
+        x = rng.integers(1, 9, n_words).astype(float)
+        mixing = rng.uniform(0.2, 3.0, n_labels)
+        upper = np.triu(rng.random((n_labels, n_labels)), 1)
+        bias = upper + np.tril(1 - upper.T, -1) + np.eye(n_labels) / 2
+        family = {
+            "equal": kernels.Family(kernels.EQUAL),
+            "biased": kernels.Family(kernels.BIASED, bias=bias),
+            "bound": kernels.Family(kernels.BOUND, mixing=mixing),
+            "paper": kernels.Family(kernels.PAPER, mixing=mixing),
+        }[kind]
+        labels = np.sort(rng.choice(n_labels, rng.integers(1, n_labels + 1), replace=False))
+        weights = rng.dirichlet(np.full(n_labels, 0.5))
+        slope, phi = np.empty(n_labels), theta @ weights
+        f = kernels.slopes(x, np.arange(n_words), theta, phi, slope)
+
+        bound = kernels.set_bound(f, x.sum(), slope, labels, family)
+
+        rows = np.ascontiguousarray(theta.T)
+        score = kernels.score(
+            x, rows, labels, family, np.empty(n_words), -np.inf, np.zeros(n_labels)
+        )
+        assert score <= bound + 1e-9
+
+
+def test_greedy_reports_its_gap():
+    """Without branching, a bound tells how much better another set may be."""
+    model, X, _ = fitted(PMM1(prior="uniform"), search="greedy")
+    exact, _, _ = fitted(PMM1(prior="uniform"), search="exact", max_nodes=5000)
+
+    found, best = model.predict_sets(X, 1), exact.predict_sets(X, 1)
+
+    assert (found.gap >= 0).all()
+    better = exact.log_joint(X, to_indicator(best)) - model.log_joint(X, to_indicator(found))
+    assert (better <= found.gap + 1e-9).all()
+    unproven = int(np.argmax(~found.optimal))
+    assert "no set is better by more than" in found.certificate(unproven)
+    assert "optimal" in best.certificate(0)
+
+
+def to_indicator(found):
+    """Return the first sets as an indicator."""
+    Y = np.zeros((len(found.sets), N_LABELS), dtype=int)
+    for row, sets in enumerate(found.sets):
+        Y[row, list(sets[0])] = 1
+    return Y
+
+
+@pytest.mark.parametrize("search", ["greedy", "exact"])
+@pytest.mark.parametrize("model", FAMILIES[:3])
+def test_the_best_set_with_a_label(model, search):
+    """It holds the label, and an exact search finds the best of all that do."""
+    model, X, _ = fitted(model, search=search, max_nodes=5000)
+
+    for label in range(N_LABELS):
+        best = model.best_with(X[:5], label).toarray()
+
+        assert (best[:, label] == 1).all()
+        for y, x in zip(best, X[:5], strict=True):
+            value = value_of(model, x)
+            expected = papers.exhaustive(value, N_LABELS, [True] * N_LABELS)
+            top = max(v for v, labels in expected if label in labels)
+            found = value(tuple(np.flatnonzero(y).tolist()))
+            assert found == pytest.approx(top) if search == "exact" else found <= top + 1e-9
+
+
+def test_few_label_sets():
+    """With one label there is one set, and nothing else to bound."""
+    model = PMM1(temperature=1.0).fit([[1, 2]], [["a"]])
+
+    found = model.predict_sets([[1, 1], [0, 0]], n_best=3)
+
+    assert found.sets == [[("a",)], [("a",)]]
+    assert found.log_posterior[0].tolist() == [0, -np.inf, -np.inf]
+    assert (found.bound == -np.inf).all()
+    assert found.optimal.all()
+
+
+def test_documents_without_words_have_the_prior():
+    """Their probabilities are those of the label sets beforehand."""
+    X, Y = corpus()
+    model = PMM1(prior="labelset", temperature=1.0).fit(X, Y)
+
+    found = model.predict_sets(np.zeros((1, X.shape[1])), n_best=1)
+
+    sets, docs = model.counts_.label_sets, model.counts_.set_docs
+    assert found.sets[0][0] == sets[int(np.argmax(docs))]
+    assert (model.predict_proba(np.zeros((1, X.shape[1]))) > 0).all()
+
+
+def test_the_prior_sums_to_one():
+    """Over all label sets but the empty one."""
+    X, Y = corpus()
+    sets = np.array([[b >> k & 1 for k in range(N_LABELS)] for b in range(1, 2**N_LABELS)])
+
+    for prior in ("labelset", "labels"):
+        model = PMM1(prior=prior, temperature=1.0).fit(X, Y)
+        assert np.exp(model.log_prior(sets)).sum() == pytest.approx(1.0, rel=1e-9)
+    assert (PMM1(prior="uniform", temperature=1.0).fit(X, Y).log_prior(sets) == 0).all()
+
+
+# What is chosen by documents
+
+
+def test_the_temperature_is_chosen_and_kept():
+    """Fit chooses, partial_fit and forget keep, and the law of forgetting holds."""
+    X, Y = corpus(200)
+    model = PMM1(smoothing="auto").fit(X[:150], Y[:150])
+    chosen = dict(model.chosen_)
+
+    model.partial_fit(X[150:], Y[150:]).forget(X[150:], Y[150:])
+
+    frozen = PMM1(**chosen).fit(X[:150], Y[:150])
+    assert set(chosen) == {"smoothing", "temperature"}
+    assert model.chosen_ == chosen
+    assert model.word_proba_.tobytes() == frozen.word_proba_.tobytes()
+    assert model.predict_proba(X).tobytes() == frozen.predict_proba(X).tobytes()
+
+
+def test_the_choice_does_not_depend_on_order():
+    """Documents to choose by are picked by their contents."""
+    X, Y = corpus(1500, n_words=40)
+    order = np.random.default_rng(1).permutation(len(X))
+
+    assert PMM1().fit(X, Y).chosen_ == PMM1().fit(X[order], Y[order]).chosen_
+
+
+def test_smoothing_follows_the_reading():
+    """The paper's reading has the paper's smoothing; a number is a number."""
+    X, Y = corpus()
+
+    assert PMM1(prior="uniform", decode="greedy").fit(X, Y).smoothing_ == 1.0
+    assert PMM1(temperature=1.0).fit(X, Y).smoothing_ == 0.1
+    assert PMM1(smoothing=0.7, temperature=1.0).fit(X, Y).smoothing_ == 0.7
+
+
+@settings(max_examples=25)
+@given(a=matrices(min_docs=4, labelled=True), b=matrices())
+def test_predictions_after_forgetting_are_the_same(a, b):
+    """With fixed settings every answer is bitwise that of a model that never saw them."""
+    (X, Y), (X_more, Y_more) = a, b
+    for model in (PMM1(temperature=2.0), PMM2(temperature=2.0), PDMM(temperature=2.0)):
+        alone = clone(model).fit(X, Y)
+        both = clone(model).fit(np.vstack([X, X_more]), np.vstack([Y, Y_more]))
+
+        both.forget(X_more, Y_more)
+
+        assert both.predict_proba(X).tobytes() == alone.predict_proba(X).tobytes()
+        assert (both.predict(X) == alone.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (PMM1(prior="flat"), "prior == 'flat', must be one of labelset, labels, uniform"),
+        (PMM1(decode="best"), "decode == 'best', must be one of f, map, greedy"),
+        (PMM1(search="full"), "search == 'full', must be one of greedy, exact"),
+        (PMM1(temperature=0), "temperature == 0, must be > 0"),
+        (PMM1(temperature=1e9), "must be between 1e-6 and 1e6"),
+        (PMM1(max_nodes=-1), "max_nodes == -1, must be >= 0"),
+        (PMM2(bias_smoothing=0), "bias_smoothing == 0, must be > 0"),
+        (PDMM(score="f"), "score == 'f', must be one of bound, paper"),
+        (PDMM(mixing=0), "mixing == 0, must be between"),
+        (PDMM(mixing=[1.0, 2.0]), "mixing has 2 numbers and there are 1 labels"),
+        (PDMM(mixing={"b": 1.0}), "mixing names 'b', which is no label"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(model, sentence):
+    """Each wrong parameter is named with what is needed."""
+    with pytest.raises(ValueError, match=sentence):
+        model.fit([[1, 2]], [["a"]])
+
+
+def test_a_label_alone_is_always_a_candidate():
+    """Where only some labels are allowed, each may still be the answer by itself."""
+    X = [[3, 0]] * 3 + [[0, 3]] * 2
+    model = PMM1(temperature=1.0).fit(X, [["a", "b"]] * 3 + [["c"]] * 2)
+
+    allowed = model.restricted(np.array([True, False, True]))
+
+    sets, margins, proba = allowed.assess([[2, 0], [0, 0]])
+    assert sets.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert margins[0, 0] > 0 > margins[0, 2] > -np.inf
+    assert proba[0, 0] > proba[0, 2] > 0
+    assert proba[0, 1] == 0
+
+
+@pytest.mark.parametrize("score", ["bound", "paper"])
+def test_small_mixing_has_one_answer(score):
+    """Below one the bound has several maxima; greedy search meets those of log_joint."""
+    for seed in range(20):
+        X, Y = corpus(30, 8, seed=seed)
+        model = PDMM(mixing=0.1, score=score, prior="uniform", decode="greedy", smoothing=0.1).fit(
+            X, Y
+        )
+        x = X[:1]
+
+        def value(labels, model=model, x=x):
+            y = np.zeros((1, N_LABELS), dtype=int)
+            y[0, list(labels)] = 1
+            return model.log_joint(x, y)[0]
+
+        expected = papers.greedy(value, N_LABELS, Y.any(axis=0))
+        assert tuple(np.flatnonzero(model.predict(x)[0])) == expected
+
+
+def test_equally_good_temperatures_leave_it_plain():
+    """Where every temperature is as good it is 1; where none can be judged, the usual 4."""
+    easy = PMM1().fit([[9, 0], [0, 9]] * 20, [["a"], ["b"]] * 20)
+    unjudged = PMM1().fit([[9, 0], [0, 9]], [["a"], ["b"]], sample_weight=[0.5, 0.5])
+
+    assert easy.temperature_ == 1.0
+    assert unjudged.temperature_ == 4.0
+
+
+def test_a_refused_forgetting_changes_nothing():
+    """Parameters that do not fit the labels left are told before anything is changed."""
+    X = [[3, 0, 1], [0, 2, 1], [1, 1, 5]]
+    model = PDMM(mixing=[1.0, 2.0, 1.0], temperature=1.0).fit(X, [["a"], ["b"], ["c"]])
+
+    with pytest.raises(ValueError, match="mixing has 3 numbers and there are 2 labels"):
+        model.forget(X[2:], [["c"]])
+
+    assert model.counts_.n_docs == 3
+    assert model.predict(X).tolist() == np.eye(3).tolist()
+    named = PDMM(mixing={"c": 2.0}, temperature=1.0).fit(X, [["a"], ["b"], ["c"]])
+    assert named.forget(X[2:], [["c"]]).classes_.tolist() == ["a", "b"]
+
+
+def test_listed_posteriors_sum_to_one_at_most():
+    """Also where many sets tie."""
+    model = PMM1(temperature=1.0, search="exact").fit([[1, 1]] * 4, [["a"], ["b"], ["c"], ["d"]])
+
+    found = model.predict_sets([[1, 1]], n_best=15)
+
+    assert len(found.sets[0]) == 15
+    assert np.exp(found.log_posterior).sum() == pytest.approx(1.0)
+
+
+def test_one_label_a_document_has_no_sets():
+    """A model of single labels says so."""
+    model = PMM1().fit([[3, 0], [0, 2]], ["a", "b"])
+
+    with pytest.raises(ValueError, match="use predict_proba"):
+        model.predict_sets([[1, 1]])
+
+
+def test_best_with_wants_a_label():
+    """A column that is no label with documents is refused."""
+    model = PMM1(temperature=1.0).fit([[3, 0], [0, 2]], [[1, 0, 0], [0, 1, 0]])
+
+    with pytest.raises(ValueError, match="label == 3, must be <= 2"):
+        model.best_with([[1, 1]], 3)
+    with pytest.raises(ValueError, match="label '2' has no documents"):
+        model.best_with([[1, 1]], 2)
