@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -117,6 +118,66 @@ def test_explain(folder):
     assert [reason["label"] for reason in given["labels"]] == ["culture/film"]
 
 
+def test_explain_why_not(folder):
+    """Each label asked about is answered; the evidence is part of a ledger."""
+    asked = ("--why-not", "culture/film", "--why-not", "science/space")
+
+    explained = lines(run("explain", folder / "news.model", *asked, "A goal in the match.")[0])[0]
+
+    assert [reason["label"] for reason in explained["why_not"]] == ["culture/film", "science/space"]
+    assert all(reason["difference"] > 0 for reason in explained["why_not"])
+    ledger = explained["ledger"]
+    likelihood = ledger["corpus"] + ledger["words"] + ledger["mixing"]
+    assert ledger["score"] == pytest.approx(
+        likelihood / ledger["temperature"] + ledger["log_prior"]
+    )
+    assert explained["keywords"][0]["term"] in ("goal", "match")
+    label = explained["labels"][0]["label"]
+    _, err = run(
+        "explain", folder / "news.model", "--why-not", label, "A goal in the match.", code=1
+    )
+    assert f"why_not == '{label}' is one of the labels" in err
+
+
+def test_explain_writes_a_page(folder, tmp_path):
+    """The page is written whole or not at all, and the results go to stdout as ever."""
+    page = tmp_path / "why.html"
+    text = "The striker <script>alert(1)</script> scored a goal."
+
+    out, err = run("explain", folder / "news.model", "--html", page, text)
+    _, failure = run(
+        "explain", folder / "news.model", "--html", tmp_path / "no" / "x", text, code=1
+    )
+
+    assert lines(out)[0]["labels"]
+    assert err == f"Wrote {page}.\n"
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert "<script" not in page.read_text()
+    assert "no' does not exist" in failure
+    assert [path.name for path in tmp_path.iterdir()] == ["why.html"]
+
+
+def test_explain_colours_words(folder):
+    """On a terminal words have their label's colour, which NO_COLOR turns off."""
+    question = (
+        "explain",
+        folder / "news.model",
+        "The goal of\na match",
+        "--why-not",
+        "culture/film",
+    )
+
+    coloured = on_a_terminal(*question, colour=True)
+    plain = on_a_terminal(*question)
+
+    assert re.search(r"\x1b\[1;38;2;255;255;255;48;2;0;114;178mgoal\x1b", coloured)
+    assert ";2;0;114;178m" not in plain
+    assert "Why not culture/film?" in plain
+    assert "Keywords, given these labels: " in plain
+    told = on_a_terminal(*question, "--json")
+    assert lines(told)[0]["keywords"]
+
+
 def test_eval(folder):
     """The test part is measured by default, where there is one."""
     measures = lines(run("eval", folder / "news.model", folder / "news.jsonl.gz")[0])[0]
@@ -126,6 +187,39 @@ def test_eval(folder):
     assert measures["precision_at_1"] > 0.7
     everything = run("eval", folder / "news.model", folder / "news.jsonl.gz", "--split", "train")[0]
     assert lines(everything)[0]["documents"] == 278
+
+
+@pytest.mark.parametrize("model", ["pmm1", "nb"])
+def test_audit(folder, model):
+    """Suspects as JSON lines, of the training part alone; the counts go to stderr."""
+    training = {d.id for n, d in enumerate(load_sample()) if n % 5}
+
+    out, err = run("audit", folder / "news.jsonl.gz", "--model", model, "--limit", 4)
+
+    suspects = lines(out)
+    assert len(suspects) == 4
+    keys = {"id", "labels", "better", "suspicion", "missing", "extra", "words"}
+    assert all(set(suspect) == keys and suspect["id"] in training for suspect in suspects)
+    assert all(suspect["better"] != suspect["labels"] for suspect in suspects)
+    assert re.fullmatch(
+        r"Audited 278 documents: other labels fit \d+ better; "
+        r"not judged: 0, alone with a label\.\n",
+        err,
+    )
+
+
+def test_audit_of_another_part(folder, tmp_path):
+    """The test part is read only where --split says so; documents alone are counted."""
+    corpus = tmp_path / "small.jsonl"
+    texts = [("goal match", "sport"), ("goal", "sport"), ("orbit", "space")]
+    rows = [{"text": text, "labels": [label], "split": "test"} for text, label in texts]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    out, err = run("audit", corpus, "--split", "test")
+
+    assert out == ""
+    assert "Audited 2 documents: other labels fit 0 better; not judged: 1, alone" in err
+    assert "no labelled document" in run("audit", corpus, code=1)[1]
 
 
 def test_labels(folder):
@@ -171,17 +265,22 @@ def test_tables_on_a_terminal(folder, tmp_path):
     assert "culture/film" in on_a_terminal("labels", model)
     assert "pmm1" in on_a_terminal("info", model)
     assert "labeling_f" in on_a_terminal("eval", model, folder / "news.jsonl.gz")
+    audited = on_a_terminal("audit", folder / "news.jsonl.gz", "--model", "nb")
+    assert "fits better" in audited
+    assert "Audited 278 documents" in audited
 
 
-def on_a_terminal(*arguments):
+def on_a_terminal(*arguments, colour=False):
     """Run the command in a pseudo-terminal and return what a person sees."""
+    colours = {"TERM": "xterm", "COLORTERM": "truecolor"} if colour else {"NO_COLOR": "1"}
+    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     parent, child = pty.openpty()
     process = subprocess.Popen(
         [*POLYTOPIC, *map(str, arguments)],
         stdin=child,
         stdout=child,
         stderr=child,
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+        env={**inherited, "COLUMNS": "100", **colours},
     )
     os.close(child)
     seen = b""
@@ -218,6 +317,8 @@ def test_a_stream_may_end_at_any_time(folder, end):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # a shell's background job passes on that interrupts are to be ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     process.stdin.write(b"The striker scored a goal.\n")
     process.stdin.flush()

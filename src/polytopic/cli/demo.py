@@ -19,7 +19,6 @@ def main() -> None:
     """Train on the bundled sample, then show labels, shares and words of three fresh texts."""
     from polytopic import Labeler
     from polytopic.cli.explain import show
-    from polytopic.cli.show import shortened
     from polytopic.corpus import load_sample
 
     documents = load_sample()
@@ -29,7 +28,7 @@ def main() -> None:
         "Three fresh texts:\n"
     )
     for text in FRESH:
-        show(labeler.explain(text), words=6, title=shortened(text.splitlines()[0]))
+        show(labeler.explain(text), text, words=6)
         print()
     print(
         "Next: polytopic train YOUR.csv --to my.model && polytopic suggest my.model NEW.csv\n"

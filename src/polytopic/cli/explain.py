@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.cli.show import echo_json, on_terminal, printable, table, words_option
 
 
 @click.command()
@@ -13,32 +13,39 @@ from polytopic.cli.show import echo_json, on_terminal, table
 @click.argument("text", default="-")
 @click.option("--labels", help="Explain these labels, with commas between, not the predicted ones.")
 @click.option(
-    "--words",
-    type=click.IntRange(min=1),
-    default=8,
-    show_default=True,
-    help="Words to show for each label.",
+    "--why-not",
+    multiple=True,
+    metavar="LABEL",
+    help="Say also why TEXT does not have this label; may be repeated.",
 )
+@words_option(8)
+@click.option("--html", metavar="FILE", help="Write a page for a browser, which stands alone.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON on a terminal too.")
-def command(model, text, labels, words, as_json):
+def command(model, text, labels, why_not, words, html, as_json):
     """Say why TEXT (standard input by default) has its labels according to MODEL.
 
     TEXT may also be a JSON object with "text", "fields" or "counts". Gives each label's share of
-    the text and the words that say so, with the label's share of each word and the word's
-    evidence: its count times the logarithm of how much more likely the label makes it than the
-    corpus as a whole does.
+    the text and the words that say so, with the label's share of each word and its part of the
+    word's evidence: the word's count times the logarithm of how much more likely the labels make
+    it than the corpus as a whole does. All evidence is part of a ledger that adds up to the
+    model's score.
     """
+    from polytopic.explain.drawing import with_names
     from polytopic.labeler import load
 
     labeler = load(model)
-    if text == "-":
-        text = _standard_input()
+    content = _content(_standard_input() if text == "-" else text)
     wanted = [name.strip() for name in labels.split(",") if name.strip()] if labels else None
-    explanation = labeler.explain(_content(text), wanted)
+    explanation = labeler.explain(content, wanted, why_not=why_not)
+    named = with_names(explanation, labeler.tree.names if labeler.tree else {})
+    if html:
+        _write_page(html, named, content, labeler.analyzer_.language, words)
     if as_json or not on_terminal():
         echo_json(explanation.to_dict())
     else:
-        show(explanation, words)
+        show(named, content, words)
+        for line in _sentences(named, words):
+            click.echo(printable(line))
 
 
 def _content(text):
@@ -60,21 +67,90 @@ def _standard_input():
         raise ValueError(f"standard input is not valid UTF-8 (byte {error.start + 1}).") from None
 
 
-def show(explanation, words, title=""):
-    """Write labels, their shares and their words as a table."""
+def _write_page(path, explanation, content, language, words):
+    from polytopic.errors import PolytopicError
+    from polytopic.explain import to_html
+    from polytopic.files import new_file
+
+    page = to_html(explanation, content, language=language, words=words)
+    with new_file(path, PolytopicError) as file:
+        file.write(page.encode())
+    click.echo(f"Wrote {path}.", err=True)
+
+
+def show(explanation, text, words):
+    """Write the text with its words in the colours of their labels, then a table of these."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from polytopic.explain.drawing import spoken
+
+    console = Console(highlight=False)
+    for line in _coloured(explanation, text):
+        console.print(line)
+    console.print()
     table(
-        title,
-        [">share", "label", "words that say so (evidence)"],
+        "",
+        [">share", ">probability", "label", "words that say so (evidence)"],
         [
             (
                 f"{reason.share:.0%}",
-                reason.label,
-                ", ".join(
-                    f"{word.term} ({word.evidence:+.1f})"
-                    for word in reason.words[:words]
-                    if word.evidence > 0
-                ),
+                f"{reason.probability:.0%}",
+                Text(printable(reason.label), _style(k)),
+                _listed((word.term, word.evidence) for word in spoken(reason, words)),
             )
-            for reason in explanation.labels
+            for k, reason in enumerate(explanation.labels)
         ],
     )
+
+
+def _coloured(explanation, text):
+    """Give each string of a text, its strong words on their label's colour, weaker ones in it."""
+    from rich.text import Text
+
+    from polytopic.explain.drawing import marks
+    from polytopic.explain.places import strings_of
+
+    found = list(marks(explanation))
+    for field, string in strings_of(text).items():
+        if field is not None:
+            yield Text(printable(field), "bold")
+        drawn = Text("\n".join(map(printable, string.split("\n"))))
+        for place, label, strength in found:
+            if strength and place.field == field:
+                drawn.stylize(_style(label, strength), place.start, place.end)
+        yield drawn
+
+
+def _style(label, strength=1.0):
+    from polytopic.explain.drawing import PALETTE
+
+    colour = PALETTE[label % len(PALETTE)]
+    if strength < 0.5:
+        return f"underline {colour}"
+    ink = "#ffffff" if colour == PALETTE[0] else "#000000"  # the first is the darkest
+    return f"bold {ink} on {colour}"
+
+
+def _sentences(explanation, words):
+    from polytopic.explain.drawing import ledger_lines, sides
+
+    keywords = ", ".join(keyword.term for keyword in explanation.keywords[:words])
+    if keywords:
+        yield from ("", f"Keywords, given these labels: {keywords}.")
+    for reason in explanation.why_not:
+        lower = "lower" if reason.difference >= 0 else "higher"
+        yield from (
+            "",
+            f"Why not {reason.label}? The best labels with it are {', '.join(reason.labels)}; "
+            f"their score is {abs(reason.difference):.1f} {lower}.",
+        )
+        for side, said in sides(reason, words).items():
+            yield f"  {side}: {_listed(said) or 'no word'}"
+    yield from ("", "The score of these labels:")
+    lines = [*ledger_lines(explanation.ledger), ("the score", explanation.ledger.score)]
+    yield from (f"{value:12,.2f}  {name}" for name, value in lines)
+
+
+def _listed(words):
+    return ", ".join(f"{term} ({amount:.1f})" for term, amount in words)

@@ -27,16 +27,20 @@ def finite(number: float, digits: int = 6) -> float | None:
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:
-    """Write a table; columns whose name starts with ``>`` are set to the right."""
+    """Write a table; columns whose name starts with ``>`` are set to the right.
+
+    A cell may be a rich text that has been made printable, with its own colours.
+    """
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     drawn = Table(box=None)
     for name in columns:
         right = name.startswith(">")
         drawn.add_column(name.removeprefix(">"), justify="right" if right else "left")
     for row in rows:
-        drawn.add_row(*(escaped(cell) for cell in row))
+        drawn.add_row(*(cell if isinstance(cell, Text) else escaped(cell) for cell in row))
     console = Console(highlight=False)
     if title:
         console.print(escaped(title), style="bold")
@@ -48,7 +52,12 @@ def escaped(cell: Any) -> str:
     from rich.markup import escape
 
     text = f"{cell:.3f}" if isinstance(cell, float) else str(cell)
-    return escape("".join(c if c.isprintable() else " " for c in text))
+    return escape(printable(text))
+
+
+def printable(text: str) -> str:
+    """Return a text with a space for each character that could control the terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def words_option(default: int):
@@ -66,3 +75,10 @@ def shortened(text: str, width: int = 60) -> str:
     """Return the beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def beginning(document: Any, width: int = 60) -> str:
+    """Return the beginning of what a document says, on one line."""
+    if document.counts is not None:
+        return shortened(" ".join(document.counts), width)
+    return shortened(document.text or " ".join((document.fields or {}).values()), width)

@@ -3,7 +3,7 @@
 import click
 
 from polytopic.cli.documents import blocks, document_options, read
-from polytopic.cli.show import echo_json, finite, on_terminal, shortened, table
+from polytopic.cli.show import beginning, echo_json, finite, on_terminal, table
 
 
 @click.command()
@@ -52,12 +52,8 @@ def _as_dict(document, suggestions):
 
 
 def _show(document, suggestions):
-    content = document.content
-    text = content if isinstance(content, str) else " ".join(map(str, content.values()))
-    if document.counts is not None:
-        text = " ".join(document.counts)
     table(
-        f"{document.id}  {shortened(text)}",
+        f"{document.id}  {beginning(document)}",
         ["", "label", ">probability", ">score"],
         [("✓" if s.chosen else "", s.label, s.probability, s.score) for s in suggestions],
     )

@@ -10,10 +10,22 @@ from polytopic.cli.documents import document_options, read
 @click.option("--to", "target", required=True, help="Model file to write.")
 @click.option(
     "--model",
-    type=click.Choice(["pmm1", "nb"]),
+    type=click.Choice(["pmm1", "pmm2", "pdmm", "nb"]),
     default="pmm1",
     show_default=True,
-    help="pmm1: parametric mixture model; nb: naive Bayes.",
+    help="pmm1, pmm2, pdmm: mixtures of labels, equal, with biases, or each text's own; "
+    "nb: naive Bayes.",
+)
+@click.option(
+    "--decode",
+    type=click.Choice(["f", "map", "greedy"]),
+    help="Which label set a mixture answers with: the best expected F (default), the most "
+    "probable, or that of greedy search.",
+)
+@click.option(
+    "--prior",
+    type=click.Choice(["labelset", "labels", "uniform"]),
+    help="How likely label sets are beforehand: by sets (default), by labels, or all the same.",
 )
 @click.option(
     "--language",
@@ -43,6 +55,8 @@ def command(
     corpus,
     target,
     model,
+    decode,
+    prior,
     language,
     tree,
     smoothing,
@@ -62,11 +76,14 @@ def command(
         raise click.UsageError("--split test is for suggest and eval; a test part is not learned.")
     if rule == "world-model" and model != "nb":
         raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
+    if model == "nb" and (decode or prior):
+        raise click.UsageError("--decode and --prior are for pmm1, pmm2 and pdmm, not for nb.")
     from polytopic.labeler import Labeler
     from polytopic.labels import LabelTree
     from polytopic.models import MODELS
 
-    settings = {} if smoothing is None else {"smoothing": smoothing}
+    given = {"smoothing": smoothing, "decode": decode, "prior": prior}
+    settings = {name: value for name, value in given.items() if value is not None}
     labeler = Labeler(
         MODELS[model](**settings),
         language=None if language == "none" else language,

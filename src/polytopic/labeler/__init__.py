@@ -2,5 +2,6 @@
 
 from polytopic.labeler.estimator import Labeler, Suggestion
 from polytopic.labeler.files import load
+from polytopic.labeler.suspects import Suspect, Suspects
 
-__all__ = ["Labeler", "Suggestion", "load"]
+__all__ = ["Labeler", "Suggestion", "Suspect", "Suspects", "load"]

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from itertools import islice
+from hashlib import blake2b
+from heapq import heappush, heappushpop
+from itertools import count, islice
+from numbers import Integral
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
 from polytopic.counts import LabelSetCounts
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation
-from polytopic.explain.words import explain_counts, places_of
+from polytopic.explain.reasons import Reasons
+from polytopic.labeler.suspects import Suspects, find_suspects
 from polytopic.labels import LabelSpace, Targets, read_targets
 from polytopic.metrics import labeling_f
 from polytopic.models import MODELS, CountModel
 from polytopic.models.base import require_counts
+from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.text import Analyzer, Vocabulary, least_documents
 
 BLOCK = 8192  # documents counted at once
@@ -37,6 +43,39 @@ class Suggestion(NamedTuple):
     score: float
     probability: float
     chosen: bool
+
+
+class Sample:
+    """Some of the labelled texts that pass by, picked by their contents, not by their order."""
+
+    def __init__(self, size: int):
+        self.size = size
+        self._kept: list[tuple] = []  # a heap: the largest mark first
+        self._place = count()  # so that texts are never compared
+
+    def add(self, texts, labels) -> None:
+        """Keep those with the smallest marks."""
+        if not self.size:
+            return
+        for text, names in zip(texts, labels, strict=True):
+            if names:
+                content = repr(getattr(text, "content", text)).encode("utf-8", "backslashreplace")
+                mark = int.from_bytes(blake2b(content, digest_size=8).digest(), "big")
+                entry = (-mark, sorted(names), next(self._place), text)
+                if len(self._kept) < self.size:
+                    heappush(self._kept, entry)
+                else:
+                    heappushpop(self._kept, entry)
+
+    @property
+    def texts(self) -> list:
+        """The texts that were kept."""
+        return [text for *_, text in self._kept]
+
+    @property
+    def labels(self) -> list:
+        """Their labels."""
+        return [names for _, names, *_ in self._kept]
 
 
 class LabelLists(list):
@@ -56,7 +95,7 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : {"pmm1", "nb"} or count model, default="pmm1"
+    model : {"pmm1", "pmm2", "pdmm", "nb"} or count model, default="pmm1"
         What scores the labels; an instance brings its own parameters.
     language : str or None, default="en"
         Language of the texts; None takes words as they are.
@@ -134,13 +173,15 @@ class Labeler(BaseEstimator):
         ``labels`` may be left out if all texts are documents that carry their own.
         """
         analyzer = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
-        return self._refit(self._count(texts, labels, analyzer), analyzer)
+        sample = Sample(TUNING_DOCS if self._new_model().needs_documents else 0)
+        return self._refit(self._count(texts, labels, analyzer, sample), analyzer, sample=sample)
 
     def learn(self, texts, labels=None):
         """Learn more texts, exactly as if all had been given to ``fit``; new labels may come."""
         check_is_fitted(self, "model_")
         new = self._count(texts, labels, self.analyzer_)
-        return self._refit(require_counts(self.counts_) + new, self.analyzer_)
+        counts = require_counts(self.counts_) + new
+        return self._refit(counts, self.analyzer_, chosen=self.model_.chosen_)
 
     def forget(self, texts, labels=None):
         """Unlearn texts with the labels they were learned with, without a trace."""
@@ -148,18 +189,22 @@ class Labeler(BaseEstimator):
         left = require_counts(self.counts_) - self._count(texts, labels, self.analyzer_)
         if not left.set_docs.size:
             raise ValueError("no document would be left to learn from; nothing was forgotten.")
-        return self._refit(left, self.analyzer_)
+        return self._refit(left, self.analyzer_, chosen=self.model_.chosen_)
 
-    def _count(self, texts, labels, analyzer):
-        """Count texts, or documents from any iterator block by block."""
+    def _count(self, texts, labels, analyzer, sample=None):
+        """Count texts, or documents from any iterator block by block; keep a sample of them."""
+        sample = Sample(0) if sample is None else sample
         if labels is not None:
             texts = list(_check_iterable(texts))
-            return self._count_block(texts, _read_labels(labels, len(texts)), analyzer)
+            targets = _read_labels(labels, len(texts))
+            sample.add(texts, LabelSpace(targets.labels).decode(targets.Y))
+            return self._count_block(texts, targets, analyzer)
         counts, documents = LabelSetCounts(), iter(_check_iterable(texts))
         while block := list(islice(documents, BLOCK)):
             if not all(isinstance(document, Document) for document in block):
                 raise ValueError("requires labels to be passed, but the target y is None.")
             targets = read_targets([document.labels for document in block])
+            sample.add(block, [document.labels for document in block])
             counts += self._count_block(block, targets, analyzer)
         return counts
 
@@ -167,7 +212,7 @@ class Labeler(BaseEstimator):
         X, terms = analyzer.count(texts, self.fields)
         return LabelSetCounts.from_matrix(X, targets, terms=terms)
 
-    def _refit(self, counts, analyzer):
+    def _refit(self, counts, analyzer, *, chosen=None, sample=None):
         min_df = least_documents(self.min_df, counts.n_docs)
         vocabulary = Vocabulary.from_frequencies(
             counts.terms, counts.document_frequency, min_df=min_df, max_size=self.max_terms
@@ -176,7 +221,13 @@ class Labeler(BaseEstimator):
             raise ValueError(
                 f"no term is in min_df == {min_df} of the {counts.n_docs} labelled documents."
             )
-        self.model_ = self._new_model().fit_counts(vocabulary_view(counts, vocabulary))
+        documents = None
+        if sample is not None and sample.texts:
+            X = vocabulary.select(*analyzer.count(sample.texts, self.fields))
+            documents = X, sample.labels
+        self.model_ = self._new_model().fit_counts(
+            vocabulary_view(counts, vocabulary), documents=documents, chosen=chosen
+        )
         self.analyzer_, self.vocabulary_, self.counts_ = analyzer, vocabulary, counts
         self.training_ = {
             "documents": counts.n_docs,
@@ -277,24 +328,83 @@ class Labeler(BaseEstimator):
         rows = zip(Y.toarray() > 0, scores, proba, strict=True)
         return [_ranked(labels, *row, k) for row in rows]
 
-    def explain(self, text, labels: Collection[str] | None = None) -> Explanation:
-        """Say why a text has its labels, or these labels: shares, and words with their places.
+    def explain(
+        self,
+        text,
+        labels: Collection[str] | None = None,
+        *,
+        why_not: str | Collection[str] | None = None,
+    ) -> Explanation:
+        """Say why a text has its labels.
 
-        Places are given where the text is one string.
+        Parameters
+        ----------
+        text : text
+            What to explain; places are given where it is a string or has fields.
+        labels : collection of str, default=None
+            The labels to explain; the predicted ones by default.
+        why_not : str or collection of str, default=None
+            Labels to say of why the text does not have them.
         """
         check_is_fitted(self, "model_")
+        model, space = self.model_, self._space
+        asked = [why_not] if isinstance(why_not, str) else list(dict.fromkeys(why_not or ()))
+        columns = [space.index(label) for label in asked]
+        given = None if labels is None else space.encode([_names("labels", labels)])
         counts, terms = self.analyzer_.count([text], self.fields)
         x = self.vocabulary_.select(counts, terms)
-        if labels is None:
-            (labels,) = self._space.decode(self._choose(self.model_, x))
-        labels = sorted(_names("labels", labels))
-        if not labels:
+        y, scores, proba = model.assess(x)
+        if given is not None:
+            y = given
+        elif self.rule is not None:
+            y = self._choose(model, x)
+        if not y.nnz:
             raise ValueError("labels is empty, needs at least one label to explain.")
-        reasons = explain_counts(self.model_, self.vocabulary_.terms, x, labels)
-        content = getattr(text, "content", text)
-        spans = self.analyzer_.spans(content) if isinstance(content, str) else []
-        unknown = [term for term in terms if term not in self.vocabulary_]
-        return Explanation(reasons, places_of(reasons, spans), unknown)
+        for label, column in zip(asked, columns, strict=True):
+            if column in y.indices:
+                raise ValueError(f"why_not == {label!r} is one of the labels that are explained.")
+        reasons = Reasons(model, self.vocabulary_.terms, x, y)
+        return Explanation(
+            labels=reasons.of_labels(scores[0], proba[0]),
+            keywords=reasons.keywords(),
+            ledger=reasons.ledger(),
+            why_not=reasons.why_not(columns),
+            unknown=[term for term in terms if term not in self.vocabulary_],
+            find_places=reasons.place_finder(self.analyzer_, text, self.fields or {}),
+        )
+
+    def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
+        """Find the learned texts whose own labels suit them least, most suspicious first.
+
+        Each text is judged as if it had not been learned itself; nothing is learned or changed.
+
+        Parameters
+        ----------
+        texts : iterable of texts
+            Texts that were learned.
+        labels : collections of names, default=None
+            The labels they were learned with; may be left out if all texts are documents that
+            carry their own.
+        k : int, default=20
+            Texts to give at most.
+
+        Notes
+        -----
+        A text's counts are taken out of the table; words that several labels share stay shared
+        as they are, and the vocabulary and the temperature are kept. The model's own scores
+        decide, not the ``rule``: the log joint of label sets, or for naive Bayes the log
+        likelihood of the best label.
+        """
+        check_is_fitted(self, "model_")
+        check_scalar(k, "k", Integral, min_val=1)
+        texts = list(_check_iterable(texts))
+        if labels is None:
+            if not all(isinstance(text, Document) for text in texts):
+                raise ValueError("labels are needed, unless all texts are documents.")
+            labels = [text.labels for text in texts]
+        Y = _read_labels(labels, len(texts)).over(self.classes_.tolist())
+        ids = [getattr(text, "id", None) for text in texts]
+        return find_suspects(self.model_, self.vocabulary_.terms, ids, self.transform(texts), Y, k)
 
     def label_terms(self, k: int = 10, labels: Collection[str] | None = None) -> list[dict]:
         """Return the labels with their documents, parent and ``k`` most characteristic terms.

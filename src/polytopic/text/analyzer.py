@@ -88,9 +88,8 @@ class Analyzer(BaseEstimator):
 
     def spans(self, text: str) -> list[Span]:
         """Return the terms of a text with their places, in order."""
-        tokens = self._pattern_of(text).finditer(text)
-        spans = (Span(self._lexicon[token[0]], *token.span()) for token in tokens)
-        return [span for span in spans if span.term]
+        tokens, lexicon = self._pattern_of(text).finditer(text), self._lexicon
+        return [Span(term, *t.span()) for t in tokens if (term := lexicon[t[0]])]
 
     def term(self, token: str) -> str | None:
         """Return the term of one token; None if it is dropped, or is no token."""

@@ -1,0 +1,92 @@
+"""What a page and a terminal draw: words in their labels' colours, and a ledger in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from polytopic.explain.explanation import Explanation, LabelReason, Ledger, Place, WhyNot, Word
+
+PALETTE = (  # Okabe and Ito: told apart by colour-blind readers, too
+    "#0072b2",  # blue
+    "#e69f00",  # orange
+    "#009e73",  # green
+    "#cc79a7",  # purple
+    "#56b4e9",  # sky blue
+    "#d55e00",  # vermilion
+    "#f0e442",  # yellow
+)
+FAINT = 0.12  # strength below which a word says too little to be marked
+LEAST = 0.05  # evidence below which a word is not listed: it would be shown as 0.0
+
+
+class Mark(NamedTuple):
+    """A known word in the text: whose colour it takes, and how strongly, from 0 to 1."""
+
+    place: Place
+    label: int  # place in the explanation's labels
+    strength: float
+
+
+def marks(explanation: Explanation) -> Iterator[Mark]:
+    """Give the marks of all known words in order; a strength of 0 stands for no colour.
+
+    The strength is the label's share of the word times its evidence, in parts of the strongest
+    word's; words that say next to nothing, or speak against the labels, have none.
+    """
+    order = {reason.label: k for k, reason in enumerate(explanation.labels)}
+    strongest = max((max(p.shares.values()) * p.evidence for p in explanation.places), default=0.0)
+    for place in explanation.places:
+        label = max(place.shares, key=lambda name: (place.shares[name], -order[name]))
+        part = place.shares[label] * place.evidence
+        strength = part / strongest if part > 0 else 0.0
+        yield Mark(place, order[label], strength if strength >= FAINT else 0.0)
+
+
+def with_names(explanation: Explanation, names: Mapping[str, str]) -> Explanation:
+    """Return the explanation for people: labels that have a name show it beside their id."""
+
+    def shown(label):
+        return f"{label} · {names[label]}" if names.get(label, label) != label else label
+
+    places = [
+        place._replace(shares={shown(label): share for label, share in place.shares.items()})
+        for place in explanation.places
+    ]
+    return replace(
+        explanation,
+        labels=[replace(reason, label=shown(reason.label)) for reason in explanation.labels],
+        keywords=[word._replace(label=shown(word.label)) for word in explanation.keywords],
+        why_not=[
+            replace(reason, label=shown(reason.label), labels=[*map(shown, reason.labels)])
+            for reason in explanation.why_not
+        ],
+        find_places=lambda: places,
+    )
+
+
+def spoken(reason: LabelReason, limit: int) -> list[Word]:
+    """Return the words to show for a label."""
+    return [word for word in reason.words[:limit] if word.evidence >= LEAST]
+
+
+def sides(reason: WhyNot, limit: int) -> dict[str, list[tuple[str, float]]]:
+    """Return the words to show against another label and for it, each with how much it says."""
+    return {
+        "against it": [(term, a) for term, a in reason.words[:limit] if a >= LEAST],
+        "for it": [(term, -a) for term, a in reversed(reason.words[-limit:]) if -a >= LEAST],
+    }
+
+
+def ledger_lines(ledger: Ledger) -> list[tuple[str, float]]:
+    """Return in plain words what adds up to the score, without what adds nothing."""
+    cooled = ledger.log_likelihood / ledger.temperature - ledger.log_likelihood
+    lines = [
+        ("how likely the corpus as a whole makes these words", ledger.corpus),
+        ("what the labels add to it, the evidence of all words", ledger.words),
+        ("what it costs to mix the labels", ledger.mixing),
+        (f"words count less, divided by {ledger.temperature:.3g}", cooled),
+        ("how common these labels are", ledger.log_prior),
+    ]
+    return lines[:2] + [line for line in lines[2:] if line[1]]

@@ -1,0 +1,167 @@
+"""What an explanation consists of.
+
+Evidence is in nats, the unit of natural logarithms: 0.7 makes the labels twice as likely, 2.3 ten
+times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+
+class Word(NamedTuple):
+    """A term that speaks for a label, or against it.
+
+    ``share`` is the label's part of the term. ``evidence`` is this part of the term's evidence:
+    of how much more likely the labels make its occurrences than the corpus as a whole does.
+    """
+
+    term: str
+    count: float  # type: ignore[assignment]  # a tuple's own count is of no use here
+    share: float
+    evidence: float
+
+
+class Place(NamedTuple):
+    """A word in the text, ``text[start:end]``.
+
+    ``shares`` has the share of each label in it, ``evidence`` is that of this one occurrence for
+    all labels together, and ``field`` the name of the field that it stands in, if there are fields.
+    """
+
+    start: int
+    end: int
+    term: str
+    shares: dict[str, float]
+    evidence: float
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelReason:
+    """A label of a text: how much of the text it says, and with which words, strongest first.
+
+    ``score`` and ``probability`` are the model's, as in a suggestion; ``evidence`` is the sum of
+    that of the words.
+    """
+
+    label: str
+    share: float
+    score: float
+    probability: float
+    evidence: float
+    words: list[Word]
+
+
+class Keyword(NamedTuple):
+    """A word that tells the labels of a text apart.
+
+    ``entropy`` is that of its label shares: 0 if one label says the word alone. ``label`` has the
+    largest ``share`` of it; ``evidence`` is that for all labels together.
+    """
+
+    term: str
+    entropy: float
+    label: str
+    share: float
+    evidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """How the model's score of a label set comes about, as logarithms.
+
+    ``corpus + words + mixing == log_likelihood``, and
+    ``log_likelihood / temperature + log_prior == score``. ``corpus`` is how likely the corpus as a
+    whole makes the words, ``words`` the sum of all evidence, ``mixing`` what no word pays for.
+    """
+
+    corpus: float
+    words: float
+    mixing: float
+    log_likelihood: float
+    temperature: float
+    log_prior: float
+    score: float
+
+
+class Objection(NamedTuple):
+    """What a term says against another label set; below zero it speaks for it."""
+
+    term: str
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a text does not have a label.
+
+    ``labels`` is the best set that holds it, and ``difference`` how much lower its score is than
+    that of the explained set (below zero: the explained set is the worse one). All amounts of
+    ``words``, strongest objection first, and ``mixing`` and ``prior`` add up to it.
+    """
+
+    label: str
+    labels: list[str]
+    difference: float
+    words: list[Objection]
+    mixing: float
+    prior: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a text has its labels.
+
+    Attributes
+    ----------
+    labels : list of LabelReason
+        The labels, largest share first; shares sum to one.
+    keywords : list of Keyword
+        The words that the labels make likelier than the corpus does, those of one label before
+        those of several: by rising entropy, then falling evidence. Other labels give others.
+    ledger : Ledger
+        How the score of the label set comes about.
+    why_not : list of WhyNot
+        Reasons against the labels that were asked for.
+    unknown : list of str
+        Terms that the model does not know.
+    places : list of Place
+        The known words where they stand in the text, found when first asked for; empty for a bag
+        of words.
+    """
+
+    labels: list[LabelReason]
+    keywords: list[Keyword]
+    ledger: Ledger
+    why_not: list[WhyNot]
+    unknown: list[str]
+    find_places: Callable[[], list[Place]] = field(repr=False, compare=False)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """The known words where they stand in the text."""
+        return self.find_places()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation in a form for strict JSON: None stands for infinity."""
+        names = ("labels", "keywords", "ledger", "why_not", "places", "unknown")
+        return {name: _plain(getattr(self, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, tuple):  # a named one
+        return _plain(value._asdict())  # type: ignore[attr-defined]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,152 @@
+"""Reasons from counts: what a model's score of a label set is made of, word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import xlogy
+
+from polytopic.explain.explanation import Keyword, LabelReason, Ledger, Objection, WhyNot, Word
+from polytopic.explain.places import PlaceFinder, strings_of
+from polytopic.models import CountModel
+from polytopic.text import Analyzer
+
+
+class Reasons:
+    r"""One document and one of its label sets, as a model sees them.
+
+    The evidence of a word :math:`w` is :math:`x_w (\log \varphi_w - \log g_w)`, with
+    :math:`\varphi` the words' distribution under the label set and :math:`g` that of the corpus.
+    A label's part of it is its share of the word.
+
+    Parameters
+    ----------
+    model : count model
+        A fitted model.
+    terms : sequence of str
+        Names of the model's words.
+    x : csr_matrix of shape (1, n_words)
+        Word counts of the document.
+    y : csr_matrix of shape (1, n_labels)
+        Indicator of the label set.
+    """
+
+    def __init__(self, model: CountModel, terms: Sequence[str], x: sparse.csr_matrix, y):
+        self.model, self.x, self.y = model, x, y
+        self.terms = [terms[w] for w in x.indices.tolist()]
+        self.labels = [str(label) for label in model.classes_[y.indices]]
+        self.world = model.world_log_proba_[x.indices]
+        self.parts = _parts(model, x, y)
+        self.evidence = x.data * (self.parts.words - self.world)
+        self.shares = model.word_labels(x, y).share.reshape(x.nnz, y.nnz)
+
+    def ledger(self) -> Ledger:
+        """Return how the score of the label set comes about."""
+        return Ledger(
+            corpus=float(self.x.data @ self.world),
+            words=float(self.evidence.sum()),
+            mixing=self.parts.rest,
+            log_likelihood=self.parts.log_likelihood,
+            temperature=float(self.model.temperature_),
+            log_prior=self.parts.log_prior,
+            score=self.parts.log_joint,
+        )
+
+    def of_labels(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
+        """Return the reasons for each label, given the model's scores and probabilities."""
+        whole = self._label_shares()
+        reasons = [
+            LabelReason(
+                label=label,
+                share=float(whole[k]),
+                score=float(scores[column]),
+                probability=float(proba[column]),
+                evidence=float(self.shares[:, k] @ self.evidence),
+                words=self._words(self.shares[:, k]),
+            )
+            for k, (label, column) in enumerate(zip(self.labels, self.y.indices, strict=True))
+        ]
+        return sorted(reasons, key=lambda reason: (-reason.share, reason.label))
+
+    def _label_shares(self):
+        """Return each label's share of the document: the model's mixture, or of its words."""
+        said = self.x.data @ self.shares
+        if hasattr(self.model, "proportions"):
+            words = np.zeros(self.y.shape)
+            words[0, self.y.indices] = said
+            return self.model.proportions(words, self.y.toarray())[0, self.y.indices]
+        return said / said.sum() if said.any() else np.full(said.size, 1 / said.size)
+
+    def _words(self, share):
+        part = share * self.evidence
+        order = np.argsort(-part, kind="stable")
+        terms = [self.terms[k] for k in order.tolist()]
+        columns = (values[order].tolist() for values in (self.x.data, share, part))
+        return list(map(Word._make, zip(terms, *columns, strict=True)))
+
+    def keywords(self) -> list[Keyword]:
+        r"""Return the words by the entropy of their label shares, lowest first.
+
+        It is :math:`-\sum_l p_l \log p_l` (Sato and Nakagawa, section 5.3). Words that the
+        labels do not make likelier than the corpus does are none; of those with the same
+        entropy, as all have under one label, the stronger evidence comes first, then the term.
+        """
+        entropy = -xlogy(self.shares, self.shares).sum(axis=1) + 0.0  # no -0.0
+        order = np.lexsort((-self.evidence, entropy))
+        order = order[self.evidence[order] > 0]
+        owner = self.shares.argmax(axis=1)
+        columns = (
+            [self.terms[k] for k in order.tolist()],
+            entropy[order].tolist(),
+            [self.labels[k] for k in owner[order].tolist()],
+            self.shares[order, owner[order]].tolist(),
+            self.evidence[order].tolist(),
+        )
+        return list(map(Keyword._make, zip(*columns, strict=True)))
+
+    def why_not(self, columns: Iterable[int]) -> list[WhyNot]:
+        """Return the reasons against labels that are not in the set."""
+        return [self._why_not(column) for column in columns]
+
+    def _why_not(self, column):
+        model = self.model
+        best = model.best_with(self.x, column)
+        other, temperature = _parts(model, self.x, best), float(model.temperature_)
+        amount = self.x.data * (self.parts.words - other.words) / temperature
+        order = np.argsort(-amount, kind="stable")
+        terms = [self.terms[k] for k in order.tolist()]
+        return WhyNot(
+            label=str(model.classes_[column]),
+            labels=[str(label) for label in model.classes_[np.sort(best.indices)]],
+            difference=self.parts.log_joint - other.log_joint,
+            words=list(map(Objection, terms, amount[order].tolist())),
+            mixing=(self.parts.rest - other.rest) / temperature,
+            prior=self.parts.log_prior - other.log_prior,
+        )
+
+    def place_finder(self, analyzer: Analyzer, text, weights) -> PlaceFinder:
+        """Return what finds the words in the text that the counts are of."""
+        evidence = self.parts.words - self.world
+        return PlaceFinder(
+            analyzer, strings_of(text), weights, self.terms, self.labels, self.shares, evidence
+        )
+
+
+class _Parts(NamedTuple):
+    """The parts of a label set's score."""
+
+    words: np.ndarray  # log probability of each stored word
+    rest: float
+    log_likelihood: float
+    log_prior: float
+    log_joint: float
+
+
+def _parts(model, x, y) -> _Parts:
+    words, rest = model.account(x, y)
+    log_likelihood, log_prior = float(x.data @ words + rest), float(model.log_prior(y)[0])
+    log_joint = log_likelihood / float(model.temperature_) + log_prior
+    return _Parts(words, float(rest), log_likelihood, log_prior, log_joint)

@@ -1,0 +1,96 @@
+"""Suspicious labels: learned texts whose own labels suit them least, and what suits them better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from polytopic.labels import LabelSpace
+from polytopic.models import CountModel, leave_one_out
+
+WORDS = 3  # that are given as reasons
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A text whose labels are in doubt.
+
+    ``index`` is its place among the texts, and ``id`` that of its document if it is one.
+    ``labels`` are its own and ``better`` those that suit it better; ``missing`` are in ``better``
+    alone, ``extra`` in ``labels`` alone. ``suspicion`` is the difference of their scores, which
+    are logarithms, divided by the root of the number of words: differences grow with a text.
+    ``words`` speak most for ``better``.
+    """
+
+    index: int
+    id: str | None
+    labels: list[str]
+    better: list[str]
+    suspicion: float
+    missing: list[str]
+    extra: list[str]
+    words: list[str]
+
+
+class Suspects(list[Suspect]):
+    """Texts whose labels are in doubt, most suspicious first.
+
+    Attributes
+    ----------
+    audited : int
+        Texts that were judged: those with labels and a known word, less those alone.
+    doubtful : int
+        How many of them have other labels that suit them better, listed or not.
+    alone : list of int
+        Places of texts with a label that no other text has. Without them nothing is known of the
+        label, so they are not judged.
+    """
+
+    def __init__(
+        self, suspects: Iterable[Suspect] = (), *, audited: int, doubtful: int, alone: list[int]
+    ):
+        super().__init__(suspects)
+        self.audited, self.doubtful, self.alone = audited, doubtful, alone
+
+
+def find_suspects(
+    model: CountModel, terms: Sequence[str], ids: Sequence[str | None], X, Y, k: int
+) -> Suspects:
+    """Return the ``k`` learned documents whose labels are most in doubt.
+
+    ``X`` (n_docs, n_words) has their counts of ``terms``, and the indicator ``Y`` (n_docs,
+    n_labels) the labels they were learned with.
+    """
+    found = leave_one_out.audit(model, X, Y)
+    suspicion = np.nan_to_num(found.suspicion) / np.sqrt(np.maximum(X.sum(axis=1).A1, 1.0))
+    top = np.argsort(-suspicion, kind="stable")[:k]
+    top = top[suspicion[top] > 0]
+    rows = X[top], Y[top], found.sets[top]
+    described = _described(model, terms, *rows) if top.size else ()
+    return Suspects(
+        (
+            Suspect(place, ids[place], labels, better, float(suspicion[place]), *rest)
+            for place, (labels, better, *rest) in zip(top.tolist(), described, strict=True)
+        ),
+        audited=int((~np.isnan(found.suspicion)).sum()),
+        doubtful=int((suspicion > 0).sum()),
+        alone=np.flatnonzero(found.alone).tolist(),
+    )
+
+
+def _described(
+    model: CountModel, terms: Sequence[str], X: sparse.csr_matrix, own, better
+) -> Iterator[tuple]:
+    """Yield each document's labels, the better ones, what differs, and the words that say so."""
+    space = LabelSpace(model.classes_.tolist())
+    gains = leave_one_out.word_gains(model, X, own, better)
+    rows = zip(space.decode(own), space.decode(better), gains, strict=True)
+    for row, (given, fits, gain) in enumerate(rows):
+        missing = [label for label in fits if label not in given]
+        extra = [label for label in given if label not in fits]
+        words = X[row].indices
+        order = np.argsort(-gain, kind="stable")[:WORDS].tolist()
+        yield given, fits, missing, extra, [terms[words[k]] for k in order if gain[k] > 0]

@@ -1,0 +1,189 @@
+"""The page: whole, safe, and the same text."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polytopic import Labeler
+from polytopic.explain import to_html
+from polytopic.explain.drawing import PALETTE, marks, with_names
+from tests.explain.news import fitted
+
+TEXT = "A goal, a match and a rover in orbit.\nThe orchestra & <b>Zebra</b>!"
+HOSTILE = '<script>alert(\'1\')</script> " onmouseover="x" <img src=http://x.example/y> goal ]]> &'
+LABELER = fitted()
+VOID = {"meta", "br", "img", "link"}
+
+
+class Page(HTMLParser):
+    """Reads a page, and fails where a tag is not closed in its place."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.pieces = [], [], [], []
+        self.titles = []
+        self.text = None  # of the part with the class text
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        """Remember the tag and its attributes."""
+        attrs = dict(attrs)
+        self.tags.append(tag)
+        self.attributes += attrs.items()
+        if tag not in VOID:
+            self.open.append(tag)
+        if attrs.get("class") == "text":
+            self.text = ""
+        if self.open.count("div") and "title" in attrs:
+            self.titles.append(attrs["title"])
+
+    def handle_endtag(self, tag):
+        """Close the tag that was opened last."""
+        assert self.open.pop() == tag
+        if tag == "div" and self.text is not None:
+            self.pieces.append(self.text)
+            self.text = None
+
+    def handle_data(self, data):
+        """Keep what the text says."""
+        if self.text is not None:
+            self.text += data
+
+
+def page(text=TEXT, labels=None, labeler=None, **options):
+    """Return the page of a text."""
+    explanation = (labeler or fitted()).explain(text, labels, why_not=options.pop("why_not", None))
+    return to_html(explanation, text, **options)
+
+
+def test_the_page_is_whole():
+    """Every tag is closed in its place, and there is one of each part."""
+    html = page(why_not="film")
+    tags = Page(html).tags
+
+    assert html.startswith("<!DOCTYPE html>")
+    assert [tags.count(tag) for tag in ("html", "head", "title", "body", "main", "h1")] == [1] * 6
+    assert "Why not film?" in html
+    assert "How the score comes about" in html
+
+
+@given(text=st.text(max_size=60) | st.just(HOSTILE))
+def test_the_text_is_shown_as_it_is(text):
+    """Whatever a text holds, the page shows it; only control characters are blank."""
+    shown = Page(page(text, labeler=LABELER)).pieces
+
+    assert shown == [re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)]
+
+
+def test_nothing_in_a_text_or_a_name_is_markup():
+    """Scripts in the text, its words, the labels and the title are text."""
+    labeler = Labeler(language=None).fit([HOSTILE, "film"], [[HOSTILE], ["<i>film"]])
+
+    html = page(HOSTILE, labeler=labeler, title=HOSTILE, language='"><script>', why_not="<i>film")
+    read = Page(html)
+
+    assert not {"script", "img", "i", "b"} & set(read.tags)
+    assert "<i>film" not in html
+    assert not [name for name, _ in read.attributes if name.startswith("on")]
+
+
+def test_the_page_stands_alone():
+    """Nothing is loaded: no script, no link, no address of any kind."""
+    read = Page(page())
+
+    assert not {"script", "link", "img", "iframe", "object", "form"} & set(read.tags)
+    assert not {"src", "href", "srcset", "action"} & {name for name, _ in read.attributes}
+    assert not re.search(r"https?:|url\(|@import", page())
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in read.attributes
+
+
+def test_words_tell_what_they_say():
+    """A known word has its term, its shares and its evidence at hand."""
+    titles = Page(page("Goals in orbit", ["space", "sport"])).titles
+
+    assert len(titles) == 2
+    assert re.fullmatch(r"goal: sport \d+%, space \d+%; evidence [+−]\d\.\d", titles[0])
+    assert titles[1].startswith("orbit: space")
+
+
+def test_fields_are_shown_one_by_one():
+    """Each field is a part of its own, with its own words marked."""
+    text = {"title": "A goal", "body": "The <match>"}
+
+    read = Page(page(text, ["sport"]))
+
+    assert read.pieces == ["A goal", "The <match>"]
+    assert read.tags.count("mark") == 2
+
+
+def test_a_bag_of_words_has_no_text():
+    """The words of a bag are listed, and no text is drawn."""
+    html = page({"goal": 2.0, "match": 1.0})
+
+    assert Page(html).pieces == []
+    assert "goal ×2" in html
+
+
+def test_the_language_is_told():
+    """The text says its language; the page around it is English."""
+    attributes = Page(page(language="cs")).attributes
+
+    assert [value for name, value in attributes if name == "lang"] == ["en", "cs"]
+
+
+def test_names_are_shown_beside_ids():
+    """A label with a name shows it wherever it is told of; nothing else changes."""
+    explanation = fitted().explain("goal rover orbit", ["space", "sport"], why_not="film")
+    names = {"sport": "Sport & games", "film": "Cinema", "space": "space"}
+
+    named = with_names(explanation, names)
+
+    assert {reason.label for reason in named.labels} == {"space", "sport · Sport & games"}
+    assert named.why_not[0].label == "film · Cinema"
+    assert "film · Cinema" in named.why_not[0].labels
+    assert set(named.places[0].shares) == {"space", "sport · Sport & games"}
+    assert [m.label for m in marks(named)] == [m.label for m in marks(explanation)]
+    assert with_names(explanation, {}) == explanation
+
+
+def test_marks_take_the_strongest_label():
+    """A word takes the colour of the label with its largest share; the strongest word is full."""
+    explanation = fitted().explain("goal rover orbit symphony", ["space", "sport"])
+    order = [reason.label for reason in explanation.labels]
+
+    found = {mark.place.term: mark for mark in marks(explanation)}
+
+    assert order[found["goal"].label] == "sport"
+    assert order[found["orbit"].label] == "space"
+    assert max(mark.strength for mark in found.values()) == 1
+    assert found["symphony"].strength == 0
+
+
+@pytest.mark.parametrize(
+    ("ink", "ground", "fade"), [("1b1b1b", "ffffff", 0.55), ("ececec", "161616", 0.38)]
+)
+def test_marked_words_are_readable(ink, ground, fade):
+    """Text on each colour has a contrast of at least 4.5, in light and in dark."""
+    for colour in PALETTE:
+        mixed = [
+            fade * c + (1 - fade) * g for c, g in zip(rgb(colour[1:]), rgb(ground), strict=True)
+        ]
+        light, dark = sorted([luminance(mixed), luminance(rgb(ink))], reverse=True)
+
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def rgb(code):
+    """Return the parts of a colour, from 0 to 1."""
+    return [int(code[k : k + 2], 16) / 255 for k in (0, 2, 4)]
+
+
+def luminance(colour):
+    """Return the relative luminance of WCAG 2."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

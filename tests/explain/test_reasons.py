@@ -1,0 +1,258 @@
+"""Reasons: evidence adds up, keywords follow the labels, and why not another label."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from polytopic import Document, Labeler
+from polytopic.decision import TopK
+from polytopic.models import MODELS
+from tests.explain.news import fitted
+from tests.strategies import TERMS
+from tests.strategies import texts as corpora
+
+TEXT = "A goal, a match and a rover in orbit; the goal of an orchestra. Zebra!"
+questions = st.lists(st.sampled_from([*TERMS, "unknown"]), max_size=12).map(" ".join)
+
+
+def close(value, other, scale=1.0):
+    """Tell whether two sums of numbers of this size are the same."""
+    return math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-9 * max(1.0, abs(scale)))
+
+
+def all_words(explanation):
+    """Return the words of all labels."""
+    return [word for reason in explanation.labels for word in reason.words]
+
+
+@st.composite
+def labelers(draw, model):
+    """Draw a labeler, a text and one or more of its labels."""
+    labeler = Labeler(model, language=None)
+    corpus = draw(corpora())
+    assume(any(text for text, _ in corpus))
+    labeler.fit(*zip(*corpus, strict=True))
+    labels = draw(st.sets(st.sampled_from(labeler.classes_.tolist()), min_size=1))
+    return labeler, draw(questions), sorted(labels)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(data=st.data())
+def test_the_ledger_adds_up_to_the_models_score(model, data):
+    """Corpus, words and mixing make the log likelihood, and this the score that the model gives."""
+    labeler, text, labels = data.draw(labelers(model))
+    ledger = labeler.explain(text, labels).ledger
+    x = labeler.transform([text])
+
+    assert close(ledger.corpus + ledger.words + ledger.mixing, ledger.log_likelihood, ledger.corpus)
+    assert close(ledger.log_likelihood, labeler.model_.log_likelihood(x, [labels])[0])
+    assert close(ledger.log_likelihood / ledger.temperature + ledger.log_prior, ledger.score)
+    assert close(ledger.score, labeler.model_.log_joint(x, [labels])[0])
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(data=st.data())
+def test_all_evidence_is_in_the_ledger(model, data):
+    """The evidence of all words of all labels is what the ledger says; so is that of all places."""
+    labeler, text, labels = data.draw(labelers(model))
+    explanation = labeler.explain(text, labels)
+    words = explanation.ledger.words
+
+    assert close(math.fsum(word.evidence for word in all_words(explanation)), words)
+    assert close(math.fsum(reason.evidence for reason in explanation.labels), words)
+    assert close(math.fsum(place.evidence for place in explanation.places), words)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(data=st.data())
+def test_shares_sum_to_one(model, data):
+    """The shares of the text, of each word and of each place sum to one."""
+    labeler, text, labels = data.draw(labelers(model))
+    explanation = labeler.explain(text, labels)
+    shares: dict[str, float] = {}
+    for word in all_words(explanation):
+        shares[word.term] = shares.get(word.term, 0.0) + word.share
+
+    assert close(sum(reason.share for reason in explanation.labels), 1)
+    assert all(close(share, 1) for share in shares.values())
+    assert all(close(sum(place.shares.values()), 1) for place in explanation.places)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@given(data=st.data())
+def test_why_not_adds_up(model, data):
+    """Words, mixing and prior make the difference to the best set with the label."""
+    labeler, text, labels = data.draw(labelers(model))
+    others = sorted(set(labeler.classes_) - set(labels))
+    reasons = labeler.explain(text, labels, why_not=others).why_not
+    x, score = labeler.transform([text]), labeler.model_.log_joint
+
+    assert [reason.label for reason in reasons] == others
+    for reason in reasons:
+        amounts = [amount for _, amount in reason.words]
+        assert reason.label in reason.labels
+        assert amounts == sorted(amounts, reverse=True)
+        assert close(math.fsum([*amounts, reason.mixing, reason.prior]), reason.difference)
+        assert close(reason.difference, (score(x, [labels]) - score(x, [reason.labels]))[0])
+
+
+def test_scores_are_those_of_suggestions():
+    """Each label has the score and the probability that it is suggested with."""
+    labeler = fitted()
+
+    reasons = {reason.label: reason for reason in labeler.explain(TEXT, ["film", "sport"]).labels}
+    suggested = {s.label: s for s in labeler.suggest([TEXT], k=9)[0]}
+
+    for label, reason in reasons.items():
+        assert reason.score == suggested[label].score
+        assert reason.probability == suggested[label].probability
+
+
+def test_predicted_labels_are_explained():
+    """Without labels, those of predict are explained, also where a rule decides."""
+    for labeler in (fitted(), fitted("nb"), fitted("nb", rule=TopK(3))):
+        explained = [reason.label for reason in labeler.explain(TEXT).labels]
+
+        assert sorted(explained) == labeler.predict([TEXT])[0]
+
+
+def test_keywords_are_ranked_by_entropy():
+    """The entropy of a word's label shares rises, and is that of the shares given."""
+    explanation = fitted().explain(TEXT, ["space", "sport"])
+    shares = {place.term: np.array([*place.shares.values()]) for place in explanation.places}
+    entropies = [keyword.entropy for keyword in explanation.keywords]
+
+    assert {keyword.term for keyword in explanation.keywords} == {"goal", "match", "orbit", "rover"}
+    assert entropies == sorted(entropies)
+    for keyword in explanation.keywords:
+        p = shares[keyword.term]
+        assert keyword.entropy == pytest.approx(-(p * np.log(p)).sum())
+        assert keyword.share == p.max()
+        assert keyword.evidence > 0
+
+
+def test_keywords_change_with_the_labels():
+    """The same text has other keywords under other labels, and the same ones in another order."""
+    labeler = fitted()
+    ranked = {
+        labels: [keyword.term for keyword in labeler.explain(TEXT, labels).keywords]
+        for labels in (("sport",), ("music", "sport"), ("space", "sport"))
+    }
+
+    assert ranked["sport",] == ["goal", "match"]
+    assert ranked["music", "sport"] == ["orchestra", "goal", "match"]
+    assert ranked["space", "sport"] == ["orbit", "match", "goal", "rover"]
+
+
+def test_keywords_of_one_label_are_ranked_by_evidence():
+    """All entropies are 0 under one label, so the evidence decides."""
+    keywords = fitted().explain(TEXT, ["space"]).keywords
+
+    assert [keyword.entropy for keyword in keywords] == [0.0] * len(keywords)
+    evidence = [keyword.evidence for keyword in keywords]
+    assert evidence == sorted(evidence, reverse=True)
+    assert {keyword.term for keyword in keywords} == {"orbit", "rover"}
+
+
+def test_a_word_for_another_label_speaks_against():
+    """A word of the labels speaks against a set without them, one of the other label for it."""
+    (reason,) = fitted().explain(TEXT, ["sport"], why_not="music").why_not
+    amounts = dict(reason.words)
+
+    assert amounts["goal"] > 0 > amounts["orchestra"]
+    assert reason.words[-1].term == "orchestra"
+
+
+def test_a_worse_set_is_told_by_a_negative_difference():
+    """Labels that were given may be worse than those with the label asked about."""
+    (reason,) = fitted().explain("goal match striker", ["film"], why_not=["sport"]).why_not
+
+    assert reason.labels == ["sport"]
+    assert reason.difference < 0
+
+
+def test_bad_questions_get_a_sentence():
+    """A label that is explained, or that is not known, cannot be asked about."""
+    labeler = fitted()
+
+    with pytest.raises(ValueError, match="why_not == 'sport' is one of the labels that are expl"):
+        labeler.explain("A goal", ["sport"], why_not="sport")
+    with pytest.raises(ValueError, match="label 'golf' is not known"):
+        labeler.explain("A goal", why_not=["golf"])
+    with pytest.raises(ValueError, match="labels is empty"):
+        labeler.explain("A goal", [])
+
+
+def test_nothing_known_can_be_explained():
+    """A text without a known word has equal shares, no keywords, and a score of no words."""
+    explanation = fitted().explain("Zebra", ["film", "sport"], why_not="music")
+
+    assert [reason.share for reason in explanation.labels] == [0.5, 0.5]
+    assert (explanation.keywords, explanation.places) == ([], [])
+    assert explanation.ledger.words == explanation.ledger.corpus == 0
+    assert explanation.why_not[0].words == []
+    assert explanation.unknown == ["zebra"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("İstanbul GOAL ﬁlm", ["GOAL", "ﬁlm"]),
+        ("दूरबीन orbit ‏ירח orbit", ["orbit", "orbit"]),
+        ("🎬 film\u0301 film🎬goal", ["film", "goal"]),
+        ("go\u00adal, \u202egoal", ["go\u00adal", "goal"]),
+    ],
+)
+def test_places_are_right_in_odd_scripts(text, found):
+    """Places are those of the text as it was given, whatever comes before them."""
+    places = fitted().explain(text).places
+
+    assert [text[place.start : place.end] for place in places] == found
+
+
+def test_places_in_fields():
+    """A place names its field, and its evidence has the field's weight."""
+    labeler = fitted(fields={"title": 2, "note": 0})
+    text = {"title": "A goal", "body": "The match: goal", "note": "goal"}
+
+    explanation = labeler.explain(Document("1", fields=text))
+
+    found = [
+        (place.field, text[place.field][place.start : place.end]) for place in explanation.places
+    ]
+    assert found == [("title", "goal"), ("body", "match"), ("body", "goal")]
+    first, _, last = explanation.places
+    assert first.evidence == pytest.approx(2 * last.evidence)
+    assert sum(p.evidence for p in explanation.places) == pytest.approx(explanation.ledger.words)
+
+
+def test_a_bag_of_words_has_no_places():
+    """Words that were counted by someone else stand nowhere, and are explained all the same."""
+    explanation = fitted().explain({"goal": 2, "match": 1, "zebra": 1})
+
+    assert explanation.places == []
+    assert [word.count for word in explanation.labels[0].words] == [2, 1]
+    assert explanation.unknown == ["zebra"]
+
+
+def test_json_is_strict():
+    """An infinite score, as of the only label there is, becomes null."""
+    labeler = Labeler().fit(["goal", "match"], [["sport"], ["sport"]])
+
+    told = json.loads(json.dumps(labeler.explain("goal").to_dict(), allow_nan=False))
+
+    assert told["labels"][0]["score"] is None
+    assert told["labels"][0]["words"][0]["term"] == "goal"
+    assert told["places"][0] == {
+        "start": 0,
+        "end": 4,
+        "term": "goal",
+        "shares": {"sport": 1.0},
+        "evidence": told["ledger"]["words"],
+        "field": None,
+    }
+    assert set(told) == {"labels", "keywords", "ledger", "why_not", "places", "unknown"}

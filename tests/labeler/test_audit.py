@@ -1,0 +1,127 @@
+"""Suspicious labels of learned texts."""
+
+import numpy as np
+import pytest
+
+from polytopic import Labeler, PolytopicError, load
+from polytopic.corpus import load_sample
+from tests.models.test_count_models import same_parameters
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Return the sample's documents with their labels, and the places of five wrong ones."""
+    rng = np.random.default_rng(0)
+    documents = load_sample()
+    labels = [list(document.labels) for document in documents]
+    wrong = rng.choice(len(documents), size=5, replace=False).tolist()
+    for doc in wrong:
+        areas = {label.split("/")[0] for label in documents[doc].labels}
+        far = [d.labels for d in documents if areas.isdisjoint(n.split("/")[0] for n in d.labels)]
+        labels[doc] = list(far[rng.integers(len(far))])
+    return [d.text for d in documents], labels, wrong
+
+
+@pytest.mark.parametrize("model", ["pmm1", "pmm2", "pdmm", "nb"])
+def test_planted_errors_come_first(planted, model):
+    """Of five labels that were swapped, nearly all are among the ten most suspicious."""
+    texts, labels, wrong = planted
+
+    suspects = Labeler(model).fit(texts, labels).audit(texts, labels, k=10)
+
+    assert len(set(wrong) & {suspect.index for suspect in suspects}) >= 4
+    suspicion = [suspect.suspicion for suspect in suspects]
+    assert suspicion == sorted(suspicion, reverse=True)
+    assert suspicion[-1] > 0
+    assert 10 <= suspects.doubtful < suspects.audited == len(texts)
+
+
+def test_a_suspect_tells_what_differs(planted):
+    """What is missing, what is too much, and the words that say so."""
+    texts, labels, _ = planted
+    truth = [set(document.labels) for document in load_sample()]
+
+    first = Labeler().fit(texts, labels).audit(texts, labels)[0]
+
+    assert first.labels == labels[first.index]
+    assert set(first.better) & truth[first.index]
+    assert set(first.missing) == set(first.better) - set(first.labels)
+    assert set(first.extra) == set(first.labels) - set(first.better)
+    assert first.words == ["model", "language", "small"]
+    assert first.id is None
+
+
+def test_the_audit_changes_nothing(planted):
+    """The labeler is the same before and after, and the audit the same again."""
+    texts, labels, _ = planted
+    labeler, twin = (Labeler("nb").fit(texts, labels) for _ in range(2))
+
+    suspects = labeler.audit(texts, labels)
+
+    assert same_parameters(labeler.model_, twin.model_)
+    assert labeler.counts_ == twin.counts_
+    assert labeler.audit(texts, labels) == suspects
+
+
+def test_documents_carry_their_own_labels():
+    """Documents need no labels apart, and suspects have their ids; other texts need labels."""
+    documents = load_sample()
+    labeler = Labeler("nb").fit(documents)
+
+    suspects = labeler.audit(documents, k=3)
+
+    assert len(suspects) == 3
+    assert [s.id for s in suspects] == [documents[s.index].id for s in suspects]
+    with pytest.raises(ValueError, match="labels are needed"):
+        labeler.audit(["a text"])
+
+
+def test_a_text_alone_with_a_label_is_told_apart():
+    """Nothing is known of its label without it, so it is no suspect."""
+    texts = ["goal match", "goal striker match", "orbit moon", "moon rocket orbit", "guitar song"]
+    labels = [["sport"], ["sport"], ["space"], ["space"], ["music"]]
+
+    suspects = Labeler().fit(texts, labels).audit(texts, labels)
+
+    assert suspects.alone == [4]
+    assert 4 not in [suspect.index for suspect in suspects]
+    assert suspects.audited == 4
+
+
+def test_texts_without_known_words_are_left_out():
+    """Neither judged nor alone, and unlabelled texts are passed over."""
+    texts = ["goal match", "goal striker", "", "the of and", "orbit"]
+    labels = [["sport"], ["sport"], ["sport"], ["sport"], []]
+
+    suspects = Labeler().fit(texts, labels).audit(texts, labels)
+
+    assert (suspects.audited, suspects.doubtful, suspects.alone, list(suspects)) == (2, 0, [], [])
+
+
+def test_unlearned_texts_are_refused(planted):
+    """Texts or labels that the model did not see cannot be taken out of it."""
+    texts, labels, _ = planted
+    labeler = Labeler("nb").fit(texts, labels)
+
+    with pytest.raises(ValueError, match="document 1 was not learned"):
+        labeler.audit(["", " ".join(texts)], labels[:2])
+    with pytest.raises(ValueError, match="document 0 was not learned with these labels"):
+        labeler.audit(texts[:1], [labeler.classes_.tolist()])
+    with pytest.raises(ValueError, match="label 'golf' is not known"):
+        labeler.audit(texts[:1], [["golf"]])
+    with pytest.raises(ValueError, match="k == 0, must be >= 1"):
+        labeler.audit(texts, labels, k=0)
+
+
+def test_a_loaded_labeler_audits_too(planted, tmp_path):
+    """As it did before it was saved, unless it was saved without its counts."""
+    texts, labels, _ = planted
+    labeler = Labeler("nb").fit(texts, labels)
+    labeler.save(tmp_path / "whole.model")
+    labeler.save(tmp_path / "small.model", counts=False)
+
+    loaded = load(tmp_path / "whole.model").audit(texts, labels)
+
+    assert loaded == labeler.audit(texts, labels)
+    with pytest.raises(PolytopicError, match="saved without its counts"):
+        load(tmp_path / "small.model").audit(texts, labels)
