@@ -22,10 +22,14 @@ def corpus_path(name):
     return path
 
 
+def split_documents(name):
+    """Return the training and the test documents of a corpus by its own split."""
+    return [list(read_documents(corpus_path(name), split=part)) for part in ("train", "test")]
+
+
 def split_counts(name):
     """Return counts and indicators of a corpus of texts, by its own split."""
-    train = list(read_documents(corpus_path(name), split="train"))
-    test = list(read_documents(corpus_path(name), split="test"))
+    train, test = split_documents(name)
     counts, labels = TextCounts(), MultiLabelBinarizer()
     X = counts.fit_transform([d.text for d in train])
     Y = labels.fit_transform([d.labels for d in train])
@@ -48,6 +52,14 @@ def random_halves(n_docs, seed, n_train=2000, n_test=3000):
     """Return the papers' random split."""
     order = np.random.default_rng(seed).permutation(n_docs)
     return order[:n_train], order[n_train : n_train + n_test]
+
+
+def named(models, words):
+    """Return the models whose name holds one of the words; all if there are no words."""
+    found = {name: m for name, m in models.items() if any(word in name for word in words)}
+    if words and not found:
+        raise SystemExit(f"no model is named so: {' '.join(words)}; there are {'; '.join(models)}.")
+    return found if words else dict(models)
 
 
 def timed(function, repeats):

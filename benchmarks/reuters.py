@@ -14,7 +14,7 @@ from common import markdown, split_counts, timed
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from polytopic import PMM1, NaiveBayes
+from polytopic import PDMM, PMM1, PMM2, NaiveBayes
 from polytopic.decision import LabelDecision, WorldModel
 from polytopic.metrics import exact_match, labeling_f
 from polytopic.text import TermWeights
@@ -31,7 +31,11 @@ def speed(X, Y, X_test, Y_test):
         "LinearSVC, one-vs-rest": (OneVsRestClassifier(LinearSVC()), peer),
         "NaiveBayes": (NaiveBayes(), (X, X_test)),
         "NaiveBayes + WorldModel": (LabelDecision(NaiveBayes(), WorldModel()), (X, X_test)),
+        "PMM1, as in its paper": (PMM1(prior="uniform", decode="greedy"), (X, X_test)),
         "PMM1": (PMM1(), (X, X_test)),
+        "PMM1, temperature 4": (PMM1(temperature=4.0), (X, X_test)),
+        "PMM2": (PMM2(), (X, X_test)),
+        "PDMM": (PDMM(), (X, X_test)),
     }
     for model, (train, test) in models.values():  # compile, warm caches
         model.fit(train[:500], Y[:500]).predict(test[:50])

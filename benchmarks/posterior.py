@@ -1,0 +1,103 @@
+"""What the posterior over label sets gives beside the papers' reading, by the corpora's own splits.
+
+Labelling F, exact match, retrieval F, labels a document, and the temperature that was chosen. Texts
+are counted by TextCounts with its defaults. LinearSVC is one-vs-rest on ltc weights, tuned on a
+fifth of the training documents.
+"""
+
+import argparse
+import sys
+
+import numpy as np
+from common import markdown, named, split_documents
+from rivals import RIVALS, Part, rival_answers
+from scipy import sparse
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from polytopic import PDMM, PMM1, PMM2, NaiveBayes
+from polytopic.decision import LabelDecision, WorldModel
+from polytopic.metrics import exact_match, labeling_f, retrieval_f
+from polytopic.text import TextCounts
+
+PAPERS = {"prior": "uniform", "decode": "greedy"}
+MODELS = {
+    "NaiveBayes, best": NaiveBayes(),
+    "NaiveBayes + WorldModel": LabelDecision(NaiveBayes(), WorldModel()),
+    "PMM1 paper": PMM1(**PAPERS),
+    "PMM2 paper": PMM2(**PAPERS),
+    "PDMM paper, bound": PDMM(**PAPERS),
+    "PDMM paper, Eq. (35)": PDMM(score="paper", **PAPERS),
+    "PMM1 default, f": PMM1(),
+    "PMM1 default, map": PMM1(decode="map"),
+    "PMM2 default, f": PMM2(),
+    "PMM2 default, map": PMM2(decode="map"),
+    "PDMM default, f": PDMM(),
+    "PDMM default, map": PDMM(decode="map"),
+    "PMM1 labels, f": PMM1(prior="labels"),
+    "PMM1 labels, map": PMM1(prior="labels", decode="map"),
+    "PMM1 default, f, smoothing auto": PMM1(smoothing="auto"),
+}
+CORPORA = {  # language, least and most documents of a label that is kept
+    "reuters21578": ("en", 1, np.inf),
+    "ohsumed20k": ("en", 1, np.inf),
+    "cei": ("en", 1, np.inf),
+    "medline-cf": ("en", 20, 600),
+    "debtags-en": ("en", 1, np.inf),
+    "czech-pirati": ("cs", 1, np.inf),
+}
+
+
+def read_parts(name):
+    """Return the training and the test documents with their kept labels."""
+    language, least, most = CORPORA[name]
+    train, test = split_documents(name)
+    binarizer, counts = MultiLabelBinarizer(), TextCounts(language)
+    Y = binarizer.fit_transform([d.labels for d in train + test])
+    Y = Y[:, (Y.sum(axis=0) >= least) & (Y.sum(axis=0) <= most)]
+    texts = [d.text for d in train + test]
+    labelled = Y.any(axis=1)
+    cut = len(train)
+    rows = np.flatnonzero(labelled[:cut]), cut + np.flatnonzero(labelled[cut:])
+    counts.fit([texts[row] for row in rows[0]])
+    return [
+        Part(part, counts.transform(part), Y[docs])
+        for docs in rows
+        for part in [[texts[row] for row in docs]]
+    ]
+
+
+def report(name, words):
+    """Print the table of a corpus."""
+    train, test = read_parts(name)
+    rows = []
+
+    def add(model, answers, temperature="–"):
+        answers = sparse.csr_matrix(answers)
+        scores = [f(test.Y, answers) for f in (labeling_f, exact_match, retrieval_f)]
+        labels = f"{answers.sum() / answers.shape[0]:.2f}"
+        rows.append((model, *(f"{score:.3f}" for score in scores), labels, temperature))
+        print(*rows[-1], file=sys.stderr, flush=True)
+
+    for key, model in named(MODELS | {"LinearSVC": None}, words).items():
+        if model is None:
+            for rule, (answers,) in rival_answers(*RIVALS[key], train, test).items():
+                if rule != "2 best":
+                    add(f"{key}, {rule}", answers)
+        else:
+            model.fit(train.X, train.Y)
+            temperature = getattr(model, "temperature_", 1.0)
+            add(key, model.predict(test.X), "–" if temperature == 1 else f"{temperature:.1f}")
+    print(
+        f"\n{name}: {len(train.texts)} and {len(test.texts)} documents, {train.X.shape[1]} words, "
+        f"{train.Y.shape[1]} labels, {test.Y.sum(axis=1).mean():.2f} a test document\n"
+    )
+    markdown(["model", "F", "exact match", "retrieval F", "labels", "temperature"], rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", help="words in the names of models; all by default")
+    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=list(CORPORA))
+    arguments = parser.parse_args()
+    for corpus in arguments.corpora:
+        report(corpus, arguments.models)

@@ -1,0 +1,113 @@
+"""Rivals: LinearSVC and fastText, tuned for labelling F on a fifth of the training documents."""
+
+import re
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from polytopic.decision import Threshold, TopK
+from polytopic.metrics import labeling_f
+from polytopic.text import TermWeights
+
+HELD_OUT = 0.2
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some documents: their texts, counts and label indicator."""
+
+    texts: list
+    X: sparse.csr_matrix
+    Y: np.ndarray
+
+    def rows(self, rows):
+        """Return some of the documents."""
+        return Part([self.texts[row] for row in rows], self.X[rows], self.Y[rows])
+
+
+# Functions that learn from a part and give the scores of the labels of other parts
+
+
+def svc_scores(settings, train, *others):
+    """Return scores of one-vs-rest LinearSVC on ltc weights."""
+    weights = TermWeights("ltc").fit(train.X)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Label not .* is present")
+        model = OneVsRestClassifier(LinearSVC(**settings))
+        model.fit(weights.transform(train.X), train.Y)
+    scores = [model.decision_function(weights.transform(part.X)) for part in others]
+    for matrix in scores:
+        matrix[:, ~train.Y.any(axis=0)] = -np.inf  # scikit-learn gives an absent label 0
+    return scores
+
+
+def fasttext_scores(settings, train, *others):
+    """Return probabilities of fastText, one-vs-all; texts as lower-case words."""
+    import fasttext
+
+    def lines(part):
+        return [" ".join(re.findall(r"\w+", text.lower())) for text in part.texts]
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        with path.open("w", encoding="utf-8") as file:
+            for line, labels in zip(lines(train), train.Y, strict=True):
+                file.write("".join(f"__label__{k} " for k in np.flatnonzero(labels)) + line + "\n")
+        model = fasttext.train_supervised(str(path), loss="ova", thread=1, verbose=0, **settings)
+    scores = []
+    for part in others:
+        matrix = np.full(part.Y.shape, -np.inf)  # a label that it does not name is absent
+        for doc, line in enumerate(lines(part)):
+            # not model.predict: its arrays are wrong (of stride 0) with NumPy 2
+            for proba, label in model.f.predict(line + "\n", -1, 0.0, "strict"):
+                matrix[doc, int(label.removeprefix("__label__"))] = proba
+        scores.append(matrix)
+    return scores
+
+
+RIVALS = {  # function, settings and thresholds to choose from, its own threshold
+    "LinearSVC": (svc_scores, [{"C": c} for c in (1, 0.5, 2)], np.linspace(-1, 0.5, 76), 0.0),
+    "fastText": (
+        fasttext_scores,
+        [
+            {"lr": 0.5, "epoch": 50, "dim": 50},
+            {"lr": 0.5, "epoch": 50, "dim": 100, "wordNgrams": 2, "bucket": 500_000},
+            {"lr": 1.0, "epoch": 50, "dim": 100, "wordNgrams": 2, "bucket": 500_000},
+        ],
+        np.linspace(0.02, 0.9, 45),
+        0.5,
+    ),
+}
+
+
+def tune(scores_of, choices, grid, train):
+    """Return the settings and the threshold of the best labelling F on held-out documents."""
+    order = np.random.default_rng(0).permutation(len(train.texts))
+    cut = int(HELD_OUT * order.size)
+    held_out, rest = train.rows(order[:cut]), train.rows(order[cut:])
+    best = -1.0, None, None
+    for settings in choices:
+        (scores,) = scores_of(settings, rest, held_out)
+        f = [labeling_f(held_out.Y, Threshold(value).decide(scores)) for value in grid]
+        best = max(best, (max(f), settings, float(grid[np.argmax(f)])), key=lambda found: found[0])
+    return best[1:]
+
+
+def rival_answers(scores_of, choices, grid, usual, train, *others):
+    """Return the answers of a rival for each part by tuned threshold, two best, own threshold."""
+    settings, tuned = tune(scores_of, choices, grid, train)
+    print(f"{scores_of.__name__}: {settings}, threshold {tuned:.2f}", file=sys.stderr)
+    rules = {
+        "tuned threshold": Threshold(tuned),
+        "2 best": TopK(2),
+        f"threshold {usual:.1f}, or best": Threshold(usual),
+    }
+    scores = scores_of(settings, train, *others)
+    return {name: [rule.decide(s) for s in scores] for name, rule in rules.items()}
