@@ -239,6 +239,7 @@ def test_info(folder):
     (facts,) = lines(run("info", folder / "news.model")[0])
 
     assert facts["model"] == "pmm1"
+    assert facts["chosen"]["temperature"] > 0
     assert facts["labels"] == 20
     assert facts["training"]["documents"] == 278
     assert facts["can_learn"] is True

@@ -21,6 +21,7 @@ def command(model):
         "polytopic_version": manifest["polytopic_version"],
         "model": manifest["model"]["name"],
         "parameters": manifest["model"]["parameters"],
+        "chosen": manifest["model"]["chosen"],
         "language": manifest["analyzer"]["language"],
         "labels": len(manifest["labels"]),
         "terms": len(manifest["vocabulary"]),
