@@ -1,6 +1,7 @@
 """Labeler: analyzer, model and decision as one estimator on texts, and its files."""
 
-from polytopic.labeler.estimator import Labeler, Suggestion
+from polytopic.labeler.answers import Suggestion
+from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.files import load
 from polytopic.labeler.suspects import Suspect, Suspects
 

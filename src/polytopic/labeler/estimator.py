@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from hashlib import blake2b
-from heapq import heappush, heappushpop
-from itertools import count, islice
+from collections.abc import Collection
 from numbers import Integral
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,74 +13,23 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
-from polytopic.counts import LabelSetCounts
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation
-from polytopic.explain.reasons import Reasons
+from polytopic.labeler.answers import Suggestion, explain_labels, label_terms, ranked
+from polytopic.labeler.learning import Sample, count_texts, new_model, vocabulary_view
+from polytopic.labeler.reading import (
+    LabelLists,
+    allowed_labels,
+    check_iterable,
+    read_labels,
+    read_names,
+)
 from polytopic.labeler.suspects import Suspects, find_suspects
-from polytopic.labels import LabelSpace, Targets, read_targets
+from polytopic.labels import LabelSpace
 from polytopic.metrics import labeling_f
-from polytopic.models import MODELS, CountModel
-from polytopic.models.base import require_counts
+from polytopic.models.checks import require_counts
 from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.text import Analyzer, Vocabulary, least_documents
-
-BLOCK = 8192  # documents counted at once
-
-
-class Suggestion(NamedTuple):
-    """A label for a text.
-
-    ``score`` ranks the labels of a text, ``probability`` is the model's, and ``chosen`` tells
-    whether the label is in the predicted set.
-    """
-
-    label: str
-    score: float
-    probability: float
-    chosen: bool
-
-
-class Sample:
-    """Some of the labelled texts that pass by, picked by their contents, not by their order."""
-
-    def __init__(self, size: int):
-        self.size = size
-        self._kept: list[tuple] = []  # a heap: the largest mark first
-        self._place = count()  # so that texts are never compared
-
-    def add(self, texts, labels) -> None:
-        """Keep those with the smallest marks."""
-        if not self.size:
-            return
-        for text, names in zip(texts, labels, strict=True):
-            if names:
-                content = repr(getattr(text, "content", text)).encode("utf-8", "backslashreplace")
-                mark = int.from_bytes(blake2b(content, digest_size=8).digest(), "big")
-                entry = (-mark, sorted(names), next(self._place), text)
-                if len(self._kept) < self.size:
-                    heappush(self._kept, entry)
-                else:
-                    heappushpop(self._kept, entry)
-
-    @property
-    def texts(self) -> list:
-        """The texts that were kept."""
-        return [text for *_, text in self._kept]
-
-    @property
-    def labels(self) -> list:
-        """Their labels."""
-        return [names for _, names, *_ in self._kept]
-
-
-class LabelLists(list):
-    """A list of lists of labels that NumPy sees as one object a text, whatever their lengths."""
-
-    def __array__(self, dtype=None, copy=None):
-        array = np.empty(len(self), dtype=object)
-        array[:] = list(self)  # a plain list, which does not come back here
-        return array
 
 
 class Labeler(BaseEstimator):
@@ -192,25 +137,7 @@ class Labeler(BaseEstimator):
         return self._refit(left, self.analyzer_, chosen=self.model_.chosen_)
 
     def _count(self, texts, labels, analyzer, sample=None):
-        """Count texts, or documents from any iterator block by block; keep a sample of them."""
-        sample = Sample(0) if sample is None else sample
-        if labels is not None:
-            texts = list(_check_iterable(texts))
-            targets = _read_labels(labels, len(texts))
-            sample.add(texts, LabelSpace(targets.labels).decode(targets.Y))
-            return self._count_block(texts, targets, analyzer)
-        counts, documents = LabelSetCounts(), iter(_check_iterable(texts))
-        while block := list(islice(documents, BLOCK)):
-            if not all(isinstance(document, Document) for document in block):
-                raise ValueError("requires labels to be passed, but the target y is None.")
-            targets = read_targets([document.labels for document in block])
-            sample.add(block, [document.labels for document in block])
-            counts += self._count_block(block, targets, analyzer)
-        return counts
-
-    def _count_block(self, texts, targets, analyzer):
-        X, terms = analyzer.count(texts, self.fields)
-        return LabelSetCounts.from_matrix(X, targets, terms=terms)
+        return count_texts(texts, labels, analyzer, self.fields, sample)
 
     def _refit(self, counts, analyzer, *, chosen=None, sample=None):
         min_df = least_documents(self.min_df, counts.n_docs)
@@ -237,29 +164,7 @@ class Labeler(BaseEstimator):
         return self
 
     def _new_model(self):
-        model = self._model()
-        if (
-            self.rule is not None
-            and self.rule.needs_reference
-            and not hasattr(model, "world_score")
-        ):
-            raise ValueError(
-                f"the rule {type(self.rule).__name__} needs a general model, which "
-                f"{type(model).__name__} has not; use model='nb' or another rule."
-            )
-        return model
-
-    def _model(self):
-        if isinstance(self.model, str):
-            if self.model not in MODELS:
-                raise ValueError(f"model == {self.model!r}, must be one of {', '.join(MODELS)}.")
-            return MODELS[self.model]()
-        if not isinstance(self.model, CountModel):
-            raise TypeError(
-                f"model is a {type(self.model).__name__}, must be one of {', '.join(MODELS)} "
-                "or a count model."
-            )
-        return clone(self.model)
+        return new_model(self.model, self.rule)
 
     # Answers
 
@@ -272,7 +177,7 @@ class Labeler(BaseEstimator):
     def transform(self, texts) -> sparse.csr_matrix:
         """Return the counts of known terms that the model sees."""
         check_is_fitted(self, "model_")
-        counts, terms = self.analyzer_.count(_check_iterable(texts), self.fields)
+        counts, terms = self.analyzer_.count(check_iterable(texts), self.fields)
         return self.vocabulary_.select(counts, terms)
 
     def predict(self, texts) -> list[list[str]]:
@@ -292,8 +197,8 @@ class Labeler(BaseEstimator):
 
     def score(self, texts, labels) -> float:
         """Return the labelling F."""
-        texts = list(_check_iterable(texts))
-        targets = _read_labels(labels, len(texts))
+        texts = list(check_iterable(texts))
+        targets = read_labels(labels, len(texts))
         return labeling_f(LabelSpace(targets.labels).decode(targets.Y), self.predict(texts))
 
     def suggest(
@@ -320,13 +225,13 @@ class Labeler(BaseEstimator):
             return []
         model = self.model_
         if include is not None or exclude:
-            model = model.restricted(self._allowed(include, exclude))
+            model = model.restricted(allowed_labels(self._space, include, exclude))
         Y, scores, proba = model.assess(X)
         if self.rule is not None:
             Y = self._choose(model, X)
         labels = self._space.ids
         rows = zip(Y.toarray() > 0, scores, proba, strict=True)
-        return [_ranked(labels, *row, k) for row in rows]
+        return [ranked(labels, *row, k) for row in rows]
 
     def explain(
         self,
@@ -347,31 +252,10 @@ class Labeler(BaseEstimator):
             Labels to say of why the text does not have them.
         """
         check_is_fitted(self, "model_")
-        model, space = self.model_, self._space
-        asked = [why_not] if isinstance(why_not, str) else list(dict.fromkeys(why_not or ()))
-        columns = [space.index(label) for label in asked]
-        given = None if labels is None else space.encode([_names("labels", labels)])
-        counts, terms = self.analyzer_.count([text], self.fields)
-        x = self.vocabulary_.select(counts, terms)
-        y, scores, proba = model.assess(x)
-        if given is not None:
-            y = given
-        elif self.rule is not None:
-            y = self._choose(model, x)
-        if not y.nnz:
-            raise ValueError("labels is empty, needs at least one label to explain.")
-        for label, column in zip(asked, columns, strict=True):
-            if column in y.indices:
-                raise ValueError(f"why_not == {label!r} is one of the labels that are explained.")
-        reasons = Reasons(model, self.vocabulary_.terms, x, y)
-        return Explanation(
-            labels=reasons.of_labels(scores[0], proba[0]),
-            keywords=reasons.keywords(),
-            ledger=reasons.ledger(),
-            why_not=reasons.why_not(columns),
-            unknown=[term for term in terms if term not in self.vocabulary_],
-            find_places=reasons.place_finder(self.analyzer_, text, self.fields or {}),
-        )
+        asked = [why_not] if isinstance(why_not, str) else why_not or ()
+        columns = {label: self._space.index(label) for label in asked}
+        given = None if labels is None else self._space.encode([read_names("labels", labels)])
+        return explain_labels(self, text, given, columns)
 
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
         """Find the learned texts whose own labels suit them least, most suspicious first.
@@ -397,12 +281,12 @@ class Labeler(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         check_scalar(k, "k", Integral, min_val=1)
-        texts = list(_check_iterable(texts))
+        texts = list(check_iterable(texts))
         if labels is None:
             if not all(isinstance(text, Document) for text in texts):
                 raise ValueError("labels are needed, unless all texts are documents.")
             labels = [text.labels for text in texts]
-        Y = _read_labels(labels, len(texts)).over(self.classes_.tolist())
+        Y = read_labels(labels, len(texts)).over(self.classes_.tolist())
         ids = [getattr(text, "id", None) for text in texts]
         return find_suspects(self.model_, self.vocabulary_.terms, ids, self.transform(texts), Y, k)
 
@@ -412,25 +296,9 @@ class Labeler(BaseEstimator):
         Terms are ranked by their probability in the label times the logarithm of their lift,
         how much likelier they are in the label than in the corpus.
         """
-        space = self._space
+        space, terms = self._space, self.vocabulary_.terms
         columns = [space.index(label) for label in (space if labels is None else labels)]
-        return [self._label_terms(column, k) for column in columns]
-
-    def _label_terms(self, column, k):
-        label = str(self.classes_[column])
-        proba = self.model_.word_proba_[column]
-        lift = np.log(proba) - self.model_.world_log_proba_
-        terms = self.vocabulary_.terms
-        return {
-            "label": label,
-            "name": self.tree.names.get(label, label) if self.tree else label,
-            "parent": self.tree.parent(label) if self.tree and label in self.tree else None,
-            "documents": int(self.model_.label_docs_[column]),
-            "words": [
-                {"term": terms[w], "probability": float(proba[w]), "lift": float(np.exp(lift[w]))}
-                for w in np.argsort(-proba * lift, kind="stable")[:k]
-            ],
-        }
+        return [label_terms(self.model_, terms, self.tree, column, k) for column in columns]
 
     def _choose(self, model, X):
         if self.rule is None:
@@ -441,15 +309,6 @@ class Labeler(BaseEstimator):
     def _space(self):
         return LabelSpace(self.classes_.tolist())
 
-    def _allowed(self, include, exclude):
-        space = self._space
-        allowed = np.full(len(space), include is None)
-        allowed[[space.index(label) for label in _names("include", include or ())]] = True
-        allowed[[space.index(label) for label in _names("exclude", exclude or ())]] = False
-        if not allowed.any():
-            raise ValueError("include and exclude leave no label.")
-        return allowed
-
     # Files
 
     def save(self, path: str | Path, *, counts: bool = True) -> None:
@@ -458,42 +317,3 @@ class Labeler(BaseEstimator):
 
         check_is_fitted(self, "model_")
         save(self, path, counts=counts)
-
-
-def _ranked(labels, chosen, scores, proba, k) -> list[Suggestion]:
-    """Return one text's suggestions: predicted labels first, then by score."""
-    order = np.lexsort((-scores, ~chosen))[: max(k, chosen.sum())]
-    columns = [c for c in order.tolist() if scores[c] > -np.inf]
-    rows = zip(columns, scores[columns].tolist(), proba[columns].tolist(), strict=True)
-    return [Suggestion(labels[c], s, p, bool(chosen[c])) for c, s, p in rows]
-
-
-def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetCounts:
-    """Return the table of a vocabulary's terms, which are all in the larger one."""
-    kept = np.flatnonzero(vocabulary.columns(counts.terms) >= 0)
-    return counts.select(kept, vocabulary.terms)
-
-
-def _names(what: str, labels) -> set[str]:
-    """Return label names, which must not be one string."""
-    if isinstance(labels, str):
-        raise ValueError(f"{what} == {labels!r} is one string, must be a list of labels.")
-    return set(labels)
-
-
-def _check_iterable(texts):
-    if isinstance(texts, str | bytes | Mapping | Document) or hasattr(texts, "columns"):
-        raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
-    return texts
-
-
-def _read_labels(labels, n_texts: int) -> Targets:
-    """Return the labels of texts, which must be names."""
-    targets = read_targets(labels)
-    if not all(isinstance(label, str) for label in targets.labels):
-        raise ValueError("labels must be names: one collection of strings a text, or one string.")
-    if targets.Y.shape[0] != n_texts:
-        raise ValueError(
-            f"there are {n_texts} texts and labels for {targets.Y.shape[0]}; they must be as many."
-        )
-    return targets

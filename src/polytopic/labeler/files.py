@@ -12,7 +12,8 @@ from sklearn.base import clone
 from polytopic import decision
 from polytopic.counts import LabelSetCounts
 from polytopic.errors import ModelFileError
-from polytopic.labeler.estimator import Labeler, vocabulary_view
+from polytopic.labeler.estimator import Labeler
+from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelTree
 from polytopic.modelfile import read_model, write_model
 from polytopic.models import MODELS

@@ -1,11 +1,13 @@
 """The models, one file a family, each reading like its paper."""
 
-from polytopic.models.base import Account, CountModel, LabelSetClassifier, WordLabels
+from polytopic.models.base import CountModel
+from polytopic.models.classifier import LabelSetClassifier
 from polytopic.models.label_sets import LabelSets
 from polytopic.models.naive_bayes import NaiveBayes
 from polytopic.models.pdmm import PDMM
 from polytopic.models.pmm import PMM1, PMM2
 from polytopic.models.prior import SetPrior
+from polytopic.models.words import Account, WordLabels
 
 MODELS = {model.name: model for model in (NaiveBayes, PMM1, PMM2, PDMM)}
 

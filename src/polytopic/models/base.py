@@ -3,72 +3,31 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import NamedTuple
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    check_non_negative,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from polytopic.counts import LabelSetCounts, canonical_counts
-from polytopic.errors import PolytopicError
-from polytopic.kernels import mixture
-from polytopic.kernels.blocks import map_rows
-from polytopic.labels import (
-    LabelSpace,
-    TargetForm,
-    canonical,
-    indicator,
-    read_targets,
-    widen,
-    with_fallback,
-)
+from polytopic.counts import LabelSetCounts
+from polytopic.labels import LabelSpace, TargetForm, read_targets, widen, with_fallback
+from polytopic.models import arrays as plain
 from polytopic.models import leave_one_out
-
-LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
-
-
-class WordLabels(NamedTuple):
-    """Who said each word: parallel arrays, one entry for each word and label of a document.
-
-    ``label`` is a column of ``classes_``. The shares of a document's word sum to one.
-    """
-
-    doc: np.ndarray
-    word: np.ndarray
-    label: np.ndarray
-    share: np.ndarray
-
-
-class Account(NamedTuple):
-    """What a document's log likelihood is made of: ``counts @ words + rest``.
-
-    ``words`` has the log probability of each stored word under the label set, ``rest`` what no
-    word pays for, such as the price of a mixture.
-    """
-
-    words: np.ndarray
-    rest: float
-
-
-class LabelSetClassifier(ClassifierMixin):
-    """A classifier whose ``score`` understands collections of label names too."""
-
-    def score(self, X, y, sample_weight=None):
-        """Return the share of documents whose labels are all right."""
-        if read_targets(y).form.kind != "names":
-            return super().score(X, y, sample_weight)
-        predicted = LabelSpace(self.classes_.tolist()).decode(self.predict(X))
-        right = [set(true) == set(found) for true, found in zip(y, predicted, strict=True)]
-        return float(np.average(right, weights=sample_weight))
+from polytopic.models.checks import (
+    check_documents,
+    check_form,
+    check_pseudo_count,
+    check_sets,
+    check_words,
+    declare,
+    require_counts,
+    whole_documents,
+)
+from polytopic.models.classifier import LabelSetClassifier
+from polytopic.models.words import WordLabels, best_labels, label_scores, smoothed, softmax
+from polytopic.models.words import word_labels as shared_words
 
 
 class CountModel(LabelSetClassifier, BaseEstimator):
@@ -101,10 +60,10 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         sample_weight : array of shape (n_docs,), default=None
             How many times each document counts.
         """
-        X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=True)
+        X, targets, sample_weight = check_documents(self, X, y, sample_weight, reset=True)
         declared = targets.labels if targets.form.is_indicator else ()
         counts = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
-        documents = _whole(X, targets, sample_weight)
+        documents = whole_documents(X, targets, sample_weight)
         return self._fit_table(counts, targets.form, declared, documents=documents)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -115,22 +74,22 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         first = not hasattr(self, "classes_")
         if first and classes is None:
             return self.fit(X, y, sample_weight)
-        X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=first)
+        X, targets, sample_weight = check_documents(self, X, y, sample_weight, reset=first)
         form, declared = (targets.form, ()) if first else (self._form, self._declared)
         if classes is not None:
-            declared = _declare(declared, classes, targets)
-        _check_form(targets, form, declared)
+            declared = declare(declared, classes, targets)
+        check_form(targets, form, declared)
         known = LabelSetCounts() if first else require_counts(self.counts_)
         new = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
-        documents = _whole(X, targets, sample_weight) if first else None
+        documents = whole_documents(X, targets, sample_weight) if first else None
         chosen = None if first else self.chosen_
         return self._fit_table(known + new, form, declared, documents=documents, chosen=chosen)
 
     def forget(self, X, y, sample_weight=None):
         """Unlearn documents: what remains is bitwise what is learned without them."""
         check_is_fitted(self)
-        X, targets, sample_weight = self._check_documents(X, y, sample_weight, reset=False)
-        _check_form(targets, self._form, self._declared)
+        X, targets, sample_weight = check_documents(self, X, y, sample_weight, reset=False)
+        check_form(targets, self._form, self._declared)
         gone = LabelSetCounts.from_matrix(X, targets, sample_weight=sample_weight)
         left = require_counts(self.counts_) - gone
         if not left.set_docs.size:
@@ -195,11 +154,7 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         self.label_docs_ = sets.T @ set_docs
         self._fallback = sets[int(np.argmax(set_docs))].indices.astype(np.int64)
         self._seen = self.label_docs_ > 0
-        total = label_counts.sum(axis=1).A1 + self.smoothing_ * label_counts.shape[1]
-        by_word = label_counts.tocsc()
-        proba = (by_word.data + self.smoothing_) / total[by_word.indices]
-        self._theta = _filled(self.smoothing_ / total, proba, by_word)
-        self._log_theta = _filled(np.log(self.smoothing_ / total), np.log(proba), by_word)
+        self._theta, self._log_theta = smoothed(label_counts, self.smoothing_)
         world = world_counts + self.smoothing_
         self.world_log_proba_ = np.log(world / world.sum())
 
@@ -243,84 +198,28 @@ class CountModel(LabelSetClassifier, BaseEstimator):
 
     def to_arrays(self):
         """Return what was learned as plain arrays."""
-        return {
-            "data": self._label_counts.data,
-            "indices": self._label_counts.indices.astype(np.int64),
-            "indptr": self._label_counts.indptr.astype(np.int64),
-            "set_indices": self._sets.indices.astype(np.int64),
-            "set_indptr": self._sets.indptr.astype(np.int64),
-            "set_docs": self._set_docs,
-            "world_counts": self._world_counts,
-        }
+        return plain.pack(self._label_counts, self._sets, self._set_docs, self._world_counts)
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
         """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
-        label_counts = sparse.csr_matrix(
-            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(labels), n_words)
-        )
-        sets = indicator(arrays["set_indices"], arrays["set_indptr"], len(labels))
-        label_counts.check_format(full_check=True)
-        sets.check_format(full_check=True)
-        if (
-            arrays["set_docs"].shape != (sets.shape[0],)
-            or arrays["world_counts"].shape != (n_words,)
-            or not np.diff(sets.indptr).all()
-            or not sets.shape[0]
-        ):
-            raise ValueError("arrays of the model have other sizes than its labels and words")
-        counted = label_counts.data, arrays["set_docs"], arrays["world_counts"]
-        if not all((array >= 0).all() and (array <= LARGEST).all() for array in counted):
-            raise ValueError("arrays of the model hold negative or infinite counts")
+        state = plain.unpack(arrays, len(labels), n_words)
         self.chosen_ = dict(chosen or {})
         self._check_parameters()
         self.counts_, self._form, self._declared = None, TargetForm(), ()
-        self._set_state(
-            labels,
-            label_counts=label_counts,
-            sets=sets,
-            set_docs=arrays["set_docs"],
-            world_counts=arrays["world_counts"],
-        )
+        self._set_state(labels, **state)
         return self
 
     # Checks
 
     def _check_parameters(self):
-        check_scalar(self.smoothing, "smoothing", Real, min_val=0, include_boundaries="neither")
-        if not float(self.smoothing) < LARGEST:
-            raise ValueError(f"smoothing == {self.smoothing}, must be < {LARGEST}.")
+        check_pseudo_count(self.smoothing, "smoothing")
 
-    def _check_documents(self, X, Y, sample_weight, *, reset):
-        targets = read_targets(Y)
-        X = self._check_words(X, reset=reset)
-        _check_as_many(X, targets.Y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        return X, targets, sample_weight
-
-    def _check_words(self, X, *, reset=False):
-        """Return word counts as a canonical CSR matrix."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
-        check_non_negative(X, f"{type(self).__name__} (X holds word counts)")
-        X = canonical_counts(X)
-        if X.data.size and X.data.max() > LARGEST:
-            raise ValueError(f"X holds {X.data.max()}, word counts must be <= {LARGEST}.")
-        return X
+    def _check_words(self, X):
+        return check_words(self, X)
 
     def _check_sets(self, X, Y):
         """Return given label sets over ``classes_``, or the predicted ones."""
-        if Y is None:
-            return self._predicted(X)
-        targets = read_targets(Y)
-        if targets.form.is_indicator and len(targets.labels) != self.classes_.size:
-            raise ValueError(
-                f"Y has {len(targets.labels)} columns and the model {self.classes_.size} labels."
-            )
-        if X is not None:
-            _check_as_many(X, targets.Y)
-        return targets.Y if targets.form.is_indicator else targets.over(self.classes_.tolist())
+        return self._predicted(X) if Y is None else check_sets(X, Y, self.classes_)
 
     # Answers
 
@@ -424,14 +323,8 @@ class CountModel(LabelSetClassifier, BaseEstimator):
 
     def _best_label(self, X, log_theta=None, allowed=None):
         """Return the single best label of each document as an indicator."""
-
-        def block(data, indices, indptr, rows):
-            scores = self._block_scores(data, indices, indptr, log_theta)
-            scores[:, ~(self._seen if allowed is None else allowed)] = -np.inf
-            return np.argmax(scores, axis=1)
-
-        blocks = map_rows(block, X, self.classes_.size)
-        return indicator(np.concatenate(blocks), np.arange(X.shape[0] + 1), self.classes_.size)
+        log_theta = self._log_theta if log_theta is None else log_theta
+        return best_labels(X, log_theta, self._seen if allowed is None else allowed)
 
     def _choose_left_out(self, part):
         """Return the labels of documents that were left out, none for those without words."""
@@ -439,22 +332,9 @@ class CountModel(LabelSetClassifier, BaseEstimator):
 
     def _scores(self, X, log_theta=None, *, masked=True):
         """Return the log likelihood of each document under each single label."""
-        blocks = map_rows(
-            lambda data, indices, indptr, rows: self._block_scores(
-                data, indices, indptr, log_theta
-            ),
-            X,
-            self.classes_.size,
-        )
-        scores = np.vstack(blocks)
+        scores = label_scores(X, self._log_theta if log_theta is None else log_theta)
         if masked:
             scores[:, ~self._seen] = -np.inf
-        return scores
-
-    def _block_scores(self, data, indices, indptr, log_theta=None):
-        scores = np.zeros((indptr.size - 1, self.classes_.size))
-        log_theta = self._log_theta if log_theta is None else log_theta
-        mixture.add_scores(data, indices, indptr, log_theta, scores)
         return scores
 
     def _label_weights(self, X, sets):
@@ -472,90 +352,6 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         raise NotImplementedError
 
     def _shares(self, X, sets, weights=None):
-        n_words, n_labels = np.diff(X.indptr), np.diff(sets.indptr)
-        offsets = np.concatenate([[0], np.cumsum(n_words * n_labels)])
-        share = np.empty(offsets[-1])
-        labels, ends = sets.indices.astype(np.int64), sets.indptr.astype(np.int64)
-        if weights is None:
-            weights = self._label_weights(X, sets)
-        map_rows(
-            lambda data, indices, indptr, rows: mixture.word_shares(
-                indices,
-                indptr,
-                labels,
-                ends[rows.start : rows.stop + 1],
-                weights,
-                self._theta,
-                share[offsets[rows.start] : offsets[rows.stop]],
-            ),
-            X,
-        )
-        doc = np.repeat(np.arange(X.shape[0]), n_words * n_labels)
-        place = np.arange(share.size) - offsets[doc]
-        word = X.indices[X.indptr[doc] + place // n_labels[doc]]
-        label = sets.indices[sets.indptr[doc] + place % n_labels[doc]]
-        return WordLabels(doc, word, label, share)
-
-
-def require_counts(counts):
-    """Return the counts, or say why there are none to learn on."""
-    if counts is None:
-        raise PolytopicError(
-            "this model was saved without its counts, so it cannot learn or forget; "
-            "save it with counts=True."
-        )
-    return counts
-
-
-def _whole(X, targets, sample_weight):
-    """Return the documents that count once, and their targets."""
-    if sample_weight is None:
-        return X, targets
-    whole = sample_weight == 1.0
-    Y = targets.Y[whole]
-    used = np.unique(Y.indices)
-    return X[whole], replace(targets, Y=Y[:, used], labels=tuple(targets.labels[c] for c in used))
-
-
-def softmax(scores):
-    """Return ``exp(scores)``, each row normalised."""
-    proba = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return proba / proba.sum(axis=1, keepdims=True)
-
-
-def _declare(known, classes, targets):
-    """Return the labels declared so far and now."""
-    classes = canonical(np.asarray(classes).tolist())
-    unknown = sorted(set(targets.labels) - set(classes) - set(known))
-    if unknown:
-        raise ValueError(f"Y holds {unknown!r}, which is not in classes == {classes!r}.")
-    return tuple(canonical([*known, *classes]))
-
-
-def _check_form(targets, form, declared):
-    """Refuse targets of another form, or with other columns, than before."""
-    if not form.fits(targets.form):
-        raise ValueError(
-            f"Y came as {targets.form.kind} and before as {form.kind}; keep to one form."
-        )
-    if targets.form.is_indicator and len(targets.labels) != len(declared):
-        raise ValueError(
-            f"Y has {len(targets.labels)} columns and the model {len(declared)} labels; "
-            "declare new ones in classes, or give labels by name."
-        )
-
-
-def _check_as_many(X, Y):
-    if X.shape[0] != Y.shape[0]:
-        raise ValueError(
-            f"X has {X.shape[0]} documents and Y has {Y.shape[0]}; they must be as many."
-        )
-
-
-def _filled(background, values, by_word):
-    """Return a word-major array: these values at the entries of ``by_word`` (CSC)."""
-    dense = np.empty((by_word.shape[1], by_word.shape[0]))
-    dense[:] = background
-    word = np.repeat(np.arange(by_word.shape[1]), np.diff(by_word.indptr))
-    dense[word, by_word.indices] = values
-    return dense
+        """Return who said each word; labels have the weights of an answer by default."""
+        weights = self._label_weights(X, sets) if weights is None else weights
+        return shared_words(X, sets, weights, self._theta)

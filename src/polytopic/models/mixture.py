@@ -14,10 +14,11 @@ from polytopic.kernels import sets as set_kernels
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import with_fallback
 from polytopic.models import leave_one_out
-from polytopic.models.base import Account, CountModel
+from polytopic.models.base import CountModel
 from polytopic.models.label_sets import LabelSets, find_sets, stack_sets
 from polytopic.models.mixture_em import continue_mixture, fit_mixture
 from polytopic.models.prior import PRIORS, SetPrior
+from polytopic.models.words import Account
 
 DECODES = ("f", "map", "greedy")
 SEARCHES = ("greedy", "exact")

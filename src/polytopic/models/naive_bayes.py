@@ -8,7 +8,8 @@ from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.labels import indicator
-from polytopic.models.base import Account, CountModel, softmax
+from polytopic.models.base import CountModel
+from polytopic.models.words import Account, softmax
 
 
 class NaiveBayes(CountModel):

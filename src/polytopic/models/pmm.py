@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
-from sklearn.utils import check_scalar
 
 from polytopic.kernels import mixture
 from polytopic.kernels.sets import BIASED, EQUAL, Family
-from polytopic.models.base import LARGEST
+from polytopic.models.checks import check_pseudo_count
 from polytopic.models.mixture import MixtureModel
 from polytopic.models.mixture_em import continue_mixture, fit_mixture
 
@@ -178,11 +175,7 @@ class PMM2(MixtureModel):
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_scalar(
-            self.bias_smoothing, "bias_smoothing", Real, min_val=0, include_boundaries="neither"
-        )
-        if not float(self.bias_smoothing) < LARGEST:
-            raise ValueError(f"bias_smoothing == {self.bias_smoothing}, must be < {LARGEST}.")
+        check_pseudo_count(self.bias_smoothing, "bias_smoothing")
 
     def to_arrays(self):
         """Return what was learned as plain arrays."""

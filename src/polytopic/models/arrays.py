@@ -1,0 +1,49 @@
+"""What count models have learned, as plain arrays for files and stores."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from polytopic.labels import indicator
+from polytopic.models.checks import LARGEST
+
+
+def pack(label_counts, sets, set_docs, world_counts):
+    """Return word counts of labels and of all, and label sets with their documents, by name."""
+    return {
+        "data": label_counts.data,
+        "indices": label_counts.indices.astype(np.int64),
+        "indptr": label_counts.indptr.astype(np.int64),
+        "set_indices": sets.indices.astype(np.int64),
+        "set_indptr": sets.indptr.astype(np.int64),
+        "set_docs": set_docs,
+        "world_counts": world_counts,
+    }
+
+
+def unpack(arrays, n_labels, n_words):
+    """Return what was packed, by the names of its parts, after a check."""
+    label_counts = sparse.csr_matrix(
+        (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_labels, n_words)
+    )
+    sets = indicator(arrays["set_indices"], arrays["set_indptr"], n_labels)
+    label_counts.check_format(full_check=True)
+    sets.check_format(full_check=True)
+    set_docs, world_counts = arrays["set_docs"], arrays["world_counts"]
+    if (
+        set_docs.shape != (sets.shape[0],)
+        or world_counts.shape != (n_words,)
+        or not np.diff(sets.indptr).all()
+        or not sets.shape[0]
+    ):
+        raise ValueError("arrays of the model have other sizes than its labels and words")
+    counted = label_counts.data, set_docs, world_counts
+    if not all((array >= 0).all() and (array <= LARGEST).all() for array in counted):
+        raise ValueError("arrays of the model hold negative or infinite counts")
+    return {
+        "label_counts": label_counts,
+        "sets": sets,
+        "set_docs": set_docs,
+        "world_counts": world_counts,
+    }

@@ -1,0 +1,107 @@
+"""Checks of what models are given: documents, labels, parameters and counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
+
+from polytopic.counts import canonical_counts
+from polytopic.errors import PolytopicError
+from polytopic.labels import canonical, read_targets
+
+LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
+
+
+def check_pseudo_count(value, name):
+    """Refuse what is no positive number, or one so large that sums of it are not finite."""
+    check_scalar(value, name, Real, min_val=0, include_boundaries="neither")
+    if not float(value) < LARGEST:
+        raise ValueError(f"{name} == {value}, must be < {LARGEST}.")
+
+
+def check_words(model, X, *, reset=False):
+    """Return word counts as a canonical CSR matrix."""
+    X = validate_data(model, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+    check_non_negative(X, f"{type(model).__name__} (X holds word counts)")
+    X = canonical_counts(X)
+    if X.data.size and X.data.max() > LARGEST:
+        raise ValueError(f"X holds {X.data.max()}, word counts must be <= {LARGEST}.")
+    return X
+
+
+def check_documents(model, X, Y, sample_weight, *, reset):
+    """Return the word counts, targets and weights of as many documents."""
+    targets = read_targets(Y)
+    X = check_words(model, X, reset=reset)
+    check_as_many(X, targets.Y)
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+    return X, targets, sample_weight
+
+
+def check_sets(X, Y, classes):
+    """Return given label sets as an indicator over ``classes``; ``X`` may be None."""
+    targets = read_targets(Y)
+    if targets.form.is_indicator and len(targets.labels) != classes.size:
+        raise ValueError(
+            f"Y has {len(targets.labels)} columns and the model {classes.size} labels."
+        )
+    if X is not None:
+        check_as_many(X, targets.Y)
+    return targets.Y if targets.form.is_indicator else targets.over(classes.tolist())
+
+
+def check_as_many(X, Y):
+    """Refuse documents and labels that are not as many."""
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(
+            f"X has {X.shape[0]} documents and Y has {Y.shape[0]}; they must be as many."
+        )
+
+
+def check_form(targets, form, declared):
+    """Refuse targets of another form, or with other columns, than before."""
+    if not form.fits(targets.form):
+        raise ValueError(
+            f"Y came as {targets.form.kind} and before as {form.kind}; keep to one form."
+        )
+    if targets.form.is_indicator and len(targets.labels) != len(declared):
+        raise ValueError(
+            f"Y has {len(targets.labels)} columns and the model {len(declared)} labels; "
+            "declare new ones in classes, or give labels by name."
+        )
+
+
+def declare(known, classes, targets):
+    """Return the labels declared so far and now."""
+    classes = canonical(np.asarray(classes).tolist())
+    unknown = sorted(set(targets.labels) - set(classes) - set(known))
+    if unknown:
+        raise ValueError(f"Y holds {unknown!r}, which is not in classes == {classes!r}.")
+    return tuple(canonical([*known, *classes]))
+
+
+def whole_documents(X, targets, sample_weight):
+    """Return the documents that count once, and their targets."""
+    if sample_weight is None:
+        return X, targets
+    whole = sample_weight == 1.0
+    Y = targets.Y[whole]
+    used = np.unique(Y.indices)
+    return X[whole], replace(targets, Y=Y[:, used], labels=tuple(targets.labels[c] for c in used))
+
+
+def require_counts(counts):
+    """Return the counts, or say why there are none to learn on."""
+    if counts is None:
+        raise PolytopicError(
+            "this model was saved without its counts, so it cannot learn or forget; "
+            "save it with counts=True."
+        )
+    return counts
