@@ -16,8 +16,9 @@ def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> I
     A pipe or a device cannot be replaced and is written as it is. What fails raises ``failure``.
     """
     path = Path(os.path.realpath(target))
-    special = path.exists() and not path.is_file()
-    place = path if special else path.with_name(f".{os.urandom(8).hex()}.tmp")
+    # asked of the target itself: that of a link to a pipe, as /dev/stdout, has no path
+    special = os.path.exists(target) and not os.path.isfile(target)
+    place = Path(target) if special else path.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
         with open(place, "wb") as file:
             yield file

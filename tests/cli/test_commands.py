@@ -157,6 +157,17 @@ def test_explain_writes_a_page(folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["why.html"]
 
 
+def test_explain_writes_a_page_to_a_pipe(folder):
+    """What cannot be replaced is written as it is: the page comes before the results."""
+    out, err = run("explain", folder / "news.model", "--html", "/dev/stdout", "A goal.")
+
+    page, end, results = out.partition("</html>\n")
+    assert page.startswith("<!DOCTYPE html>")
+    assert end
+    assert lines(results)[0]["labels"]
+    assert err == "Wrote /dev/stdout.\n"
+
+
 def test_explain_colours_words(folder):
     """On a terminal words have their label's colour, which NO_COLOR turns off."""
     question = (
@@ -444,6 +455,7 @@ def test_a_bad_date_is_a_warning(tmp_path):
         (["suggest", "{f}/none.model"], 1, "does not exist"),
         (["suggest", "{f}/ok.jsonl"], 1, "is not a polytopic model file"),
         (["explain", "{f}/ok.model", "--labels", "golf", "x"], 1, "label 'golf' is not known"),
+        (["explain", "{f}/ok.model", "--labels", "", "x"], 1, "labels is empty, needs at least"),
         (["eval", "{f}/ok.model", "{f}/empty.jsonl"], 1, "no labelled document to measure on"),
         (["nonsense"], 2, "No such command"),
     ],

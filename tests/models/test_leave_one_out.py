@@ -73,6 +73,18 @@ def test_em_steps_of_pmm2_keep_biases():
     np.testing.assert_allclose(relearned, cold, rtol=1e-4)
 
 
+@pytest.mark.parametrize("smoothing", [1e-300, 0.5])
+@pytest.mark.parametrize("model", [NaiveBayes(), *MIXTURES])
+def test_words_of_an_unknown_label_are_equally_likely(model, smoothing):
+    """The only document of its label, or of all, leaves nothing but the smoothing."""
+    X, Y = np.array([[3, 1, 0], [0, 2, 7]]), [["a"], ["b"]]
+    alone = clone(model).set_params(smoothing=smoothing).fit(X[:1], Y[:1])
+    two = clone(model).set_params(smoothing=smoothing).fit(X, Y)
+
+    np.testing.assert_allclose(alone.loo_log_likelihood(X[:1], Y[:1]), 4 * np.log(1 / 3))
+    np.testing.assert_allclose(two.loo_log_likelihood(X, Y), np.array([4, 9]) * np.log(1 / 3))
+
+
 def test_nothing_is_left_of_one_document():
     """Without its only document no model can answer."""
     for model in (NaiveBayes(), PMM1(temperature=1.0)):
@@ -265,5 +277,6 @@ def test_audit_needs_the_counts():
     model = NaiveBayes().fit([[3, 1]], [["a"]])
     model.counts_ = None
 
-    with pytest.raises(PolytopicError, match="saved without its counts"):
-        leave_one_out.audit(model, [[3, 1]], [["a"]])
+    for ask in (leave_one_out.audit, NaiveBayes.loo_predict, NaiveBayes.loo_log_likelihood):
+        with pytest.raises(PolytopicError, match="so it has none to leave documents out of"):
+            ask(model, [[3, 1]], [["a"]])

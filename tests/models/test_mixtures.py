@@ -608,9 +608,26 @@ def test_predictions_after_forgetting_are_the_same(a, b):
         (PMM1(search="full"), "search == 'full', must be one of greedy, exact"),
         (PMM1(temperature=0), "temperature == 0, must be > 0"),
         (PMM1(temperature=1e9), "must be between 1e-6 and 1e6"),
+        (PMM1(prior=np.array(["labels"])), r"prior == array\(.*, must be one of labelset, labels"),
+        (PMM1(prior=None), "prior == None, must be one of labelset, labels, uniform"),
+        (PMM1(temperature="x"), "temperature == 'x', must be a number or 'auto'"),
+        (PMM1(smoothing="Auto"), "smoothing == 'Auto', must be a number, 'auto' or None"),
+        (PMM1(tol=np.nan), "tol == nan, must be >= 0"),
         (PMM1(max_nodes=-1), "max_nodes == -1, must be >= 0"),
         (PMM2(bias_smoothing=0), "bias_smoothing == 0, must be > 0"),
         (PDMM(score="f"), "score == 'f', must be one of bound, paper"),
+        (PDMM(score=3), "score == 3, must be one of bound, paper"),
+        (PDMM(score=["bound"]), r"score == \['bound'\], must be one of bound, paper"),
+        (PDMM(mixing=None), "mixing == None, must be a number, a list of one for each label"),
+        (PDMM(mixing="1"), "mixing == '1', must be a number, a list"),
+        (PDMM(mixing=[[1.0]]), r"mixing == \[\[1.0\]\], must be a number, a list"),
+        (PDMM(mixing=[[1.0], 2.0]), "must be a number, a list of one for each label"),
+        (
+            PDMM(mixing={"a": "x"}),
+            "mixing == {'a': 'x'}, must be .* a mapping of labels to numbers",
+        ),
+        (PDMM(mixing={"a": np.nan}), "mixing == {'a': nan}, must be between"),
+        (PDMM(mixing={"b": 1.0, 3: 2.0}), "mixing names 3, which is no label"),
         (PDMM(mixing=0), "mixing == 0, must be between"),
         (PDMM(mixing=[1.0, 2.0]), "mixing has 2 numbers and there are 1 labels"),
         (PDMM(mixing={"b": 1.0}), "mixing names 'b', which is no label"),
@@ -620,6 +637,44 @@ def test_bad_parameters_get_a_sentence(model, sentence):
     """Each wrong parameter is named with what is needed."""
     with pytest.raises(ValueError, match=sentence):
         model.fit([[1, 2]], [["a"]])
+
+
+@pytest.mark.parametrize("name", ["smoothing", "temperature"])
+def test_numbers_are_no_arrays(name):
+    """An array is shown, with what could have been."""
+    with pytest.raises(TypeError, match=rf"{name} == array\(\[1., 2.\]\), must be a number"):
+        PMM1(**{name: np.array([1.0, 2.0])}).fit([[1, 2]], [["a"]])
+
+
+def test_no_more_sets_than_can_be_listed():
+    """A number of sets that no memory holds is refused in a sentence."""
+    model = PMM1(temperature=1.0).fit([[1, 2]], [["a"]])
+
+    with pytest.raises(ValueError, match="n_best == 1000000000000, must be <= 65536"):
+        model.predict_sets([[1, 2]], n_best=10**12)
+
+
+@pytest.mark.parametrize("model", FAMILIES[:3])
+def test_search_without_a_limit(model):
+    """Room for nodes is made as it is needed, whatever the limit is."""
+    model, X, _ = fitted(model, search="exact", decode="map", max_nodes=10**30)
+
+    found = model.predict_sets(X, n_best=20)
+
+    assert found.optimal.all()
+    assert (model.predict(X)[0] == model.set_params(max_nodes=5000).predict(X)[0]).all()
+
+
+def test_room_for_nodes_grows():
+    """A search with more open nodes than there was room for at first misses no set."""
+    X, Y = corpus(200, n_words=12, n_labels=12, seed=1)
+    model = PMM1(temperature=1.0, prior="labels", search="exact", max_nodes=5000).fit(X, Y)
+    sets = (np.arange(1, 2**12)[:, None] >> np.arange(12)) & 1
+
+    found = model.predict_sets(X[:1], n_best=300).log_posterior[0]
+
+    joint = np.sort(model.log_joint(np.repeat(X[:1], len(sets), axis=0), sets))[::-1][:300]
+    np.testing.assert_allclose(found - found[0], joint - joint[0], atol=1e-6)
 
 
 def test_a_label_alone_is_always_a_candidate():

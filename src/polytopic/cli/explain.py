@@ -35,7 +35,9 @@ def command(model, text, labels, why_not, words, html, as_json):
 
     labeler = load(model)
     content = _content(_standard_input() if text == "-" else text)
-    wanted = [name.strip() for name in labels.split(",") if name.strip()] if labels else None
+    wanted = None
+    if labels is not None:
+        wanted = [name.strip() for name in labels.split(",") if name.strip()]
     explanation = labeler.explain(content, wanted, why_not=why_not)
     named = with_names(explanation, labeler.tree.names if labeler.tree else {})
     if html:

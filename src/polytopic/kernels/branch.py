@@ -29,6 +29,7 @@ FREE, IN, OUT = 0, 1, 2
 EM_STEPS = 12  # for the weights of a node
 TANGENTS = 3  # of the logarithm, for one choice of weights
 HALVINGS = 60
+NODES = 16  # that may be split before more room is made
 
 
 class Nodes(NamedTuple):
@@ -59,14 +60,7 @@ def best_sets(data, indices, indptr, problem, n_best, max_nodes, sets, values, b
     """
     prior, n_labels = problem.prior, problem.theta.shape[1]
     room = make_room(prior.log_seen.size, n_labels, longest(indptr))
-    capacity = 2 * (max_nodes + problem.labels.size) + 4
-    nodes = Nodes(
-        np.empty((capacity, n_labels), dtype=np.int8),
-        np.empty((capacity, n_labels)),
-        np.empty(capacity, dtype=np.int64),
-        np.empty(capacity),
-        np.empty(capacity, dtype=np.int64),
-    )
+    nodes = _room_for_nodes(2 * (min(max_nodes, NODES) + problem.labels.size) + 4, n_labels)
     for d in range(indptr.size - 1):
         x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
         survey(x, words, problem, NOTHING, True, n_best, room)
@@ -77,6 +71,30 @@ def best_sets(data, indices, indptr, problem, n_best, max_nodes, sets, values, b
         totals[d] = best + np.log(mass)
         found = Found(sets[d], values[d], totals[d : d + 1])
         bounds[d] = _search(x, words, problem, max_nodes, nodes, room, found)
+
+
+@compiled
+def _room_for_nodes(capacity, n_labels):
+    return Nodes(
+        np.empty((capacity, n_labels), dtype=np.int8),
+        np.empty((capacity, n_labels)),
+        np.empty(capacity, dtype=np.int64),
+        np.empty(capacity),
+        np.empty(capacity, dtype=np.int64),
+    )
+
+
+@compiled
+def _with_more_room(nodes):
+    """Return the nodes in arrays that are twice as large."""
+    capacity, n_labels = nodes.status.shape
+    larger = _room_for_nodes(2 * capacity, n_labels)
+    larger.status[:capacity] = nodes.status
+    larger.weights[:capacity] = nodes.weights
+    larger.sizes[:capacity] = nodes.sizes
+    larger.bounds[:capacity] = nodes.bounds
+    larger.branches[:capacity] = nodes.branches
+    return larger
 
 
 @compiled
@@ -163,6 +181,9 @@ def _search(x, words, problem, max_nodes, nodes, room, found):
         size, branch = sizes[top], branches[top]
         if size > 0 and n_split >= max_nodes:
             return max(bounds[top], values[-1])
+        if n_nodes + 1 >= sizes.size:  # of its two children one takes its place
+            nodes = _with_more_room(nodes)
+            status, weights, sizes, bounds, branches = nodes
         n_nodes -= 1  # the last takes the place of the one that is split, which is kept behind it
         for j in range(n_labels):
             status[top, j], status[n_nodes, j] = status[n_nodes, j], status[top, j]

@@ -341,9 +341,6 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         """Return what multiplies the words of each label of each document's set."""
         return np.ones(sets.nnz)
 
-    def _require_counts(self):
-        return require_counts(self.counts_)
-
     def _own_counts(self, X, sets):
         """Return how much of each stored count was learned for each label of its document.
 

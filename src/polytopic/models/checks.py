@@ -23,6 +23,24 @@ def check_pseudo_count(value, name):
         raise ValueError(f"{name} == {value}, must be < {LARGEST}.")
 
 
+def check_name(value, name, known):
+    """Refuse what is none of the known names."""
+    if not (isinstance(value, str) and value in known):
+        raise ValueError(f"{name} == {value!r}, must be one of {', '.join(known)}.")
+
+
+def is_auto(value):
+    """Tell whether a parameter is to be chosen by documents."""
+    return isinstance(value, str) and value == "auto"
+
+
+def check_number_or(others, value, name):
+    """Refuse what is no number, and say what else there could have been."""
+    if not isinstance(value, Real):
+        wrong = ValueError if isinstance(value, str) else TypeError
+        raise wrong(f"{name} == {value!r}, must be a number{others}.")
+
+
 def check_words(model, X, *, reset=False):
     """Return word counts as a canonical CSR matrix."""
     X = validate_data(model, X, accept_sparse="csr", dtype=np.float64, reset=reset)
@@ -97,11 +115,10 @@ def whole_documents(X, targets, sample_weight):
     return X[whole], replace(targets, Y=Y[:, used], labels=tuple(targets.labels[c] for c in used))
 
 
-def require_counts(counts):
-    """Return the counts, or say why there are none to learn on."""
+def require_counts(counts, lack="it cannot learn or forget"):
+    """Return the counts, or say what is lacking without them."""
     if counts is None:
         raise PolytopicError(
-            "this model was saved without its counts, so it cannot learn or forget; "
-            "save it with counts=True."
+            f"this model was saved without its counts, so {lack}; save it with counts=True."
         )
     return counts

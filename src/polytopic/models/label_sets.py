@@ -11,6 +11,8 @@ from polytopic.kernels import branch
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import LabelSpace, indicator
 
+UNLIMITED = 1 << 62  # the kernels count to 2**63
+
 
 @dataclass(frozen=True)
 class LabelSets:
@@ -74,6 +76,7 @@ class FoundSets:
 def find_sets(X, problem, n_best, max_nodes) -> FoundSets:
     """Find the best label sets of documents; ``problem`` is that of the kernels."""
     n_docs, n_labels = X.shape[0], problem.theta.shape[1]
+    max_nodes = int(min(max_nodes, UNLIMITED))
     values, bounds, totals = np.empty((n_docs, n_best)), np.empty(n_docs), np.empty(n_docs)
 
     def block(data, indices, indptr, rows):

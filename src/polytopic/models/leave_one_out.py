@@ -21,6 +21,7 @@ from polytopic.counts import LabelSetCounts
 from polytopic.kernels import posterior
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import with_fallback
+from polytopic.models.checks import require_counts
 from polytopic.models.prior import SetPrior
 
 BLOCK = 1 << 21  # numbers in the copied rows
@@ -126,7 +127,7 @@ def _check(model, X, Y):
     check_is_fitted(model)
     X = model._check_words(X)
     sets = model._check_sets(X, Y)
-    model._require_counts()
+    require_counts(model.counts_, "it has none to leave documents out of")
     return X, sets
 
 
@@ -141,11 +142,12 @@ def _theta(model, X, sets, row, em_steps):
     own = model._own_counts(X, sets)
     doc = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     smoothing = model.smoothing_
-    totals = model._label_counts.sum(axis=1).A1 + smoothing * X.shape[1]
+    totals = model._label_counts.sum(axis=1).A1
     for column, label in enumerate(labels):
         counts = model._label_counts[[label]].toarray()[0][X.indices] - own[:, column]
         said = np.bincount(doc, weights=own[:, column], minlength=X.shape[0])
-        theta[:, label] = (np.maximum(counts, 0.0) + smoothing) / (totals[label] - said)[doc]
+        left = np.maximum(totals[label] - said, 0.0) + smoothing * X.shape[1]
+        theta[:, label] = (np.maximum(counts, 0.0) + smoothing) / left[doc]
     return theta
 
 

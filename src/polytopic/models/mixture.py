@@ -15,6 +15,7 @@ from polytopic.kernels.blocks import map_rows
 from polytopic.labels import with_fallback
 from polytopic.models import leave_one_out
 from polytopic.models.base import CountModel
+from polytopic.models.checks import check_name, check_number_or, is_auto
 from polytopic.models.label_sets import LabelSets, find_sets, stack_sets
 from polytopic.models.mixture_em import continue_mixture, fit_mixture
 from polytopic.models.prior import PRIORS, SetPrior
@@ -23,6 +24,7 @@ from polytopic.models.words import Account
 DECODES = ("f", "map", "greedy")
 SEARCHES = ("greedy", "exact")
 PAPERS_SMOOTHING, SMOOTHING = 1.0, 0.1
+MOST_SETS = 1 << 16  # that can be listed for a document
 NOWHERE = np.empty((0, 0))  # where nothing is to be written
 TEMPERATURE = 4.0  # where it is to be chosen and there are no documents to choose by
 
@@ -57,13 +59,13 @@ class MixtureModel(CountModel):
     # Settings
 
     def _check_parameters(self):
-        if self.smoothing is not None and self.smoothing != "auto":
+        if self.smoothing is not None and not is_auto(self.smoothing):
+            check_number_or(", 'auto' or None", self.smoothing, "smoothing")
             super()._check_parameters()
         for name, known in (("prior", PRIORS), ("decode", DECODES), ("search", SEARCHES)):
-            value = getattr(self, name)
-            if value not in known:
-                raise ValueError(f"{name} == {value!r}, must be one of {', '.join(known)}.")
-        if self.temperature != "auto":
+            check_name(getattr(self, name), name, known)
+        if not is_auto(self.temperature):
+            check_number_or(" or 'auto'", self.temperature, "temperature")
             check_scalar(
                 self.temperature, "temperature", Real, min_val=0, include_boundaries="neither"
             )
@@ -74,32 +76,34 @@ class MixtureModel(CountModel):
         check_scalar(self.max_nodes, "max_nodes", Integral, min_val=0)
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
         check_scalar(self.tol, "tol", Real, min_val=0)
+        if np.isnan(self.tol):
+            raise ValueError(f"tol == {self.tol}, must be >= 0.")
 
     @property
     def smoothing_(self):
         """The pseudo-count of every pair of a label and a word that is used."""
         if self.smoothing is None:
             return PAPERS_SMOOTHING if self.prior == "uniform" else SMOOTHING
-        if self.smoothing == "auto":
+        if is_auto(self.smoothing):
             return self.chosen_.get("smoothing", SMOOTHING)
         return self.smoothing
 
     @property
     def temperature_(self):
         """What log likelihoods are divided by in the posterior."""
-        if self.temperature == "auto":
+        if is_auto(self.temperature):
             return self.chosen_.get("temperature", TEMPERATURE)
         return self.temperature
 
     @property
     def needs_documents(self):
         """Whether something is to be chosen by documents."""
-        return self.smoothing == "auto" or self.temperature == "auto"
+        return is_auto(self.smoothing) or is_auto(self.temperature)
 
     def _tune(self, X, Y):
         """Choose temperature and smoothing by documents that are left out one at a time."""
         names = ("smoothing", "temperature")
-        wanted = {name for name in names if getattr(self, name) == "auto"}
+        wanted = {name for name in names if is_auto(getattr(self, name))}
         if self.prior == "uniform" and self.decode != "f" and "temperature" in wanted:
             self.chosen_["temperature"] = 1.0  # it changes no answer
             wanted.remove("temperature")
@@ -227,7 +231,7 @@ class MixtureModel(CountModel):
         X : {array, sparse matrix} of shape (n_docs, n_words)
             Word counts.
         n_best : int, default=3
-            Label sets to give.
+            Label sets to give, at most 65536.
 
         Notes
         -----
@@ -243,7 +247,7 @@ class MixtureModel(CountModel):
             raise ValueError(
                 "y was 1-D, one label a document, so there are no label sets; use predict_proba."
             )
-        check_scalar(n_best, "n_best", Integral, min_val=1)
+        check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MOST_SETS)
         X = self._check_words(X)
         max_nodes = self.max_nodes if self.search == "exact" else 0
         return find_sets(X, self._problem(), int(n_best), max_nodes).named(self.classes_)

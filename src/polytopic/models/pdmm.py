@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 
 import numpy as np
 
 from polytopic.kernels.sets import BOUND, PAPER, Family
+from polytopic.models.checks import check_name
 from polytopic.models.mixture import MixtureModel
 
 SCORES = {"bound": BOUND, "paper": PAPER}
@@ -120,13 +120,12 @@ class PDMM(MixtureModel):
 
     def _check_parameters(self):
         super()._check_parameters()
-        if self.score not in SCORES:
-            raise ValueError(f"score == {str(self.score)!r}, must be one of {', '.join(SCORES)}.")
+        check_name(vars(self)["score"], "score", SCORES)
 
     def _check_labels(self, labels):
         _dirichlet(self.mixing, labels)
         if isinstance(self.mixing, Mapping) and not hasattr(self, "classes_"):
-            unknown = sorted(set(self.mixing) - set(labels))
+            unknown = sorted(set(self.mixing) - set(labels), key=str)
             if unknown:
                 raise ValueError(f"mixing names {unknown[0]!r}, which is no label.")
 
@@ -151,17 +150,31 @@ class PDMM(MixtureModel):
 
 def _dirichlet(mixing, labels) -> np.ndarray:
     """Return the Dirichlet parameter of each label."""
-    if isinstance(mixing, Real):
-        values = np.full(len(labels), float(mixing))
-    elif isinstance(mixing, Mapping):
-        values = np.array([mixing.get(label, 1.0) for label in labels], dtype=np.float64)
-    else:
-        values = np.array(mixing, dtype=np.float64)
-        if values.shape != (len(labels),):
-            raise ValueError(
-                f"mixing has {values.size} numbers and there are {len(labels)} labels; "
-                "they must be as many."
-            )
+    values = _numbers(mixing, labels)
+    if values.ndim == 0:
+        values = np.full(len(labels), float(values))
+    if values.size != len(labels):
+        raise ValueError(
+            f"mixing has {values.size} numbers and there are {len(labels)} labels; "
+            "they must be as many."
+        )
     if not ((values >= LIMITS[0]) & (values <= LIMITS[1])).all():
         raise ValueError(f"mixing == {mixing!r}, must be between {LIMITS[0]} and {LIMITS[1]}.")
     return values
+
+
+def _numbers(mixing, labels) -> np.ndarray:
+    """Return one number, or one for each label."""
+    given = mixing
+    if isinstance(mixing, Mapping):
+        given = [mixing.get(label, 1.0) for label in labels]
+    try:
+        values = np.array(given)
+    except ValueError:  # lists of several lengths
+        values = np.array(None)
+    if values.dtype.kind not in "biuf" or values.ndim > 1:
+        raise ValueError(
+            f"mixing == {mixing!r}, must be a number, a list of one for each label, or a mapping "
+            "of labels to numbers."
+        )
+    return values.astype(np.float64)
