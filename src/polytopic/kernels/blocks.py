@@ -58,3 +58,18 @@ def map_rows(function, X, n_labels=0):
         lambda rows: function(X.data, indices, indptr[rows.start : rows.stop + 1], rows),
         block_borders(indptr, row_cost=1 + n_labels // 32),
     )
+
+
+def map_sets(function, X, sets):
+    """Call ``function(data, indices, indptr, labels, ends, rows)`` for each block of documents.
+
+    ``labels, ends`` are the documents' label sets, rows of a CSR indicator: ``ends`` is the
+    ``indptr`` of the block.
+    """
+    labels, ends = sets.indices.astype(np.int64), sets.indptr.astype(np.int64)
+    return map_rows(
+        lambda data, indices, indptr, rows: function(
+            data, indices, indptr, labels, ends[rows.start : rows.stop + 1], rows
+        ),
+        X,
+    )

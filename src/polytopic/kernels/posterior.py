@@ -135,6 +135,12 @@ def members(code, prior, home, buffer):
 
 
 @compiled
+def home_number(room):
+    """Return the candidate's number that stands for a home that was not seen."""
+    return room.values.size - 1
+
+
+@compiled
 def flip_home(label, home):
     """Add a label to the home, or remove it; return 1 or -1."""
     place = 0
@@ -284,7 +290,7 @@ def _climb(x, words, problem, best, cutoff, full, room):
     values, slope, home, buffer = room.values, room.slope, room.home, room.buffer
     phi, rows, guess, required = room.phi, room.rows, room.guess, problem.required
     log_seen, log_odds, label_keys = prior.log_seen, prior.log_odds, prior.label_keys
-    n_seen, itself = log_seen.size, values.size - 1
+    n_seen, itself = log_seen.size, home_number(room)
     n_words = total_of(x)
     fill(home, -1)
     key, log_prior, top = np.uint64(0), prior.base, NEVER
@@ -338,7 +344,7 @@ def _climb(x, words, problem, best, cutoff, full, room):
 @compiled
 def home_slopes(x, words, problem, room):
     """Write slopes at the home's own mixture, and guess weights there; return ``x @ log(phi)``."""
-    labels = members(room.values.size - 1, problem.prior, room.home, room.buffer)
+    labels = members(home_number(room), problem.prior, room.home, room.buffer)
     guess_weights(x, room.rows, labels, problem.family.mixing, room.guess)
     score(x, room.rows, labels, problem.family, room.phi, NEVER, room.guess)
     return slopes(x, words, problem.theta, room.phi[: x.size], room.slope)
@@ -519,7 +525,7 @@ def _bound_extensions(f, n_words, problem, key, log_prior, room, bounds, log_pri
     family, prior, temperature = problem.family, problem.prior, problem.temperature
     slope, home, buffer = room.slope, room.home, room.buffer
     n_seen = prior.log_seen.size
-    size = members(room.values.size - 1, prior, home, buffer).size
+    size = members(home_number(room), prior, home, buffer).size
     fill(bounds, NEVER)
     for label in problem.labels:
         labels = members(n_seen + label, prior, home, buffer)

@@ -26,7 +26,7 @@ from polytopic.models.checks import (
     whole_documents,
 )
 from polytopic.models.classifier import LabelSetClassifier
-from polytopic.models.words import WordLabels, best_labels, label_scores, smoothed, softmax
+from polytopic.models.words import Account, WordLabels, best_labels, label_scores, smoothed, softmax
 from polytopic.models.words import word_labels as shared_words
 
 
@@ -248,7 +248,11 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         return self._predicted(self._check_words(X))
 
     def decision_function(self, X):
-        """Return one score for each document and label; the class says what it means."""
+        """Return one score for each document and label; the class says what it means.
+
+        Where a score compares label sets with a label and without it, it is ``inf`` for a label
+        that no set can do without: the only one that is allowed.
+        """
         check_is_fitted(self)
         X = self._check_words(X)
         if self._form.kind != "single":
@@ -326,6 +330,16 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         log_theta = self._log_theta if log_theta is None else log_theta
         return best_labels(X, log_theta, self._seen if allowed is None else allowed)
 
+    def _judge_left_out(self, part):
+        """Return how well the own and the best labels of left-out documents suit them; the latter.
+
+        Here a label is as good as its log likelihood, and a set as its best label.
+        """
+        scores = self._scores(part.X, np.log(part.theta), masked=False)
+        scores[:, ~part.allowed] = -np.inf
+        own = scores[:, part.labels].max(axis=1)
+        return own, scores.max(axis=1), self._choose_left_out(part)
+
     def _choose_left_out(self, part):
         """Return the labels of documents that were left out, none for those without words."""
         return self._best_label(part.X, np.log(part.theta), part.allowed)
@@ -337,7 +351,19 @@ class CountModel(LabelSetClassifier, BaseEstimator):
             scores[:, ~self._seen] = -np.inf
         return scores
 
-    def _label_weights(self, X, sets):
+    def account(self, x, y) -> Account:
+        """Return what the log likelihood of one document is made of."""
+        check_is_fitted(self)
+        x = self._check_words(x)
+        sets = self._check_sets(x, y)
+        words = self._log_words(x, sets)
+        return Account(words, float(self._score(x, sets)[0] - x.data @ words))
+
+    def _log_words(self, x, sets, theta=None):
+        """Return the log probability of each stored word of one document under its label set."""
+        raise NotImplementedError
+
+    def _label_weights(self, X, sets, theta=None):
         """Return what multiplies the words of each label of each document's set."""
         return np.ones(sets.nnz)
 
@@ -348,7 +374,8 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         """
         raise NotImplementedError
 
-    def _shares(self, X, sets, weights=None):
+    def _shares(self, X, sets, weights=None, theta=None):
         """Return who said each word; labels have the weights of an answer by default."""
-        weights = self._label_weights(X, sets) if weights is None else weights
-        return shared_words(X, sets, weights, self._theta)
+        theta = self._theta if theta is None else theta
+        weights = self._label_weights(X, sets, theta) if weights is None else weights
+        return shared_words(X, sets, weights, theta)

@@ -8,7 +8,6 @@ to the same kernels as rows of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from numbers import Integral
 from typing import NamedTuple
 
@@ -48,6 +47,11 @@ class LeftOut(NamedTuple):
     allowed: np.ndarray
     prior: SetPrior
     fallback: np.ndarray
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels of the set."""
+        return self.sets.indices[: self.sets.indptr[1]]
 
 
 def log_likelihood(model, X, Y, em_steps=0) -> np.ndarray:
@@ -219,13 +223,11 @@ def audit(model, X, Y) -> Audit:
 
 def _judged(model, part):
     """Return how well the own and the best sets of documents suit them, and the best sets."""
-    labels = part.sets.indices[: part.sets.indptr[1]]
     if not part.prior.set_docs.any():  # no other document at all
         nothing = np.full(part.rows.size, -np.inf)
         return nothing, nothing, sparse.csr_matrix(part.sets.shape)
-    judge = _by_set if hasattr(model, "_pose") and model._form.kind != "single" else _by_label
-    own, best, chosen = judge(model, part, labels)
-    if not part.allowed[labels].all():
+    own, best, chosen = model._judge_left_out(part)
+    if not part.allowed[part.labels].all():
         return np.full_like(own, -np.inf), best, chosen
     same = (chosen != part.sets).sum(axis=1).A1 == 0
     best = np.where(same, own, best)  # whatever the rounding
@@ -233,33 +235,6 @@ def _judged(model, part):
     chosen = sparse.diags_array((~keep).astype(float)) @ chosen
     kept = sparse.diags_array(keep.astype(float)) @ part.sets
     return own, np.maximum(own, best), sparse.csr_matrix(chosen + kept)
-
-
-def _by_set(model, part, labels):
-    problem = model._pose(part.theta, part.allowed, part.prior)
-    found = np.zeros(part.sets.shape, dtype=bool)
-    nowhere = np.empty((0, 0))
-    map_rows(
-        lambda data, indices, indptr, rows: posterior.judge(
-            data, indices, indptr, problem, False, found[rows], nowhere, nowhere
-        ),
-        part.X,
-        found.shape[1],
-    )
-    chosen = sparse.csr_matrix(found, dtype=np.float64)
-    own, best = (
-        model._score(part.X, sets, part.theta) / model.temperature_ + part.prior.log_prior(sets)
-        for sets in (part.sets, chosen)
-    )
-    return own, best, chosen
-
-
-def _by_label(model, part, labels):
-    scores = model._scores(part.X, np.log(part.theta), masked=False)
-    scores[:, ~part.allowed] = -np.inf
-    chosen = model._best_label(part.X, np.log(part.theta), part.allowed)
-    own = scores[:, labels].max(axis=1)
-    return own, scores.max(axis=1), chosen
 
 
 def word_gains(model, X, Y, better) -> list[np.ndarray]:
@@ -272,13 +247,12 @@ def word_gains(model, X, Y, better) -> list[np.ndarray]:
     X, sets = _check(model, X, Y)
     gains = [np.zeros(0)] * X.shape[0]
     for part in left_out(model, X, sets):
-        twin = copy(model)
-        twin._theta, twin._log_theta = part.theta, np.log(part.theta)
-        twin.n_features_in_ = part.X.shape[1]
         for doc, row in enumerate(part.rows.tolist()):
             x = part.X[doc]
-            words = [twin.account(x, labels).words for labels in (better[row], part.sets[doc])]
-            gains[row] = x.data * (words[0] - words[1])
+            fits, own = (
+                model._log_words(x, sets, part.theta) for sets in (better[row], part.sets[doc])
+            )
+            gains[row] = x.data * (fits - own)
     return gains
 
 
@@ -327,7 +301,7 @@ def _quality(model, X, Y, temperatures) -> np.ndarray:
 
 def _answers(model, part, temperatures):
     problem = model._pose(part.theta, part.allowed, part.prior)
-    own = part.sets.indices[: part.sets.indptr[1]].astype(np.int64)
+    own = part.labels.astype(np.int64)
     out = np.empty((part.rows.size, temperatures.size))
     map_rows(
         lambda data, indices, indptr, rows: posterior.answers_by_temperature(

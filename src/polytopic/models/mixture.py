@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.kernels import posterior
 from polytopic.kernels import sets as set_kernels
-from polytopic.kernels.blocks import map_rows
+from polytopic.kernels.blocks import map_rows, map_sets
 from polytopic.labels import with_fallback
 from polytopic.models import leave_one_out
 from polytopic.models.base import CountModel
@@ -19,7 +19,6 @@ from polytopic.models.checks import check_name, check_number_or, is_auto
 from polytopic.models.label_sets import LabelSets, find_sets, stack_sets
 from polytopic.models.mixture_em import continue_mixture, fit_mixture
 from polytopic.models.prior import PRIORS, SetPrior
-from polytopic.models.words import Account
 
 DECODES = ("f", "map", "greedy")
 SEARCHES = ("greedy", "exact")
@@ -175,20 +174,24 @@ class MixtureModel(CountModel):
         """Return the label sets of documents, none for those without words."""
         if self.decode == "map" and self.search == "exact":
             return find_sets(X, problem, 1, self.max_nodes).first()
+        return self._decided(X, problem, self.decode)
+
+    def _decided(self, X, problem, decode):
+        """Return the label sets that greedy search finds, or the best of the candidates."""
 
         def block(data, indices, indptr, rows):
             chosen = np.zeros((indptr.size - 1, self.classes_.size), dtype=bool)
-            self._decide(data, indices, indptr, problem, chosen)
+            self._decide(data, indices, indptr, problem, decode, chosen)
             return chosen.sum(axis=1), np.nonzero(chosen)[1]
 
         return stack_sets(map_rows(block, X, self.classes_.size), self.classes_.size)
 
-    def _decide(self, data, indices, indptr, problem, chosen):
+    def _decide(self, data, indices, indptr, problem, decode, chosen):
         """Write the label sets of a block of documents."""
-        if self.decode == "greedy":
+        if decode == "greedy":
             posterior.greedy(data, indices, indptr, problem, chosen)
         else:
-            by_f = self.decode == "f"
+            by_f = decode == "f"
             posterior.judge(data, indices, indptr, problem, by_f, chosen, NOWHERE, NOWHERE)
 
     def _margins_and_marginals(self, X):
@@ -281,19 +284,8 @@ class MixtureModel(CountModel):
     def _score(self, X, sets, theta=None):
         out = np.empty(X.shape[0])
         theta, family = self._theta if theta is None else theta, self._family()
-        labels, ends = sets.indices.astype(np.int64), sets.indptr.astype(np.int64)
-        map_rows(
-            lambda data, indices, indptr, rows: set_kernels.scores(
-                data,
-                indices,
-                indptr,
-                labels,
-                ends[rows.start : rows.stop + 1],
-                theta,
-                family,
-                out[rows],
-            ),
-            X,
+        map_sets(
+            lambda *block: set_kernels.scores(*block[:5], theta, family, out[block[5]]), X, sets
         )
         return out
 
@@ -328,6 +320,18 @@ class MixtureModel(CountModel):
             return super()._choose_left_out(part)
         return self._choose_by(part.X, self._pose(part.theta, part.allowed, part.prior))
 
+    def _judge_left_out(self, part):
+        """Return the log joints of the own and the most probable sets of documents; the latter."""
+        if self._form.kind == "single":
+            return super()._judge_left_out(part)
+        problem = self._pose(part.theta, part.allowed, part.prior)
+        chosen = self._decided(part.X, problem, "map")
+        own, best = (
+            self._score(part.X, sets, part.theta) / self.temperature_ + part.prior.log_prior(sets)
+            for sets in (part.sets, chosen)
+        )
+        return own, best, chosen
+
     def _own_counts(self, X, sets):
         share = self._shares(X, sets, self._learned_weights(sets)).share
         return X.data[:, None] * share.reshape(X.nnz, -1)
@@ -338,38 +342,24 @@ class MixtureModel(CountModel):
 
     # Reasons
 
-    def _label_weights(self, X, sets):
+    def _label_weights(self, X, sets, theta=None):
         weights = np.empty(sets.nnz)
+        theta = self._theta if theta is None else theta
         _, bias, mixing = self._family()
-        labels, ends = sets.indices.astype(np.int64), sets.indptr.astype(np.int64)
-        map_rows(
-            lambda data, indices, indptr, rows: set_kernels.label_weights(
-                data,
-                indices,
-                indptr,
-                labels,
-                ends[rows.start : rows.stop + 1],
-                self._theta,
-                bias,
-                mixing,
-                weights,
-            ),
+        map_sets(
+            lambda *block: set_kernels.label_weights(*block[:5], theta, bias, mixing, weights),
             X,
+            sets,
         )
         return weights
 
-    def account(self, x, y) -> Account:
-        """Return what the log likelihood of one document is made of."""
-        check_is_fitted(self)
-        x = self._check_words(x)
-        sets = self._check_sets(x, y)
-        phi = self._theta[x.indices][:, sets.indices] @ self._word_weights(x, sets)
-        words = np.log(phi)
-        return Account(words, float(self._score(x, sets)[0] - x.data @ words))
+    def _log_words(self, x, sets, theta=None):
+        theta = self._theta if theta is None else theta
+        return np.log(theta[x.indices][:, sets.indices] @ self._word_weights(x, sets, theta))
 
-    def _word_weights(self, x, sets):
+    def _word_weights(self, x, sets, theta):
         """Return the weights of the labels of one document in the account of its words."""
-        return self._label_weights(x, sets)
+        return self._label_weights(x, sets, theta)
 
     def mixture(self, X, Y=None):
         """Return how much of each document each label says; rows sum to one.
@@ -390,7 +380,11 @@ class MixtureModel(CountModel):
             raise ValueError(
                 f"document {np.argmin(n_labels)} has no label; its words need one to belong to."
             )
-        words = self._shares(X, sets)
+        return self._mixture(X, sets)
+
+    def _mixture(self, X, sets, theta=None):
+        n_labels = np.diff(sets.indptr)
+        words = self._shares(X, sets, theta=theta)
         count = np.repeat(X.data, np.repeat(n_labels, np.diff(X.indptr)))
         said = sparse.csr_matrix((count * words.share, (words.doc, words.label)), sets.shape)
         return self.proportions(said.toarray(), sets.toarray())

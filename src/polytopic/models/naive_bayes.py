@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp, xlogy
+from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.labels import indicator
 from polytopic.models.base import CountModel
-from polytopic.models.words import Account, softmax
+from polytopic.models.words import softmax
 
 
 class NaiveBayes(CountModel):
@@ -100,17 +100,12 @@ class NaiveBayes(CountModel):
     def _own_counts(self, X, sets):
         return np.repeat(X.data[:, None], sets.nnz // max(sets.shape[0], 1), axis=1)
 
-    def account(self, x, y) -> Account:
-        r"""Return what the log likelihood of one document is made of.
+    def _log_words(self, x, sets, theta=None):
+        r"""Return the mean of the labels' log probabilities of each stored word.
 
-        With :math:`r_l` the posterior of the label that all words were drawn from, it is the
-        mean score :math:`\sum_l r_l s_l`, plus the entropy of :math:`r`, less
-        :math:`\log |L|`.
+        The weights are :math:`r_l`, the posterior of the label that all words were drawn from.
+        The rest of the log likelihood is the entropy of :math:`r` less :math:`\log |L|`.
         """
-        check_is_fitted(self)
-        x = self._check_words(x)
-        labels = self._check_sets(x, y).indices
-        log_theta = self._log_theta[x.indices][:, labels]
-        proba = softmax((x.data @ log_theta)[None])[0]
-        entropy = -float(xlogy(proba, proba).sum())
-        return Account(log_theta @ proba, entropy - float(np.log(labels.size)))
+        log_theta = self._log_theta if theta is None else np.log(theta)
+        log_theta = log_theta[x.indices][:, sets.indices]
+        return log_theta @ softmax((x.data @ log_theta)[None])[0]

@@ -136,10 +136,10 @@ class PDMM(MixtureModel):
     def _family(self):
         return Family(SCORES[str(self.score)], mixing=self._mixing)
 
-    def _word_weights(self, x, sets):
+    def _word_weights(self, x, sets, theta):
         if self.score == "paper":
-            return self.mixture(x, sets)[0, sets.indices]
-        return super()._word_weights(x, sets)
+            return self._mixture(x, sets, theta)[0, sets.indices]
+        return super()._word_weights(x, sets, theta)
 
     def proportions(self, said, sets):
         r"""Return the mean of the posterior, whose parameters are :math:`\gamma`."""

@@ -98,12 +98,12 @@ class PMM1(MixtureModel):
                 [self._log_theta, self._theta], axis=1, dtype=small, casting="same_kind"
             )
 
-    def _decide(self, data, indices, indptr, problem, chosen):
-        if self.decode == "greedy" and self._rough is not None and problem.theta is self._theta:
+    def _decide(self, data, indices, indptr, problem, decode, chosen):
+        if decode == "greedy" and self._rough is not None and problem.theta is self._theta:
             tables = self._theta, self._log_theta, self._rough
             mixture.greedy_sets(data, indices, indptr, *tables, self._seen, chosen)
         else:
-            super()._decide(data, indices, indptr, problem, chosen)
+            super()._decide(data, indices, indptr, problem, decode, chosen)
 
 
 class PMM2(MixtureModel):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polytopic.kernels import mixture
-from polytopic.kernels.blocks import map_rows
+from polytopic.kernels.blocks import map_rows, map_sets
 from polytopic.labels import indicator
 
 
@@ -71,19 +71,12 @@ def word_labels(X, sets, weights, theta) -> WordLabels:
     n_words, n_labels = np.diff(X.indptr), np.diff(sets.indptr)
     offsets = np.concatenate([[0], np.cumsum(n_words * n_labels)])
     share = np.empty(offsets[-1])
-    labels, ends = sets.indices.astype(np.int64), sets.indptr.astype(np.int64)
-    map_rows(
-        lambda data, indices, indptr, rows: mixture.word_shares(
-            indices,
-            indptr,
-            labels,
-            ends[rows.start : rows.stop + 1],
-            weights,
-            theta,
-            share[offsets[rows.start] : offsets[rows.stop]],
-        ),
-        X,
-    )
+
+    def block(data, indices, indptr, labels, ends, rows):
+        out = share[offsets[rows.start] : offsets[rows.stop]]
+        mixture.word_shares(indices, indptr, labels, ends, weights, theta, out)
+
+    map_sets(block, X, sets)
     doc = np.repeat(np.arange(X.shape[0]), n_words * n_labels)
     place = np.arange(share.size) - offsets[doc]
     word = X.indices[X.indptr[doc] + place // n_labels[doc]]
