@@ -759,3 +759,23 @@ def test_best_with_wants_a_label():
         model.best_with([[1, 1]], 3)
     with pytest.raises(ValueError, match="label '2' has no documents"):
         model.best_with([[1, 1]], 2)
+
+
+@pytest.mark.parametrize("decode", ["f", "map"])
+@pytest.mark.parametrize("model", [PMM1, PMM2, PDMM])
+def test_margins_of_some_labels_are_those_of_all(model, decode):
+    """Asked for some labels, a model gives the margins of these and of the predicted ones."""
+    rng = np.random.default_rng(5)
+    X, Y = rng.poisson(1.0, (60, 12)), rng.random((60, 7)) < 0.3
+    Y[~Y.any(axis=1), 0] = True
+    fitted = model(decode=decode, temperature=3.0).fit(X, Y.astype(int))
+    new = rng.poisson(1.0, (20, 12))
+
+    sets, margins, proba = fitted.assess(new)
+    some_sets, some_margins, some_proba = fitted.assess(new, [2, 5])
+
+    asked = sets.toarray() > 0
+    asked[:, [2, 5]] = True
+    assert (sets != some_sets).nnz == 0
+    np.testing.assert_allclose(some_margins[asked], margins[asked], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(some_proba, proba, atol=1e-3)

@@ -45,8 +45,8 @@ class Place(NamedTuple):
 class LabelReason:
     """A label of a text: how much of the text it says, and with which words, strongest first.
 
-    ``score`` and ``probability`` are the model's, as in a suggestion; ``evidence`` is the sum of
-    that of the words.
+    ``score`` and ``probability`` (to about the third digit) are the model's, as in a suggestion;
+    ``evidence`` is the sum of that of the words.
     """
 
     label: str

@@ -1,6 +1,7 @@
 """Compiled loops over plain arrays."""
 
 from pathlib import Path
+from pickle import UnpicklingError
 
 from numba import njit
 
@@ -18,4 +19,20 @@ def compiled(function):
     kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # none when uncompiled
     if kept is not None:
         kept._source_stamp = _STAMP
+        kept._load_index = _forgiving(kept._load_index)
     return kernel
+
+
+def _forgiving(load_index):
+    """Return what loads the list of kept results; one that cannot be read counts as empty.
+
+    It names classes of the release that wrote it, which may be elsewhere now.
+    """
+
+    def load():
+        try:
+            return load_index()
+        except (AttributeError, ImportError, EOFError, UnpicklingError):
+            return {}
+
+    return load

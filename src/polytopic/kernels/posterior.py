@@ -31,6 +31,7 @@ from polytopic.kernels.sets import (
 NEVER = -np.inf
 ROUNDING = 1e-12
 NEGLIGIBLE = 9.0  # in nats below the best set: about a ten thousandth of its probability
+LITTLE = 11.0  # in nats: sets below it change the third digit of a probability at most
 NOTHING = 40.0  # in nats: below the last digit of a probability
 ANSWERS = 0.01  # sets this likely beside the likeliest are compared by their expected F
 
@@ -235,7 +236,7 @@ def survey(x, words, problem, cutoff, full, n_best, room):
                 best, top = row, value
     best = _climb(x, words, problem, best, cutoff, full, room)
     if full:
-        _complete(x, problem, room)
+        _complete(x, problem, np.ones(slope.size, dtype=np.bool_), room)
         least = _nth_largest(values, n_best)
         for row in range(log_seen.size):
             if values[row] == NEVER and bounds[row] >= least:
@@ -351,23 +352,50 @@ def home_slopes(x, words, problem, room):
 
 
 @compiled
-def _complete(x, problem, room):
-    """Find the values of seen sets that may be the best with, or without, some label."""
+def _value_flips(x, problem, wanted, room):
+    """Find the values of the home with the wanted labels flipped, one at a time."""
+    prior, home, buffer = problem.prior, room.home, room.buffer
+    key, log_prior = np.uint64(0), prior.base
+    own = members(home_number(room), prior, home, buffer)
+    size = own.size
+    for label in own:
+        key ^= prior.label_keys[label]
+        log_prior += prior.log_odds[label]
+    for flip in problem.labels:
+        code = prior.log_seen.size + flip
+        if wanted[flip] and room.values[code] == NEVER and flip != problem.required:
+            labels = members(code, prior, home, buffer)
+            row = find_seen(prior, labels, key ^ prior.label_keys[flip])
+            if labels.size > 0 and row < 0:
+                value = score(x, room.rows, labels, problem.family, room.phi, NEVER, room.guess)
+                log_flipped = log_prior + (labels.size - size) * prior.log_odds[flip]
+                room.values[code] = value / problem.temperature + log_flipped
+
+
+@compiled
+def _complete(x, problem, wanted, room):
+    """Find the values of seen sets that may be the best with, or without, a wanted label."""
     prior = problem.prior
     values, bounds = room.values, room.bounds
     inside, outside = best_with_and_without(prior, room)
+    own = np.empty(inside.size, dtype=np.bool_)
     for row in range(bounds.size):
         if values[row] == NEVER:
             labels = seen_set(prior, row)
-            wanted = False
-            for label in range(inside.size):
-                wanted = wanted or bounds[row] > outside[label]
+            least = bounds[row]
+            fill(own, False)
             for label in labels:
-                wanted = wanted or bounds[row] > inside[label]
-            if wanted:
-                value = _value_seen(x, problem, row, NEVER, room)
-                for label in labels:
-                    inside[label] = max(inside[label], value)
+                own[label] = True
+            for label in range(inside.size):
+                if wanted[label]:
+                    least = min(least, inside[label] if own[label] else outside[label])
+            if least < bounds[row]:
+                value = _value_seen(x, problem, row, least, room)
+                for label in range(inside.size):
+                    if own[label]:
+                        inside[label] = max(inside[label], value)
+                    else:
+                        outside[label] = max(outside[label], value)
 
 
 @compiled
@@ -401,29 +429,33 @@ def best_with_and_without(prior, room):
 
 
 @compiled
-def judge(data, indices, indptr, problem, by_f, chosen, margins, marginals):
+def judge(data, indices, indptr, problem, by_f, asked, chosen, margins, marginals):
     """Choose each document's most probable label set or, ``by_f``, that of the best expected F.
 
     Documents without words get none. If there is room for them, each label's margin is written,
     the best value of a set with the label less the best of one without it, and its marginal
-    probability in the posterior over the candidates.
+    probability in the posterior over the candidates. Where not all labels are asked for, margins
+    are those of the chosen ones and of those asked for.
     """
-    full = margins.size > 0
-    cutoff = NOTHING if full else NEGLIGIBLE if by_f else 0.0
+    written, full = margins.size > 0, margins.size > 0 and asked.all()
+    cutoff = NOTHING if full else LITTLE if written else NEGLIGIBLE if by_f else 0.0
     prior = problem.prior
     room = make_room(prior.log_seen.size, problem.theta.shape[1], longest(indptr))
     for d in range(indptr.size - 1):
         x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
-        if x.size == 0 and not full:
+        if x.size == 0 and not written:
             continue
         best = survey(x, words, problem, cutoff, full, 1, room)
-        if full:
-            _write_margins(prior, room, margins[d], marginals[d])
         if x.size > 0 and by_f:
             best_expected_f(prior, room, NEGLIGIBLE, chosen[d])
         elif x.size > 0:
             for label in members(best, prior, room.home, room.buffer):
                 chosen[d, label] = True
+        if written:
+            if not full:
+                _value_flips(x, problem, asked | chosen[d], room)
+                _complete(x, problem, asked | chosen[d], room)
+            _write_margins(prior, room, margins[d], marginals[d])
 
 
 @compiled

@@ -41,11 +41,10 @@ def explain_labels(labeler, text, given, why_not) -> Explanation:
     model, vocabulary = labeler.model_, labeler.vocabulary_
     counts, terms = labeler.analyzer_.count([text], labeler.fields)
     x = vocabulary.select(counts, terms)
-    y, scores, proba = model.assess(x)
-    if given is not None:
-        y = given
-    elif labeler.rule is not None:
-        y = labeler._choose(model, x)
+    if given is None and labeler.rule is not None:
+        given = labeler._choose(model, x)
+    predicted, scores, proba = model.assess(x, () if given is None else given.indices)
+    y = predicted if given is None else given
     if not y.nnz:
         raise ValueError("labels is empty, needs at least one label to explain.")
     for label, column in why_not.items():

@@ -268,11 +268,11 @@ class CountModel(LabelSetClassifier, BaseEstimator):
             return self._margins_and_marginals(X)[1]
         return softmax(self._scores(X))
 
-    def assess(self, X):
+    def assess(self, X, labels=None):
         """Return predicted sets (CSR indicator), margins and probabilities in one pass.
 
         The same as the sets of ``predict``, ``decision_function`` and ``predict_proba`` on
-        several labels.
+        several labels. Where some labels (columns) are asked for, the rest may be rough.
         """
         check_is_fitted(self)
         X = self._check_words(X)
