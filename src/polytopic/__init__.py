@@ -17,6 +17,7 @@ _ROOMS = {
     "Labeler": "labeler",
     "load": "labeler",
     "NaiveBayes": "models",
+    "MML": "models",
     "PMM1": "models",
     "PMM2": "models",
     "PDMM": "models",

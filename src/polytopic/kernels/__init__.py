@@ -1,6 +1,7 @@
 """Compiled loops over plain arrays."""
 
 from pathlib import Path
+from pickle import UnpicklingError
 
 from numba import njit
 
@@ -31,7 +32,7 @@ def _forgiving(load_index):
     def load():
         try:
             return load_index()
-        except (AttributeError, ImportError):
+        except (AttributeError, ImportError, EOFError, UnpicklingError):
             return {}
 
     return load

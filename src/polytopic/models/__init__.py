@@ -3,15 +3,17 @@
 from polytopic.models.base import CountModel
 from polytopic.models.classifier import LabelSetClassifier
 from polytopic.models.label_sets import LabelSets
+from polytopic.models.mml import MML
 from polytopic.models.naive_bayes import NaiveBayes
 from polytopic.models.pdmm import PDMM
 from polytopic.models.pmm import PMM1, PMM2
 from polytopic.models.prior import SetPrior
 from polytopic.models.words import Account, WordLabels
 
-MODELS = {model.name: model for model in (NaiveBayes, PMM1, PMM2, PDMM)}
+MODELS = {model.name: model for model in (MML, NaiveBayes, PMM1, PMM2, PDMM)}
 
 __all__ = [
+    "MML",
     "MODELS",
     "PDMM",
     "PMM1",

@@ -1,0 +1,198 @@
+"""Answers of maximal margin labeling: the best label sets of documents, over all label sets.
+
+Weights are word-major here, (n_words, rank, n_labels).
+"""
+
+import numpy as np
+
+from polytopic.kernels import compiled
+from polytopic.kernels.sizes import SCORE, best_set, column_norms, highest, new_room, size_scores
+
+
+@compiled
+def project(data, indices, indptr, W, Z):
+    """Set ``Z`` (n_docs, rank, n_labels) to the scores: ``Z[d] = x_d @ W``."""
+    for d in range(indptr.size - 1):
+        scores = Z[d].ravel()
+        scores[:] = 0
+        for k in range(indptr[d], indptr[d + 1]):
+            x, row = data[k], W[indices[k]].ravel()
+            for j in range(row.size):
+                scores[j] += x * row[j]
+
+
+@compiled
+def best_sets(Z, sizes, chosen):
+    """Mark the best label set of each document, of all that are not empty."""
+    room, none = new_room(Z[0]), np.empty(0, np.int64)
+    for d in range(Z.shape[0]):
+        size, _ = best_set(Z[d], none, SCORE, sizes, room)
+        for label in room.best[:size]:
+            chosen[d, label] = True
+
+
+@compiled
+def best_with(Z, sizes, wanted, chosen):
+    """Mark the best label set of each document that holds a label."""
+    n_labels = Z.shape[2]
+    values, top = np.empty(n_labels), np.empty(n_labels, np.int64)
+    skip = np.zeros(n_labels, np.bool_)
+    skip[wanted] = True
+    for d in range(Z.shape[0]):
+        best = -np.inf
+        for size in range(1, sizes.width.size):
+            size_scores(Z[d], sizes, size, values)
+            highest(values, skip, size - 1, top)
+            score = values[wanted]
+            for label in top[: size - 1]:
+                score += values[label]
+            if score > best:
+                best = score
+                chosen[d] = False
+                chosen[d, wanted] = True
+                for label in top[: size - 1]:
+                    chosen[d, label] = True
+
+
+@compiled
+def margins(Z, sizes, out):
+    """Set ``out`` to the score of the best set with each label less the best without it.
+
+    A size is passed over if no set of it, with any label, can be better than those found.
+    """
+    n_labels, n_ends = Z.shape[2], sizes.ends.size
+    low, high, values = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
+    norms, inside, outside = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
+    top, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
+    for d in range(Z.shape[0]):
+        inside[:] = -np.inf
+        outside[:] = -np.inf
+        column_norms(Z[d], norms)
+        price = 0.0
+        for k in range(n_ends):
+            end = sizes.ends[k]
+            low[:] = high
+            size_scores(Z[d], sizes, end, high)
+            if k > 0 and end > sizes.ends[k - 1] + 1:
+                for j in range(n_labels):
+                    values[j] = max(low[j], high[j]) + sizes.slack[k - 1] * norms[j]
+                least = sizes.ends[k - 1] + 1
+                if _may_improve(values, least, price, inside, outside):
+                    for size in range(least, end):
+                        size_scores(Z[d], sizes, size, values)
+                        price = _improve(values, size, price, none, top, inside, outside)
+            price = _improve(high, end, price, none, top, inside, outside)
+        for j in range(n_labels):
+            out[d, j] = inside[j] - outside[j]
+
+
+@compiled
+def _may_improve(values, size, price, inside, outside):
+    """Whether a set of this size or a larger one may be the best with, or without, some label.
+
+    No sum of ``n`` values exceeds ``n * price`` and what the values are above the price.
+    """
+    limit = size * price
+    for j in range(values.size):
+        limit += max(values[j] - price, 0.0)
+    for j in range(values.size):
+        above = values[j] - price
+        if limit + min(above, 0.0) > inside[j] or limit - max(above, 0.0) > outside[j]:
+            return True
+    return False
+
+
+@compiled
+def _improve(values, size, price, none, top, inside, outside):
+    """Take the sets of a size into account; return a price that makes bounds tight."""
+    if not _may_improve(values, size, price, inside, outside):
+        return price
+    held = highest(values, none, min(size + 1, values.size), top)
+    total = 0.0
+    for label in top[:size]:
+        total += values[label]
+    last = values[top[size - 1]]
+    following = values[top[size]] if held > size else -np.inf
+    for j in range(values.size):
+        inside[j] = max(inside[j], total - last + min(values[j], last))
+        outside[j] = max(outside[j], total - max(values[j] - following, 0.0))
+    return min(0.0, last)
+
+
+@compiled
+def n_best_sets(Z, sizes, n_best, found, scores):
+    """Find the ``n_best`` label sets of each document, best first.
+
+    ``found`` (n_docs, n_best, n_labels) marks them and ``scores`` has their scores, ``-inf``
+    where there are fewer. Of each size the best sets are listed as long as they are among the
+    best of all.
+    """
+    n_labels = Z.shape[2]
+    values, top = np.empty(n_labels), np.empty(n_labels, np.int64)
+    none = np.zeros(n_labels, np.bool_)
+    shifts = np.empty((2 * n_best + 1, n_labels), np.int64)
+    worth = np.empty(2 * n_best + 1)
+    for d in range(Z.shape[0]):
+        scores[d] = -np.inf
+        for size in range(1, sizes.width.size):
+            size_scores(Z[d], sizes, size, values)
+            limit = 0.0
+            for j in range(n_labels):
+                limit += max(values[j], 0.0)
+            if limit > scores[d, n_best - 1]:
+                held = highest(values, none, min(size + n_best, n_labels), top)
+                _list_sets(values, top[:held], size, shifts, worth, found[d], scores[d])
+
+
+@compiled
+def _list_sets(values, top, size, shifts, worth, found, scores):
+    """List the sets of a size, best first, into the best of all.
+
+    A set takes the labels ``top[k + shift[k]]``, shifts rising. A set is followed by that with
+    its first positive shift one larger, and by that with the shift before it one larger: so
+    each set is reached once, and never before a better one.
+    """
+    n_best, free = scores.size, top.size - size
+    shifts[0, :size] = 0
+    worth[0] = 0.0
+    for label in top[:size]:
+        worth[0] += values[label]
+    n_open = 1
+    while n_open:
+        best = 0
+        for k in range(1, n_open):
+            if worth[k] > worth[best]:
+                best = k
+        if not worth[best] > scores[n_best - 1]:
+            return
+        shift, score = shifts[best, :size].copy(), worth[best]
+        _insert(top, shift, score, found, scores)
+        n_open -= 1
+        shifts[best], worth[best] = shifts[n_open], worth[n_open]
+        first = 0
+        while first < size and shift[first] == 0:
+            first += 1
+        for k in (first, first - 1):
+            if k < 0 or k == size or n_open == worth.size:
+                continue
+            most = free if k == size - 1 else shift[k + 1]
+            if shift[k] < most:
+                shifts[n_open, :size] = shift
+                shifts[n_open, k] += 1
+                here = k + shift[k]
+                worth[n_open] = score - values[top[here]] + values[top[here + 1]]
+                n_open += 1
+
+
+@compiled
+def _insert(top, shift, score, found, scores):
+    """Insert a set into the best ones, after those that are as good."""
+    place = scores.size - 1
+    while place > 0 and score > scores[place - 1]:
+        scores[place] = scores[place - 1]
+        found[place] = found[place - 1]
+        place -= 1
+    scores[place] = score
+    found[place] = False
+    for k in range(shift.size):
+        found[place, top[k + shift[k]]] = True
