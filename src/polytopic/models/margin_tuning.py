@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
+from polytopic.kernels.blocks import n_threads
 from polytopic.metrics import exact_match, labeling_f
 from polytopic.models.checks import is_auto
 
@@ -24,66 +25,55 @@ KNOTS = 200  # of a curve
 
 def tune(model, X, Y):
     """Choose what is not fixed, into ``chosen_``, by documents of unit length."""
+    enough = X.shape[0] >= FEWEST
     if is_auto(model.C):
-        model.chosen_["C"] = _best_cost(model, X, Y)
-    if model.calibrate and model._form.kind != "single" and X.shape[0] >= FEWEST:
-        margins, leads, truth, right = [], [], [], []
-        for fitted, X_out, Y_out in _folds(model, X, Y, CALIBRATION_DOCS, C=model_cost(model)):
-            margins.append(fitted.decision_function(X_out))
-            leads.append(fitted.lead(X_out))
-            truth.append(Y_out.toarray() > 0)
-            right.append((fitted.choose(X_out) != Y_out).getnnz(axis=1) == 0)
-        model.chosen_["set_curve"] = _logistic(np.concatenate(leads), np.concatenate(right))
-        model.chosen_["label_curve"] = _isotonic(np.vstack(margins), np.vstack(truth))
-
-
-def model_cost(model):
-    """Return the C that is used."""
-    return model.chosen_.get("C", model.C)
+        model.chosen_["C"] = _best_cost(model, X, Y) if enough else USUAL_COST
+    if model.calibrate and enough and model._form.kind != "single":
+        cost = model.chosen_.get("C", model.C)
+        (judged,) = _held_out(model, X, Y, CALIBRATION_DOCS, [cost], _judge)
+        leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
+        model.chosen_["set_curve"] = _curve(leads, right)
+        model.chosen_["label_curve"] = _curve(margins, truth)
 
 
 def _best_cost(model, X, Y):
     """Return the C with the best measure over held-out documents, the smallest of several."""
-    if X.shape[0] < FEWEST:
-        return USUAL_COST
     measure = exact_match if model.goal == "exact" else labeling_f
-    values = []
-    for cost in COSTS:
-        answers = [
-            (Y_out, fitted.choose(X_out))
-            for fitted, X_out, Y_out in _folds(model, X, Y, TUNING_DOCS, C=cost)
-        ]
-        values.append(np.mean([measure(truth, answer) for truth, answer in answers]))
-    return COSTS[int(np.argmax(values))]
+    values = _held_out(
+        model, X, Y, TUNING_DOCS, COSTS, lambda fitted, X, Y: measure(Y, fitted.choose(X))
+    )
+    return COSTS[int(np.argmax(np.mean(values, axis=1)))]
 
 
-def _folds(model, X, Y, n_docs, **settings):
-    """Yield models fitted without a fold of the documents, and the fold."""
-    order = check_random_state(model.random_state).permutation(X.shape[0])[:n_docs]
-    plain = clone(model).set_params(calibrate=False, **settings)
-    for fold in range(FOLDS):
-        held_out = np.zeros(order.size, dtype=bool)
-        held_out[fold::FOLDS] = True
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # that of the last fit is told
-            fitted = clone(plain).fit(X[order[~held_out]], Y[order[~held_out]])
-        yield fitted, X[order[held_out]], Y[order[held_out]]
-
-
-def _logistic(leads, right):
-    """Return slope and height of the logistic function that tells how often a lead is right."""
-    if right.all() or not right.any():
-        return [0.0, float(np.log((right.sum() + 1) / ((~right).sum() + 1)))]
-    curve = LogisticRegression(C=np.inf).fit(leads[:, None], right)
-    return [float(curve.coef_[0, 0]), float(curve.intercept_[0])]
-
-
-def _isotonic(margins, truth):
-    """Return knots of the rising curve that tells how often labels with a margin are right."""
+def _judge(fitted, X, Y):
+    """Return the leads of answers, whether these are right, and margins and truth of labels."""
+    margins = fitted.decision_function(X)
     known = np.isfinite(margins)
-    curve = IsotonicRegression(y_min=0.0, y_max=1.0).fit(margins[known], truth[known])
+    right = (fitted.choose(X) != Y).getnnz(axis=1) == 0
+    return fitted.lead(X), right, margins[known], (Y.toarray() > 0)[known]
+
+
+def _held_out(model, X, Y, n_docs, costs, judge):
+    """Return what is made of each fold's documents by a model without them, for each C."""
+    order = check_random_state(model.random_state).permutation(X.shape[0])[:n_docs]
+    plain = clone(model).set_params(calibrate=False)
+    folds = [np.arange(order.size) % FOLDS == fold for fold in range(FOLDS)]
+
+    def run(task):
+        cost, out = task
+        fitted = clone(plain).set_params(C=cost).fit(X[order[~out]], Y[order[~out]])
+        return judge(fitted, X[order[out]], Y[order[out]])
+
+    with warnings.catch_warnings(), ThreadPoolExecutor(n_threads()) as pool:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # that of the last fit is told
+        results = list(pool.map(run, [(cost, out) for cost in costs for out in folds]))
+    return [results[start : start + FOLDS] for start in range(0, len(results), FOLDS)]
+
+
+def _curve(scores, right):
+    """Return knots of the rising curve that tells how often answers with a score are right."""
+    rare = 1 / (right.size + 2)
+    curve = IsotonicRegression(y_min=rare, y_max=1 - rare).fit(scores, right)
     x, y = curve.X_thresholds_, curve.y_thresholds_
-    if x.size > KNOTS:
-        kept = np.unique(np.linspace(0, x.size - 1, KNOTS).astype(int))
-        x, y = x[kept], y[kept]
-    return [x.tolist(), y.tolist()]
+    kept = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
+    return [x[kept].tolist(), y[kept].tolist()]

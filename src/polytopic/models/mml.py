@@ -370,14 +370,13 @@ class MML(LabelSetClassifier, BaseEstimator):
     def set_proba(self, X):
         """Return the probability that the whole label set of each document is right.
 
-        By a logistic function of the lead over the second best set, fitted on held-out documents.
+        By isotonic regression on its lead over the second best set, on held-out documents.
         """
         check_is_fitted(self)
         if "set_curve" not in self.chosen_:
             raise ValueError("MML knows no probability of label sets; fit it with calibrate=True.")
         X = self._check_words(X)
-        slope, height = self.chosen_["set_curve"]
-        proba = expit(slope * self.lead(X) + height)
+        proba = np.interp(self.lead(X), *self.chosen_["set_curve"])
         return np.where(X.getnnz(axis=1) > 0, proba, self._fallback_docs / self._n_docs)
 
     def lead(self, X):
@@ -429,8 +428,11 @@ class MML(LabelSetClassifier, BaseEstimator):
         vectors = self._vectors[: n_labels + 1].astype(self._weights.dtype)
         return by_vectors(vectors, empty=False)
 
-    def _map_scores(self, function, X):
-        """Call ``function(Z, rows)`` for blocks of documents with their scores."""
+    def _map_scores(self, function, X, answers=1):
+        """Call ``function(Z, rows)`` for blocks of documents with their scores.
+
+        Where it gives many answers a document, blocks are smaller.
+        """
         X = normalize(X).astype(self._weights.dtype)
         weights = self._weights
         if X.shape[1] != weights.shape[0]:
@@ -443,7 +445,7 @@ class MML(LabelSetClassifier, BaseEstimator):
                 Z = np.ascontiguousarray(Z[:, :, self._open])
             return function(Z, rows)
 
-        return map_rows(block, X, 8 * self._columns.size)
+        return map_rows(block, X, (8 + answers) * self._columns.size)
 
     def _marked(self, X, mark):
         """Return the label sets that ``mark(Z, sizes, chosen)`` marks."""
@@ -489,7 +491,7 @@ class MML(LabelSetClassifier, BaseEstimator):
             labeling.n_best_sets(Z, sizes, n_best, found, scores[rows])
             return found.sum(axis=2).ravel(), columns[np.nonzero(found)[2]]
 
-        return stack_sets(self._map_scores(block, X), self.classes_.size), scores
+        return stack_sets(self._map_scores(block, X, n_best), self.classes_.size), scores
 
     def _probabilities(self, X, margins):
         if "label_curve" not in self.chosen_:
