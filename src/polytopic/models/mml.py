@@ -164,7 +164,8 @@ class MML(LabelSetClassifier, BaseEstimator):
             raise ValueError("warm is for labels='all'; neighbours always start cold.")
         self._set_labels(targets)
         known = np.flatnonzero(documents & (X.getnnz(axis=1) > 0))
-        X, Y = normalize(X[known]), targets.Y[known][:, self._columns]
+        X, Y = X[known], targets.Y[known][:, self._columns]
+        X = normalize(X) if known.size else X  # scikit-learn refuses to normalize nothing
         self.chosen_ = dict(chosen or {})
         if chosen is None:
             margin_tuning.tune(self, X, Y)
@@ -374,7 +375,10 @@ class MML(LabelSetClassifier, BaseEstimator):
         """
         check_is_fitted(self)
         if "set_curve" not in self.chosen_:
-            raise ValueError("MML knows no probability of label sets; fit it with calibrate=True.")
+            raise ValueError(
+                "MML knows no probability of label sets; fit it with calibrate=True, on "
+                f"{margin_tuning.FEWEST} documents or more."
+            )
         X = self._check_words(X)
         proba = np.interp(self.lead(X), *self.chosen_["set_curve"])
         return np.where(X.getnnz(axis=1) > 0, proba, self._fallback_docs / self._n_docs)
