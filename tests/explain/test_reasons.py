@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from polytopic import Document, Labeler
+from polytopic import MML, Document, Labeler
 from polytopic.decision import TopK
 from polytopic.models import MODELS
 from tests.explain.news import fitted
@@ -29,9 +29,19 @@ def all_words(explanation):
     return [word for reason in explanation.labels for word in reason.words]
 
 
+def set_score(labeler, text, labels):
+    """Return the model's score of a label set, not by way of its words."""
+    model, x = labeler.model_, labeler.transform([text])
+    if hasattr(model, "log_joint"):
+        return model.log_joint(x, [labels])[0]
+    found = model.predict_sets(x, n_best=2**labeler.classes_.size)
+    return dict(zip(found.sets[0], found.log_posterior[0], strict=False))[tuple(labels)]
+
+
 @st.composite
 def labelers(draw, model):
     """Draw a labeler, a text and one or more of its labels."""
+    model = MML(rank=None) if model == "mml" else model  # in double precision
     labeler = Labeler(model, language=None)
     corpus = draw(corpora())
     assume(any(text for text, _ in corpus))
@@ -46,12 +56,13 @@ def test_the_ledger_adds_up_to_the_models_score(model, data):
     """Corpus, words and mixing make the log likelihood, and this the score that the model gives."""
     labeler, text, labels = data.draw(labelers(model))
     ledger = labeler.explain(text, labels).ledger
-    x = labeler.transform([text])
 
     assert close(ledger.corpus + ledger.words + ledger.mixing, ledger.log_likelihood, ledger.corpus)
-    assert close(ledger.log_likelihood, labeler.model_.log_likelihood(x, [labels])[0])
     assert close(ledger.log_likelihood / ledger.temperature + ledger.log_prior, ledger.score)
-    assert close(ledger.score, labeler.model_.log_joint(x, [labels])[0])
+    assert close(ledger.score, set_score(labeler, text, labels))
+    if model != "mml":
+        x = labeler.transform([text])
+        assert close(ledger.log_likelihood, labeler.model_.log_likelihood(x, [labels])[0])
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -89,7 +100,7 @@ def test_why_not_adds_up(model, data):
     labeler, text, labels = data.draw(labelers(model))
     others = sorted(set(labeler.classes_) - set(labels))
     reasons = labeler.explain(text, labels, why_not=others).why_not
-    x, score = labeler.transform([text]), labeler.model_.log_joint
+    score = set_score(labeler, text, labels)
 
     assert [reason.label for reason in reasons] == others
     for reason in reasons:
@@ -97,7 +108,7 @@ def test_why_not_adds_up(model, data):
         assert reason.label in reason.labels
         assert amounts == sorted(amounts, reverse=True)
         assert close(math.fsum([*amounts, reason.mixing, reason.prior]), reason.difference)
-        assert close(reason.difference, (score(x, [labels]) - score(x, [reason.labels]))[0])
+        assert close(reason.difference, score - set_score(labeler, text, reason.labels))
 
 
 def test_scores_are_those_of_suggestions():
@@ -241,7 +252,7 @@ def test_a_bag_of_words_has_no_places():
 
 def test_json_is_strict():
     """An infinite score, as of the only label there is, becomes null."""
-    labeler = Labeler().fit(["goal", "match"], [["sport"], ["sport"]])
+    labeler = Labeler("pmm1").fit(["goal", "match"], [["sport"], ["sport"]])
 
     told = json.loads(json.dumps(labeler.explain("goal").to_dict(), allow_nan=False))
 
@@ -255,4 +266,42 @@ def test_json_is_strict():
         "evidence": told["ledger"]["words"],
         "field": None,
     }
-    assert set(told) == {"labels", "keywords", "ledger", "why_not", "places", "unknown"}
+    assert set(told) == {"labels", "keywords", "ledger", "why_not", "places", "unknown", "unit"}
+
+
+def test_evidence_of_a_linear_model_is_exact():
+    """A word's evidence is what it adds to the score; counts are those of the text."""
+    labeler = fitted("mml")
+    text = "A goal, a goal, a match and a rover in orbit"
+
+    explanation = labeler.explain(text, ["space", "sport"])
+    x, model = labeler.transform([text]), labeler.model_
+
+    goal = {r.label: word for r in explanation.labels for word in r.words if word.term == "goal"}
+    added = model.label_contributions(x, labeler._space.encode([["space", "sport"]]))
+    row = x.indices.tolist().index(labeler.vocabulary_.index["goal"])
+    assert [goal[label].evidence for label in ("space", "sport")] == added[row].tolist()
+    assert goal["sport"].evidence > goal["space"].evidence
+    assert goal["sport"].count == 2
+    assert [place.evidence for place in explanation.places[:2]] == [
+        pytest.approx(added[row].sum() / 2)
+    ] * 2
+    assert (explanation.unit, explanation.ledger.corpus) == ("score", 0)
+
+
+def test_a_mixture_beside_shares_the_words():
+    """Shares come from PMM1 of the same counts, fitted once; the evidence stays the model's."""
+    labeler, mixture = fitted("mml"), fitted("pmm1")
+
+    beside = labeler.explain(TEXT, ["space", "sport"], shares=True)
+    own, mixed = (each.explain(TEXT, ["space", "sport"]) for each in (labeler, mixture))
+
+    assert {r.label: r.share for r in beside.labels} == pytest.approx(
+        {r.label: r.share for r in mixed.labels}
+    )
+    for place, other in zip(beside.places, mixed.places, strict=True):
+        assert place.shares == pytest.approx(other.shares)
+    assert {r.label: r.evidence for r in beside.labels} == {r.label: r.evidence for r in own.labels}
+    assert beside.ledger == own.ledger
+    assert labeler._mixture_beside() is labeler._mixture_beside()
+    assert mixture.explain(TEXT, shares=True).to_dict() == mixture.explain(TEXT).to_dict()

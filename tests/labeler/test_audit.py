@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polytopic import Labeler, PolytopicError, load
+from polytopic import MML, Labeler, PolytopicError, load
 from polytopic.corpus import load_sample
 from tests.models.test_count_models import same_parameters
 
@@ -41,7 +41,7 @@ def test_a_suspect_tells_what_differs(planted):
     texts, labels, _ = planted
     truth = [set(document.labels) for document in load_sample()]
 
-    first = Labeler().fit(texts, labels).audit(texts, labels)[0]
+    first = Labeler("pmm1").fit(texts, labels).audit(texts, labels)[0]
 
     assert first.labels == labels[first.index]
     assert set(first.better) & truth[first.index]
@@ -81,7 +81,7 @@ def test_a_text_alone_with_a_label_is_told_apart():
     texts = ["goal match", "goal striker match", "orbit moon", "moon rocket orbit", "guitar song"]
     labels = [["sport"], ["sport"], ["space"], ["space"], ["music"]]
 
-    suspects = Labeler().fit(texts, labels).audit(texts, labels)
+    suspects = Labeler("pmm1").fit(texts, labels).audit(texts, labels)
 
     assert suspects.alone == [4]
     assert 4 not in [suspect.index for suspect in suspects]
@@ -93,7 +93,7 @@ def test_texts_without_known_words_are_left_out():
     texts = ["goal match", "goal striker", "", "the of and", "orbit"]
     labels = [["sport"], ["sport"], ["sport"], ["sport"], []]
 
-    suspects = Labeler().fit(texts, labels).audit(texts, labels)
+    suspects = Labeler("pmm1").fit(texts, labels).audit(texts, labels)
 
     assert (suspects.audited, suspects.doubtful, suspects.alone, list(suspects)) == (2, 0, [], [])
 
@@ -125,3 +125,12 @@ def test_a_loaded_labeler_audits_too(planted, tmp_path):
     assert loaded == labeler.audit(texts, labels)
     with pytest.raises(PolytopicError, match="saved without its counts"):
         load(tmp_path / "small.model").audit(texts, labels)
+
+
+def test_an_audit_needs_a_count_model(planted):
+    """A text cannot be taken out of a model that is fitted on documents."""
+    texts, labels, _ = planted
+    labeler = Labeler(MML()).fit(texts[:40], labels[:40])
+
+    with pytest.raises(ValueError, match=r"an audit needs a count model.*use model='pmm1'"):
+        labeler.audit(texts[:40], labels[:40])

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import polytopic
-from polytopic import PMM1, Labeler, NaiveBayes
+from polytopic import MML, PMM1, Labeler, NaiveBayes
 from polytopic.decision import TopK, WorldModel
 from polytopic.errors import ModelFileError, PolytopicError
 from polytopic.labels import LabelTree
@@ -21,11 +21,18 @@ from tests.models.test_count_models import same_parameters
 FRESH = ["A goal seen from orbit", "Mars", "", "unknown words only"]
 
 
+def same_arrays(model, other):
+    """Tell whether two models have learned the same bits."""
+    ours, theirs = model.to_arrays(), other.to_arrays()
+    same = (ours[name].tobytes() == theirs[name].tobytes() for name in ours)
+    return ours.keys() == theirs.keys() and all(same)
+
+
 @pytest.fixture
 def path(tmp_path):
     """Return the path of a saved labeler."""
     path = tmp_path / "news.model"
-    Labeler(min_df=1, max_terms=12).fit(TEXTS, LABELS).save(path)
+    Labeler("pmm1", min_df=1, max_terms=12).fit(TEXTS, LABELS).save(path)
     return path
 
 
@@ -33,6 +40,8 @@ def path(tmp_path):
     "labeler",
     [
         Labeler(),
+        Labeler(MML(C=0.3, goal="exact"), weights="tfidf", keep_documents=True, max_terms=9),
+        Labeler("pmm1", abstain=0.4),
         Labeler(PMM1(smoothing=0.2), language=None, min_df=2, fields={"title": 2.0}),
         Labeler(NaiveBayes(), rule=WorldModel(0.6), max_terms=5),
         Labeler("nb", language="de", tree=LabelTree({"space": "science", "sport": None})),
@@ -46,19 +55,20 @@ def test_round_trip(labeler, tmp_path):
     loaded = polytopic.load(tmp_path / "a.model")
     loaded.save(tmp_path / "b.model")
 
-    assert same_parameters(loaded.model_, labeler.model_)
+    assert same_arrays(loaded.model_, labeler.model_)
     assert loaded.counts_ == labeler.counts_
     assert loaded.training_ == labeler.training_
     assert loaded.predict(FRESH) == labeler.predict(FRESH)
     assert loaded.suggest(FRESH) == labeler.suggest(FRESH)
     assert loaded.explain(FRESH[0]) == labeler.explain(FRESH[0])
     assert loaded.tree == labeler.tree
+    assert loaded.abstain == labeler.abstain
     assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
 
 
 def test_learning_goes_on_after_loading(path):
     """A loaded labeler learns and forgets as the one that was saved, exactly."""
-    original, loaded = Labeler(max_terms=12).fit(TEXTS, LABELS), polytopic.load(path)
+    original, loaded = Labeler("pmm1", max_terms=12).fit(TEXTS, LABELS), polytopic.load(path)
 
     for labeler in (original, loaded):
         labeler.learn(["A symphony on Mars"], [["music", "space"]])
@@ -66,6 +76,40 @@ def test_learning_goes_on_after_loading(path):
 
     assert same_parameters(loaded.model_, original.model_)
     assert loaded.vocabulary_ == original.vocabulary_
+
+
+def test_kept_documents_go_on_after_loading(tmp_path):
+    """A loaded labeler refits from the rows in its file, as the one that was saved."""
+    original = Labeler(keep_documents=True).fit(TEXTS, LABELS)
+    original.save(tmp_path / "m")
+    loaded = polytopic.load(tmp_path / "m")
+
+    with pytest.raises(PolytopicError, match="holds no dual variables to go on from"):
+        loaded.forget([TEXTS[0]], [LABELS[0]], warm=True)
+    for labeler in (original, loaded):
+        labeler.learn(["A symphony on Mars"], [["music", "space"]])
+        labeler.forget([TEXTS[0]], [LABELS[0]])
+
+    assert same_arrays(loaded.model_, original.model_)
+    assert loaded.vocabulary_ == original.vocabulary_
+    assert loaded.learn([TEXTS[0]], [LABELS[0]], warm=True).predict(["Mars"]) == [["space"]]
+
+
+def test_documents_are_left_out_with_the_counts(tmp_path):
+    """Without its counts the file holds no document, either; answers stay the same."""
+    labeler = Labeler(keep_documents=True).fit(TEXTS, LABELS)
+    labeler.save(tmp_path / "small", counts=False)
+    labeler.save(tmp_path / "whole")
+
+    small = polytopic.load(tmp_path / "small")
+
+    assert not any(name.startswith("documents.") for name in load_file(tmp_path / "small"))
+    assert any(name.startswith("documents.") for name in load_file(tmp_path / "whole"))
+    assert small.suggest(FRESH) == labeler.suggest(FRESH)
+    with pytest.raises(PolytopicError, match="saved without its counts"):
+        small.learn(["Mars"], [["space"]])
+    with pytest.raises(PolytopicError, match="no mixture beside it"):
+        small.explain("Mars", shares=True)
 
 
 def test_another_process_answers_the_same(path):
@@ -174,6 +218,32 @@ def test_hostile_arrays_are_told(path, name, change):
 
     with pytest.raises(ModelFileError, match="do not fit together"):
         polytopic.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("model.weights", lambda a: a[:-1].copy()),
+        ("model.weights", lambda a: a * np.float32(np.nan)),
+        ("model.fallback", lambda a: a + 99),
+        ("model.columns", lambda a: a - 99),
+        ("weights.idf", lambda a: a[:-1].copy()),
+        ("weights.idf", lambda a: -a),
+        ("documents.indices", lambda a: a + 10_000),
+        ("documents.label_indices", lambda a: a - 10_000),
+        ("documents.label_indptr", lambda a: a[:-1].copy()),
+        ("documents.data", lambda a: -a),
+    ],
+)
+def test_hostile_arrays_of_document_models_are_told(tmp_path, name, change):
+    """So are those of models that are fitted on documents, of weights and of rows."""
+    Labeler(keep_documents=True).fit(TEXTS, LABELS).save(tmp_path / "m")
+    manifest, arrays = read_model(tmp_path / "m")
+    arrays[name] = change(arrays[name])
+    write_model(tmp_path / "m", manifest, arrays)
+
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        polytopic.load(tmp_path / "m")
 
 
 def test_a_failed_save_leaves_the_old_file(path, monkeypatch):

@@ -70,17 +70,18 @@ def test_forgetting_is_exact_with_a_cut_vocabulary(model, a, b, min_df):
 def test_learning_is_fitting_all(a, b):
     """Learning in steps is the same, to the bit, as learning at once."""
     b = [("ball", ["sport"]), *b]
-    whole = Labeler(language=None).fit(*zip(*a, *b, strict=True))
+    whole = Labeler("pmm1", language=None).fit(*zip(*a, *b, strict=True))
 
-    steps = Labeler(language=None).fit(*zip(*b, strict=True)).learn(*zip(*a, strict=True))
+    steps = Labeler("pmm1", language=None).fit(*zip(*b, strict=True)).learn(*zip(*a, strict=True))
 
     assert same_parameters(steps.model_, whole.model_)
     assert steps.vocabulary_ == whole.vocabulary_
 
 
-def test_new_labels_and_words_come_by_learning():
+@pytest.mark.parametrize("settings", [{"model": "pmm1"}, {"keep_documents": True}])
+def test_new_labels_and_words_come_by_learning(settings):
     """What was never seen before is learned with its first document."""
-    labeler = fitted()
+    labeler = fitted(**settings)
 
     labeler.learn(["The orchestra played a symphony."], [["music"]])
 
@@ -182,7 +183,7 @@ def test_rules_decide():
     assert fitted(model="nb", rule=TopK(2)).predict(["Mars"]) == [["space", "sport"]]
     assert fitted(model="nb", rule=WorldModel(1.0)).predict(["Mars", ""]) == [["space"], ["space"]]
     with pytest.raises(ValueError, match="needs a general model, which PMM1 has not"):
-        fitted(rule=WorldModel())
+        fitted(model="pmm1", rule=WorldModel())
 
 
 def test_in_a_grid_and_a_pipeline():
@@ -200,7 +201,7 @@ def test_in_a_grid_and_a_pipeline():
 def test_text_counts_in_a_pipeline():
     """The transformer and a bare model do what a labeler does."""
     pipeline = Pipeline([("counts", TextCounts("en")), ("model", PMM1())]).fit(TEXTS, LABELS)
-    labeler = fitted()
+    labeler = fitted(model="pmm1")
 
     np.testing.assert_allclose(
         pipeline.decision_function(TEXTS), labeler.decision_function(TEXTS), rtol=1e-9
@@ -237,15 +238,16 @@ def test_bad_input_gets_a_sentence(texts, labels, sentence):
 
 def test_unknown_models_are_named():
     """The models there are, are told."""
-    with pytest.raises(ValueError, match="model == 'svm', must be one of nb, pmm1"):
+    with pytest.raises(ValueError, match="model == 'svm', must be one of mml, nb, pmm1"):
         Labeler("svm").fit(TEXTS, LABELS)
     with pytest.raises(TypeError, match="model is a TopK"):
         Labeler(TopK()).fit(TEXTS, LABELS)
 
 
-def test_forgetting_what_was_not_learned():
+@pytest.mark.parametrize("settings", [{"model": "pmm1"}, {"keep_documents": True}])
+def test_forgetting_what_was_not_learned(settings):
     """The labeler is left as it was."""
-    labeler = fitted()
+    labeler = fitted(**settings)
     before = labeler.counts_.copy()
 
     with pytest.raises(ValueError, match="cannot be removed; nothing was changed"):
@@ -280,10 +282,11 @@ def test_the_sample_can_be_learned():
     true = [documents[d].labels for d in test]
 
     score = {}
-    for model in ("nb", "pmm1"):
+    for model in ("nb", "pmm1", "mml"):
         labeler = Labeler(model).fit([documents[d] for d in train])
         score[model] = labeling_f(true, labeler.predict([documents[d] for d in test]))
 
+    assert score["mml"] > 0.7
     assert score["pmm1"] > 0.7
     assert score["nb"] > 0.6
 

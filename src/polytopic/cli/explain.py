@@ -18,17 +18,22 @@ from polytopic.cli.show import echo_json, on_terminal, printable, table, words_o
     metavar="LABEL",
     help="Say also why TEXT does not have this label; may be repeated.",
 )
+@click.option(
+    "--shares",
+    is_flag=True,
+    help="Let a mixture model of the same counts say how much each label has of the words.",
+)
 @words_option(8)
 @click.option("--html", metavar="FILE", help="Write a page for a browser, which stands alone.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON on a terminal too.")
-def command(model, text, labels, why_not, words, html, as_json):
+def command(model, text, labels, why_not, shares, words, html, as_json):
     """Say why TEXT (standard input by default) has its labels according to MODEL.
 
     TEXT may also be a JSON object with "text", "fields" or "counts". Gives each label's share of
     the text and the words that say so, with the label's share of each word and its part of the
-    word's evidence: the word's count times the logarithm of how much more likely the labels make
-    it than the corpus as a whole does. All evidence is part of a ledger that adds up to the
-    model's score.
+    word's evidence: by mml what the word adds to the score; by other models its count times the
+    logarithm of how much more likely the labels make it than the corpus as a whole does. All
+    evidence is part of a ledger that adds up to the model's score.
     """
     from polytopic.explain.drawing import with_names
     from polytopic.labeler import load
@@ -38,7 +43,7 @@ def command(model, text, labels, why_not, words, html, as_json):
     wanted = None
     if labels is not None:
         wanted = [name.strip() for name in labels.split(",") if name.strip()]
-    explanation = labeler.explain(content, wanted, why_not=why_not)
+    explanation = labeler.explain(content, wanted, why_not=why_not, shares=shares)
     named = with_names(explanation, labeler.tree.names if labeler.tree else {})
     if html:
         _write_page(html, named, content, labeler.analyzer_.language, words)
@@ -85,8 +90,9 @@ def show(explanation, text, words):
     from rich.console import Console
     from rich.text import Text
 
-    from polytopic.explain.drawing import spoken
+    from polytopic.explain.drawing import DIGITS, spoken
 
+    digits = DIGITS[explanation.unit]
     console = Console(highlight=False)
     for line in _coloured(explanation, text):
         console.print(line)
@@ -99,7 +105,7 @@ def show(explanation, text, words):
                 f"{reason.share:.0%}",
                 f"{reason.probability:.0%}",
                 Text(printable(reason.label), _style(k)),
-                _listed((word.term, word.evidence) for word in spoken(reason, words)),
+                _listed(_evidence(spoken(reason, words, digits)), digits),
             )
             for k, reason in enumerate(explanation.labels)
         ],
@@ -135,8 +141,9 @@ def _style(label, strength=1.0):
 
 
 def _sentences(explanation, words):
-    from polytopic.explain.drawing import ledger_lines, sides
+    from polytopic.explain.drawing import DIGITS, ledger_lines, sides
 
+    digits = DIGITS[explanation.unit]
     keywords = ", ".join(keyword.term for keyword in explanation.keywords[:words])
     if keywords:
         yield from ("", f"Keywords, given these labels: {keywords}.")
@@ -145,14 +152,18 @@ def _sentences(explanation, words):
         yield from (
             "",
             f"Why not {reason.label}? The best labels with it are {', '.join(reason.labels)}; "
-            f"their score is {abs(reason.difference):.1f} {lower}.",
+            f"their score is {abs(reason.difference):.{digits}f} {lower}.",
         )
-        for side, said in sides(reason, words).items():
-            yield f"  {side}: {_listed(said) or 'no word'}"
+        for side, said in sides(reason, words, digits).items():
+            yield f"  {side}: {_listed(said, digits) or 'no word'}"
     yield from ("", "The score of these labels:")
-    lines = [*ledger_lines(explanation.ledger), ("the score", explanation.ledger.score)]
+    lines = [*ledger_lines(explanation), ("the score", explanation.ledger.score)]
     yield from (f"{value:12,.2f}  {name}" for name, value in lines)
 
 
-def _listed(words):
-    return ", ".join(f"{term} ({amount:.1f})" for term, amount in words)
+def _evidence(words):
+    return ((word.term, word.evidence) for word in words)
+
+
+def _listed(words, digits):
+    return ", ".join(f"{term} ({amount:.{digits}f})" for term, amount in words)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from polytopic.explain.explanation import Explanation, LabelReason, Ledger, Place, WhyNot, Word
+from polytopic.explain.explanation import Explanation, LabelReason, Place, WhyNot, Word
 
 PALETTE = (  # Okabe and Ito: told apart by colour-blind readers, too
     "#0072b2",  # blue
@@ -18,7 +18,7 @@ PALETTE = (  # Okabe and Ito: told apart by colour-blind readers, too
     "#f0e442",  # yellow
 )
 FAINT = 0.12  # strength below which a word says too little to be marked
-LEAST = 0.05  # evidence below which a word is not listed: it would be shown as 0.0
+DIGITS = {"nats": 1, "score": 2}  # of evidence that are shown, by its unit
 
 
 class Mark(NamedTuple):
@@ -66,21 +66,29 @@ def with_names(explanation: Explanation, names: Mapping[str, str]) -> Explanatio
     )
 
 
-def spoken(reason: LabelReason, limit: int) -> list[Word]:
-    """Return the words to show for a label."""
-    return [word for word in reason.words[:limit] if word.evidence >= LEAST]
+def spoken(reason: LabelReason, limit: int, digits: int) -> list[Word]:
+    """Return the words to show for a label: not those that would be shown as zero."""
+    return [word for word in reason.words[:limit] if word.evidence >= _least(digits)]
 
 
-def sides(reason: WhyNot, limit: int) -> dict[str, list[tuple[str, float]]]:
+def sides(reason: WhyNot, limit: int, digits: int) -> dict[str, list[tuple[str, float]]]:
     """Return the words to show against another label and for it, each with how much it says."""
+    least, words = _least(digits), reason.words
     return {
-        "against it": [(term, a) for term, a in reason.words[:limit] if a >= LEAST],
-        "for it": [(term, -a) for term, a in reversed(reason.words[-limit:]) if -a >= LEAST],
+        "against it": [(term, a) for term, a in words[:limit] if a >= least],
+        "for it": [(term, -a) for term, a in reversed(words[-limit:]) if -a >= least],
     }
 
 
-def ledger_lines(ledger: Ledger) -> list[tuple[str, float]]:
+def _least(digits: int) -> float:
+    return 0.5 * 10.0**-digits
+
+
+def ledger_lines(explanation: Explanation) -> list[tuple[str, float]]:
     """Return in plain words what adds up to the score, without what adds nothing."""
+    ledger = explanation.ledger
+    if explanation.unit == "score":
+        return [("what the words say for the labels, all evidence", ledger.words)]
     cooled = ledger.log_likelihood / ledger.temperature - ledger.log_likelihood
     lines = [
         ("how likely the corpus as a whole makes these words", ledger.corpus),

@@ -1,7 +1,8 @@
 """What an explanation consists of.
 
-Evidence is in nats, the unit of natural logarithms: 0.7 makes the labels twice as likely, 2.3 ten
-times.
+Evidence of a model with likelihoods is in nats, the unit of natural logarithms: 0.7 makes the
+labels twice as likely, 2.3 ten times. That of a linear model (MML) is what a word adds to the
+score.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ class Word(NamedTuple):
     """A term that speaks for a label, or against it.
 
     ``share`` is the label's part of the term. ``evidence`` is this part of the term's evidence:
-    of how much more likely the labels make its occurrences than the corpus as a whole does.
+    of how much more likely the labels make its occurrences than the corpus as a whole does; or
+    by a linear model what the term adds to the score by this label.
     """
 
     term: str
@@ -78,6 +80,7 @@ class Ledger:
     ``corpus + words + mixing == log_likelihood``, and
     ``log_likelihood / temperature + log_prior == score``. ``corpus`` is how likely the corpus as a
     whole makes the words, ``words`` the sum of all evidence, ``mixing`` what no word pays for.
+    The score of a linear model (MML) is that of the words alone.
     """
 
     corpus: float
@@ -133,6 +136,8 @@ class Explanation:
     places : list of Place
         The known words where they stand in the text, found when first asked for; empty for a bag
         of words.
+    unit : {"nats", "score"}
+        What evidence is measured in.
     """
 
     labels: list[LabelReason]
@@ -141,6 +146,7 @@ class Explanation:
     why_not: list[WhyNot]
     unknown: list[str]
     find_places: Callable[[], list[Place]] = field(repr=False, compare=False)
+    unit: str = "nats"
 
     @cached_property
     def places(self) -> list[Place]:
@@ -149,7 +155,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in a form for strict JSON: None stands for infinity."""
-        names = ("labels", "keywords", "ledger", "why_not", "places", "unknown")
+        names = ("labels", "keywords", "ledger", "why_not", "places", "unknown", "unit")
         return {name: _plain(getattr(self, name)) for name in names}
 
 

@@ -7,10 +7,24 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from string import Template
 
-from polytopic.explain.drawing import PALETTE, Mark, ledger_lines, marks, sides, spoken
-from polytopic.explain.explanation import Explanation, LabelReason, Ledger, WhyNot
+from polytopic.explain.drawing import (
+    DIGITS,
+    PALETTE,
+    Mark,
+    ledger_lines,
+    marks,
+    sides,
+    spoken,
+)
+from polytopic.explain.explanation import Explanation, LabelReason, WhyNot
 from polytopic.explain.places import strings_of
 
+NOTES = {  # on evidence, by its unit
+    "nats": "Evidence tells how much likelier the labels make a word than the corpus as a whole "
+    "does: +0.7 is twice, +2.3 ten times. A word of several labels is divided among them.",
+    "score": "Evidence tells how much a word adds to the score of the labels, by each of them. "
+    "The labels with the highest score are chosen.",
+}
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -84,13 +98,14 @@ def to_html(
     words : int, default=10
         Words to show for each label and reason.
     """
+    digits = DIGITS[explanation.unit]
     sections = [
         _chips(explanation),
         *_texts(explanation, text, language),
         _words(explanation, words),
         _keywords(explanation, words),
-        *(_why_not(reason, words) for reason in explanation.why_not),
-        _ledger(explanation.ledger),
+        *(_why_not(reason, words, digits) for reason in explanation.why_not),
+        _ledger(explanation),
     ]
     colours = "\n".join(
         f".l{k} {{ --c: {int(c[1:3], 16)} {int(c[3:5], 16)} {int(c[5:], 16)} }}"
@@ -115,7 +130,8 @@ def _texts(explanation: Explanation, text, language: str | None) -> Iterator[str
     found = list(marks(explanation))
     lang = f' lang="{_safe(language)}"' if language else ""
     for field, string in strings_of(text).items():
-        inside = "".join(_marked(string, [m for m in found if m.place.field == field]))
+        own, digits = [m for m in found if m.place.field == field], DIGITS[explanation.unit]
+        inside = "".join(_marked(string, own, digits))
         drawn = f'<div class="text" dir="auto"{lang}>{inside}</div>'
         yield _section("The text" if field is None else f"The text: {field}", drawn)
     if explanation.unknown:
@@ -126,14 +142,14 @@ def _texts(explanation: Explanation, text, language: str | None) -> Iterator[str
         )
 
 
-def _marked(text: str, found: Iterable[Mark]) -> Iterator[str]:
+def _marked(text: str, found: Iterable[Mark], digits: int) -> Iterator[str]:
     """Give the text in pieces, each known word with what it says on its title."""
     end = 0
     for place, label, strength in found:
         yield _safe(text[end : place.start])
         shares = sorted(place.shares.items(), key=lambda item: -item[1])[:4]
         says = ", ".join(f"{name} {share:.0%}" for name, share in shares)
-        title = _safe(f"{place.term}: {says}; evidence {_signed(place.evidence)}")
+        title = _safe(f"{place.term}: {says}; evidence {_signed(place.evidence, digits)}")
         word, end = _safe(text[place.start : place.end]), place.end
         if strength:
             again = " again" if label >= len(PALETTE) else ""
@@ -149,26 +165,22 @@ def _words(explanation: Explanation, limit: int) -> str:
     strongest = max((r.words[0].evidence for r in explanation.labels if r.words), default=0.0)
     tables = "\n".join(
         f'<div class="{_colour(k)}">\n<h3>{_safe(reason.label)}</h3>\n'
-        f"{_label_table(reason, strongest, limit)}\n</div>"
+        f"{_label_table(reason, strongest, limit, DIGITS[explanation.unit])}\n</div>"
         for k, reason in enumerate(explanation.labels)
     )
-    note = (
-        "Evidence tells how much likelier the labels make a word than the corpus as a whole does: "
-        "+0.7 is twice, +2.3 ten times. A word of several labels is divided among them."
-    )
-    content = f'<p class="soft">{note}</p>\n<div class="side">\n{tables}\n</div>'
+    content = f'<p class="soft">{NOTES[explanation.unit]}</p>\n<div class="side">\n{tables}\n</div>'
     return _section("The words that say so", content)
 
 
-def _label_table(reason: LabelReason, strongest: float, limit: int) -> str:
-    shown = spoken(reason, limit)
+def _label_table(reason: LabelReason, strongest: float, limit: int, digits: int) -> str:
+    shown = spoken(reason, limit, digits)
     if not shown:
         return "<p>No word speaks for it more than for the corpus as a whole.</p>"
     rows = [
         (
             _safe(word.term if word.count == 1 else f"{word.term} ×{word.count:g}"),
             f"{word.share:.0%}",
-            _signed(word.evidence),
+            _signed(word.evidence, digits),
             _bar(word.evidence / strongest),
         )
         for word in shown
@@ -184,24 +196,23 @@ def _keywords(explanation: Explanation, limit: int) -> str:
     return _section("Keywords, given these labels", f'<p>{items}</p><p class="soft">{note}</p>')
 
 
-def _why_not(reason: WhyNot, limit: int) -> str:
+def _why_not(reason: WhyNot, limit: int, digits: int) -> str:
     lower = "lower" if reason.difference >= 0 else "higher"
     best = ", ".join(reason.labels)
     lines = [
         f"<p>The best labels with it are <strong>{_safe(best)}</strong>; their score is "
-        f"{abs(reason.difference):.1f} {lower} than that of the labels above.</p>"
+        f"{abs(reason.difference):.{digits}f} {lower} than that of the labels above.</p>"
     ]
-    for name, words in sides(reason, limit).items():
-        listed = ", ".join(f"{_safe(term)} ({amount:.1f})" for term, amount in words)
+    for name, words in sides(reason, limit, digits).items():
+        listed = ", ".join(f"{_safe(term)} ({amount:.{digits}f})" for term, amount in words)
         lines.append(f"<p>{name.capitalize()}: {listed or 'no word'}.</p>")
     return _section(f"Why not {reason.label}?", "\n".join(lines))
 
 
-def _ledger(ledger: Ledger) -> str:
-    body = [(name, _signed(value, 2)) for name, value in ledger_lines(ledger)]
-    table = _table(
-        ["what", "logarithm"], body, ("the score of these labels", _signed(ledger.score, 2))
-    )
+def _ledger(explanation: Explanation) -> str:
+    body = [(name, _signed(value, 2)) for name, value in ledger_lines(explanation)]
+    total = ("the score of these labels", _signed(explanation.ledger.score, 2))
+    table = _table(["what", "logarithm" if explanation.unit == "nats" else "score"], body, total)
     return _section("How the score comes about", table)
 
 
@@ -234,7 +245,7 @@ def _percent(probability: float) -> str:
     return "over 99%" if probability > 0.995 else f"{probability:.0%}"
 
 
-def _signed(number: float, digits: int = 1) -> str:
+def _signed(number: float, digits: int) -> str:
     return f"{number:+,.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 

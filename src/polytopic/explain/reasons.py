@@ -1,4 +1,4 @@
-"""Reasons from counts: what a model's score of a label set is made of, word by word."""
+"""Reasons: what a model's score of a label set is made of, word by word."""
 
 from __future__ import annotations
 
@@ -11,37 +11,48 @@ from scipy.special import xlogy
 
 from polytopic.explain.explanation import Keyword, LabelReason, Ledger, Objection, WhyNot, Word
 from polytopic.explain.places import PlaceFinder, strings_of
-from polytopic.models import CountModel
 from polytopic.text import Analyzer
 
 
 class Reasons:
     r"""One document and one of its label sets, as a model sees them.
 
-    The evidence of a word :math:`w` is :math:`x_w (\log \varphi_w - \log g_w)`, with
-    :math:`\varphi` the words' distribution under the label set and :math:`g` that of the corpus.
-    A label's part of it is its share of the word.
+    By a count model the evidence of a word :math:`w` is
+    :math:`x_w (\log \varphi_w - \log g_w)`, with :math:`\varphi` the words' distribution under
+    the label set and :math:`g` that of the corpus; a label's part of it is its share of the word.
+    By a linear model (MML) a label's part is what the word adds to the score by this label, and
+    the evidence their sum.
 
     Parameters
     ----------
-    model : count model
+    model : model
         A fitted model.
     terms : sequence of str
         Names of the model's words.
     x : csr_matrix of shape (1, n_words)
-        Word counts of the document.
+        The document as the model sees it: counts, or weights.
     y : csr_matrix of shape (1, n_labels)
         Indicator of the label set.
+    counts : csr_matrix of shape (1, n_words)
+        Word counts of the document; ``x`` itself if the model sees counts.
+    sharer : mixture model, default=None
+        Shares the words out instead of the model.
     """
 
-    def __init__(self, model: CountModel, terms: Sequence[str], x: sparse.csr_matrix, y):
+    def __init__(
+        self, model, terms: Sequence[str], x: sparse.csr_matrix, y, *, counts, sharer=None
+    ):
         self.model, self.x, self.y = model, x, y
+        self.counts, self.sharer = counts, sharer
         self.terms = [terms[w] for w in x.indices.tolist()]
         self.labels = [str(label) for label in model.classes_[y.indices]]
         self.world = model.world_log_proba_[x.indices]
         self.parts = _parts(model, x, y)
         self.evidence = x.data * (self.parts.words - self.world)
-        self.shares = model.word_labels(x, y).share.reshape(x.nnz, y.nnz)
+        self.count = counts.data[np.searchsorted(counts.indices, x.indices)]
+        self.shares = self._word_shares()
+        self.contributions = model.label_contributions(x, y)
+        self.unit = "nats" if hasattr(model, "log_likelihood") else "score"
 
     def ledger(self) -> Ledger:
         """Return how the score of the label set comes about."""
@@ -64,27 +75,36 @@ class Reasons:
                 share=float(whole[k]),
                 score=float(scores[column]),
                 probability=float(proba[column]),
-                evidence=float(self.shares[:, k] @ self.evidence),
-                words=self._words(self.shares[:, k]),
+                evidence=float(self.contributions[:, k].sum()),
+                words=self._words(self.shares[:, k], self.contributions[:, k]),
             )
             for k, (label, column) in enumerate(zip(self.labels, self.y.indices, strict=True))
         ]
         return sorted(reasons, key=lambda reason: (-reason.share, reason.label))
 
+    def _word_shares(self):
+        """Return the share of each label in each stored word."""
+        model, x = self.model, self.x
+        if self.sharer is not None:
+            shape, indptr = x.shape, [0, x.nnz]
+            model, x = self.sharer, sparse.csr_matrix((self.count, x.indices, indptr), shape)
+        return model.word_labels(x, self.y).share.reshape(x.nnz, self.y.nnz)
+
     def _label_shares(self):
-        """Return each label's share of the document: the model's mixture, or of its words."""
-        said = self.x.data @ self.shares
+        """Return each label's share of the document: the mixture's, or of its words."""
+        if self.sharer is not None:
+            return self.sharer.mixture(self.counts, self.y)[0, self.y.indices]
+        said = self.count @ self.shares
         if hasattr(self.model, "proportions"):
             words = np.zeros(self.y.shape)
             words[0, self.y.indices] = said
             return self.model.proportions(words, self.y.toarray())[0, self.y.indices]
         return said / said.sum() if said.any() else np.full(said.size, 1 / said.size)
 
-    def _words(self, share):
-        part = share * self.evidence
+    def _words(self, share, part):
         order = np.argsort(-part, kind="stable")
         terms = [self.terms[k] for k in order.tolist()]
-        columns = (values[order].tolist() for values in (self.x.data, share, part))
+        columns = (values[order].tolist() for values in (self.count, share, part))
         return list(map(Word._make, zip(terms, *columns, strict=True)))
 
     def keywords(self) -> list[Keyword]:
@@ -129,7 +149,7 @@ class Reasons:
 
     def place_finder(self, analyzer: Analyzer, text, weights) -> PlaceFinder:
         """Return what finds the words in the text that the counts are of."""
-        evidence = self.parts.words - self.world
+        evidence = self.evidence / self.count  # of one occurrence
         return PlaceFinder(
             analyzer, strings_of(text), weights, self.terms, self.labels, self.shares, evidence
         )
@@ -138,7 +158,7 @@ class Reasons:
 class _Parts(NamedTuple):
     """The parts of a label set's score."""
 
-    words: np.ndarray  # log probability of each stored word
+    words: np.ndarray  # what one unit of each stored word adds to the log likelihood or score
     rest: float
     log_likelihood: float
     log_prior: float

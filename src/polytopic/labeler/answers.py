@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation
 from polytopic.explain.reasons import Reasons
@@ -32,15 +34,47 @@ def ranked(labels, chosen, scores, proba, k) -> list[Suggestion]:
     return [Suggestion(labels[c], s, p, bool(chosen[c])) for c, s, p in rows]
 
 
-def explain_labels(labeler, text, given, why_not) -> Explanation:
+def check_abstention(abstain, rule, model) -> None:
+    """Refuse to abstain where nothing tells how probable a label set is."""
+    check_scalar(abstain, "abstain", Real, min_val=0, max_val=1)
+    name = type(model).__name__
+    if rule is not None:
+        raise ValueError(
+            f"abstain is for the model's own label sets, not for those of the rule "
+            f"{type(rule).__name__}; leave out one of them."
+        )
+    if not hasattr(model, "predict_sets"):
+        raise ValueError(
+            f"abstain needs the probability of a label set, which {name} does not give; "
+            "use model='mml' or a mixture."
+        )
+    if not getattr(model, "calibrate", True):
+        raise ValueError(
+            f"abstain needs the probability of a label set; use {name}(calibrate=True)."
+        )
+
+
+def set_probability(model, X) -> np.ndarray:
+    """Return how probable it is that all labels of each document are right.
+
+    Calibrated, or by a mixture: the posterior of the most probable label set.
+    """
+    if hasattr(model, "set_proba"):
+        return model.set_proba(X)
+    return np.exp(model.predict_sets(X, 1).log_posterior[:, 0])
+
+
+def explain_labels(labeler, text, given, why_not, sharer=None) -> Explanation:
     """Say why a text has its labels.
 
-    ``given`` is an indicator row of labels to explain, or None for the predicted ones, and
-    ``why_not`` maps labels to their columns.
+    ``given`` is an indicator row of labels to explain, or None for the predicted ones,
+    ``why_not`` maps labels to their columns, and ``sharer`` is a mixture that shares words out
+    instead of the model.
     """
     model, vocabulary = labeler.model_, labeler.vocabulary_
     counts, terms = labeler.analyzer_.count([text], labeler.fields)
-    x = vocabulary.select(counts, terms)
+    known = vocabulary.select(counts, terms)
+    x = labeler._weigh(known)
     if given is None and labeler.rule is not None:
         given = labeler._choose(model, x)
     predicted, scores, proba = model.assess(x, () if given is None else given.indices)
@@ -50,7 +84,7 @@ def explain_labels(labeler, text, given, why_not) -> Explanation:
     for label, column in why_not.items():
         if column in y.indices:
             raise ValueError(f"why_not == {label!r} is one of the labels that are explained.")
-    reasons = Reasons(model, vocabulary.terms, x, y)
+    reasons = Reasons(model, vocabulary.terms, x, y, counts=known, sharer=sharer)
     return Explanation(
         labels=reasons.of_labels(scores[0], proba[0]),
         keywords=reasons.keywords(),
@@ -58,21 +92,30 @@ def explain_labels(labeler, text, given, why_not) -> Explanation:
         why_not=reasons.why_not(list(why_not.values())),
         unknown=[term for term in terms if term not in vocabulary],
         find_places=reasons.place_finder(labeler.analyzer_, text, labeler.fields or {}),
+        unit=reasons.unit,
     )
 
 
 def label_terms(model, terms, tree: LabelTree | None, column: int, k: int) -> dict:
     """Return one label with its documents, parent and ``k`` most characteristic terms."""
     label = str(model.classes_[column])
-    proba = model.word_proba_[column]
-    lift = np.log(proba) - model.world_log_proba_
     return {
         "label": label,
         "name": tree.names.get(label, label) if tree else label,
         "parent": tree.parent(label) if tree and label in tree else None,
         "documents": int(model.label_docs_[column]),
-        "words": [
-            {"term": terms[w], "probability": float(proba[w]), "lift": float(np.exp(lift[w]))}
-            for w in np.argsort(-proba * lift, kind="stable")[:k]
-        ],
+        "words": [{"term": terms[word], **facts} for word, facts in _top_words(model, column, k)],
     }
+
+
+def _top_words(model, column, k):
+    """Yield a label's most characteristic words with their weights, or probability and lift."""
+    if hasattr(model, "top_words"):
+        words, weights = model.top_words(column, k)
+        for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
+            yield word, {"weight": weight}
+        return
+    proba = model.word_proba_[column]
+    lift = np.log(proba) - model.world_log_proba_
+    for word in np.argsort(-proba * lift, kind="stable")[:k].tolist():
+        yield word, {"probability": float(proba[word]), "lift": float(np.exp(lift[word]))}

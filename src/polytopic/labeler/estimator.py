@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from numbers import Integral
+from operator import add, sub
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,27 @@ from sklearn.utils.validation import check_is_fitted
 from polytopic.corpus.document import Document
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation
-from polytopic.labeler.answers import Suggestion, explain_labels, label_terms, ranked
-from polytopic.labeler.learning import Sample, count_texts, new_model, vocabulary_view
+from polytopic.labeler.answers import (
+    Suggestion,
+    check_abstention,
+    explain_labels,
+    label_terms,
+    ranked,
+    set_probability,
+)
+from polytopic.labeler.learning import (
+    Sample,
+    choose_vocabulary,
+    collect_rows,
+    count_texts,
+    mixture_beside,
+    new_model,
+    require_documents,
+    require_duals,
+    require_some,
+    sees_documents,
+    vocabulary_view,
+)
 from polytopic.labeler.reading import (
     LabelLists,
     allowed_labels,
@@ -27,9 +47,10 @@ from polytopic.labeler.reading import (
 from polytopic.labeler.suspects import Suspects, find_suspects
 from polytopic.labels import LabelSpace
 from polytopic.metrics import labeling_f
-from polytopic.models.checks import require_counts
+from polytopic.models.checks import check_name, require_counts
 from polytopic.models.leave_one_out import TUNING_DOCS
-from polytopic.text import Analyzer, Vocabulary, least_documents
+from polytopic.text import Analyzer
+from polytopic.text.weights import SCHEMES, TermWeights
 
 
 class Labeler(BaseEstimator):
@@ -40,8 +61,9 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : {"pmm1", "pmm2", "pdmm", "nb"} or count model, default="pmm1"
-        What scores the labels; an instance brings its own parameters.
+    model : {"mml", "pmm1", "pmm2", "pdmm", "nb"} or model, default="mml"
+        What scores the labels; an instance brings its own parameters. "mml" chooses its ``C`` and
+        is calibrated.
     language : str or None, default="en"
         Language of the texts; None takes words as they are.
     analyzer : Analyzer, default=None
@@ -57,33 +79,45 @@ class Labeler(BaseEstimator):
         Weights of fields; 1 for those not named.
     tree : LabelTree, default=None
         The tree of labels, kept with the model.
+    weights : {"ltc", "tfidf", "tf", "binary"}, default="ltc"
+        What terms weigh in a model that is fitted on documents (MML), see
+        :class:`~polytopic.text.weights.TermWeights`; the others see counts.
+    keep_documents : bool, default=False
+        Whether to keep the rows of documents that such a model was fitted on, without which it
+        cannot ``learn`` or ``forget``. The others need the table of counts alone.
+    abstain : float, default=None
+        A text gets no label where the probability that all its labels are right is lower.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
         Label ids in sorted order.
-    model_ : count model
+    model_ : model
         The fitted model.
     vocabulary_ : Vocabulary
         The terms the model sees, a view of ``counts_``.
     counts_ : LabelSetCounts or None
         All terms of all documents learned; None if loaded from a file without them.
+    documents_ : DocumentRows or None
+        The documents learned, if they are kept.
+    weights_ : TermWeights or None
+        What weighs the counts for a model that is fitted on documents.
     training_ : dict
         How many documents, label sets and terms were learned.
 
     Examples
     --------
     >>> texts = ["The striker scored a goal.", "The rover landed on Mars.", "A goal on Mars."]
-    >>> labeler = Labeler().fit(texts, [["sport"], ["space"], ["space", "sport"]])
-    >>> labeler.predict(["A rover with a goal"])
-    [['space', 'sport']]
+    >>> labeler = Labeler(keep_documents=True)
+    >>> labeler.fit(texts, [["sport"], ["space"], ["space", "sport"]]).predict(["A rover landed"])
+    [['space']]
     >>> labeler.forget(["A goal on Mars."], [["space", "sport"]]).counts_.n_docs
     2
     """
 
     def __init__(
         self,
-        model="pmm1",
+        model="mml",
         *,
         language="en",
         analyzer=None,
@@ -92,6 +126,9 @@ class Labeler(BaseEstimator):
         max_terms=None,
         fields=None,
         tree=None,
+        weights="ltc",
+        keep_documents=False,
+        abstain=None,
     ):
         self.model = model
         self.language = language
@@ -101,6 +138,9 @@ class Labeler(BaseEstimator):
         self.max_terms = max_terms
         self.fields = fields
         self.tree = tree
+        self.weights = weights
+        self.keep_documents = keep_documents
+        self.abstain = abstain
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -118,44 +158,83 @@ class Labeler(BaseEstimator):
         ``labels`` may be left out if all texts are documents that carry their own.
         """
         analyzer = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
-        sample = Sample(TUNING_DOCS if self._new_model().needs_documents else 0)
-        return self._refit(self._count(texts, labels, analyzer, sample), analyzer, sample=sample)
+        model = self._new_model()
+        if sees_documents(model):
+            return self._refit_documents(self._rows(texts, labels, analyzer), analyzer)
+        sample = Sample(TUNING_DOCS if model.needs_documents else 0)
+        counts = count_texts(texts, labels, analyzer, self.fields, sample)
+        return self._refit_counts(counts, analyzer, sample=sample)
 
-    def learn(self, texts, labels=None):
-        """Learn more texts, exactly as if all had been given to ``fit``; new labels may come."""
+    def learn(self, texts, labels=None, *, warm=False):
+        """Learn more texts; new labels may come.
+
+        Exactly as if all had been given to ``fit``, but for what was chosen then, which stays.
+
+        Parameters
+        ----------
+        texts, labels
+            As in :meth:`fit`.
+        warm : bool, default=False
+            Whether a model that is fitted on documents goes on from where it is: faster, and
+            approximate.
+        """
+        return self._change(texts, labels, warm, add)
+
+    def forget(self, texts, labels=None, *, warm=False):
+        """Unlearn texts with the labels they were learned with, without a trace.
+
+        Unless ``warm``, see :meth:`learn`; of several equal texts one goes.
+        """
+        return self._change(texts, labels, warm, sub)
+
+    def _change(self, texts, labels, warm, change):
+        """Learn from what was learned and these texts, added or taken away."""
         check_is_fitted(self, "model_")
-        new = self._count(texts, labels, self.analyzer_)
-        counts = require_counts(self.counts_) + new
-        return self._refit(counts, self.analyzer_, chosen=self.model_.chosen_)
+        analyzer, chosen = self.analyzer_, self.model_.chosen_
+        if sees_documents(self.model_):
+            rows = change(require_documents(self), self._rows(texts, labels, analyzer))
+            require_some(rows.X.shape[0])
+            previous = require_duals(self.model_) if warm else None
+            return self._refit_documents(rows, analyzer, chosen=chosen, warm=previous)
+        if warm:
+            raise ValueError("warm == True is for models that are fitted on documents (mml).")
+        counts = require_counts(self.counts_)
+        counts = change(counts, count_texts(texts, labels, analyzer, self.fields))
+        require_some(counts.n_docs)
+        return self._refit_counts(counts, analyzer, chosen=chosen)
 
-    def forget(self, texts, labels=None):
-        """Unlearn texts with the labels they were learned with, without a trace."""
-        check_is_fitted(self, "model_")
-        left = require_counts(self.counts_) - self._count(texts, labels, self.analyzer_)
-        if not left.set_docs.size:
-            raise ValueError("no document would be left to learn from; nothing was forgotten.")
-        return self._refit(left, self.analyzer_, chosen=self.model_.chosen_)
+    def _rows(self, texts, labels, analyzer):
+        return collect_rows(texts, labels, analyzer, self.fields)
 
-    def _count(self, texts, labels, analyzer, sample=None):
-        return count_texts(texts, labels, analyzer, self.fields, sample)
-
-    def _refit(self, counts, analyzer, *, chosen=None, sample=None):
-        min_df = least_documents(self.min_df, counts.n_docs)
-        vocabulary = Vocabulary.from_frequencies(
-            counts.terms, counts.document_frequency, min_df=min_df, max_size=self.max_terms
-        )
-        if counts.set_docs.size and not len(vocabulary):
-            raise ValueError(
-                f"no term is in min_df == {min_df} of the {counts.n_docs} labelled documents."
-            )
+    def _refit_counts(self, counts, analyzer, *, chosen=None, sample=None):
+        vocabulary = self._vocabulary(counts)
         documents = None
         if sample is not None and sample.texts:
             X = vocabulary.select(*analyzer.count(sample.texts, self.fields))
             documents = X, sample.labels
-        self.model_ = self._new_model().fit_counts(
-            vocabulary_view(counts, vocabulary), documents=documents, chosen=chosen
-        )
-        self.analyzer_, self.vocabulary_, self.counts_ = analyzer, vocabulary, counts
+        view = vocabulary_view(counts, vocabulary)
+        model = self._new_model().fit_counts(view, documents=documents, chosen=chosen)
+        return self._take_over(model, analyzer, vocabulary, counts)
+
+    def _refit_documents(self, rows, analyzer, *, chosen=None, warm=None):
+        counts = rows.table()
+        vocabulary = self._vocabulary(counts)
+        frequency = vocabulary_view(counts, vocabulary).document_frequency
+        weights = TermWeights(self.weights).fit_frequencies(frequency, counts.n_docs)
+        X = weights.transform(vocabulary.select(rows.X, rows.terms))
+        start = {} if warm is None else {"warm": warm, "rows": rows.before}
+        model = self._new_model().fit(X, rows.label_names, chosen=chosen, **start)
+        kept = rows if self.keep_documents else None
+        return self._take_over(model, analyzer, vocabulary, counts, kept, weights)
+
+    def _vocabulary(self, counts):
+        return choose_vocabulary(counts, self.min_df, self.max_terms)
+
+    def _take_over(self, model, analyzer, vocabulary, counts, documents=None, weights=None):
+        """Become what was learned, now that nothing can fail any more."""
+        self.model_, self.analyzer_, self.vocabulary_ = model, analyzer, vocabulary
+        self.counts_, self.documents_, self.weights_ = counts, documents, weights
+        self._beside = None
         self.training_ = {
             "documents": counts.n_docs,
             "label_sets": int(counts.set_docs.size),
@@ -164,7 +243,11 @@ class Labeler(BaseEstimator):
         return self
 
     def _new_model(self):
-        return new_model(self.model, self.rule)
+        check_name(self.weights, "weights", SCHEMES)
+        model = new_model(self.model, self.rule)
+        if self.abstain is not None:
+            check_abstention(self.abstain, self.rule, model)
+        return model
 
     # Answers
 
@@ -175,15 +258,25 @@ class Labeler(BaseEstimator):
         return self.model_.classes_
 
     def transform(self, texts) -> sparse.csr_matrix:
-        """Return the counts of known terms that the model sees."""
+        """Return what the model sees: the known terms' counts, or their weights."""
         check_is_fitted(self, "model_")
         counts, terms = self.analyzer_.count(check_iterable(texts), self.fields)
-        return self.vocabulary_.select(counts, terms)
+        return self._weigh(self.vocabulary_.select(counts, terms))
+
+    def _weigh(self, X):
+        return X if self.weights_ is None else self.weights_.transform(X)
 
     def predict(self, texts) -> list[list[str]]:
-        """Return the labels of each text; one without a known word gets the commonest set."""
+        """Return the labels of each text; one without a known word gets the commonest set.
+
+        A text gets no label where the labeler abstains.
+        """
         X = self.transform(texts)
-        return LabelLists(self._space.decode(self._choose(self.model_, X)) if X.shape[0] else [])
+        if not X.shape[0]:
+            return LabelLists()
+        labels = self._space.decode(self._choose(self.model_, X))
+        sure = self._is_sure(self.model_, X).tolist()
+        return LabelLists(row if ok else [] for row, ok in zip(labels, sure, strict=True))
 
     def predict_proba(self, texts) -> np.ndarray:
         """Return the model's probability of each label."""
@@ -211,6 +304,8 @@ class Labeler(BaseEstimator):
     ) -> list[list[Suggestion]]:
         """Return the ``k`` best labels of each text, best first, and all that are predicted.
 
+        None of them is chosen where the labeler abstains.
+
         Parameters
         ----------
         texts : iterable of texts
@@ -230,7 +325,8 @@ class Labeler(BaseEstimator):
         if self.rule is not None:
             Y = self._choose(model, X)
         labels = self._space.ids
-        rows = zip(Y.toarray() > 0, scores, proba, strict=True)
+        chosen = (Y.toarray() > 0) & self._is_sure(model, X)[:, None]
+        rows = zip(chosen, scores, proba, strict=True)
         return [ranked(labels, *row, k) for row in rows]
 
     def explain(
@@ -239,6 +335,7 @@ class Labeler(BaseEstimator):
         labels: Collection[str] | None = None,
         *,
         why_not: str | Collection[str] | None = None,
+        shares: bool = False,
     ) -> Explanation:
         """Say why a text has its labels.
 
@@ -250,12 +347,22 @@ class Labeler(BaseEstimator):
             The labels to explain; the predicted ones by default.
         why_not : str or collection of str, default=None
             Labels to say of why the text does not have them.
+        shares : bool, default=False
+            Whether a mixture model (PMM1) that is fitted beside the model, on first use, says
+            how much of the text and of each word belongs to each label. Otherwise the model
+            does: a mixture just so, MML by how much each word adds to the score of each label.
         """
         check_is_fitted(self, "model_")
         asked = [why_not] if isinstance(why_not, str) else why_not or ()
         columns = {label: self._space.index(label) for label in asked}
         given = None if labels is None else self._space.encode([read_names("labels", labels)])
-        return explain_labels(self, text, given, columns)
+        sharer = self._mixture_beside() if shares else None
+        return explain_labels(self, text, given, columns, sharer)
+
+    def _mixture_beside(self):
+        if self._beside is None:
+            self._beside = mixture_beside(self)
+        return self._beside
 
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
         """Find the learned texts whose own labels suit them least, most suspicious first.
@@ -281,6 +388,11 @@ class Labeler(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         check_scalar(k, "k", Integral, min_val=1)
+        if sees_documents(self.model_):
+            raise ValueError(
+                f"an audit needs a count model, which a text can be taken out of, and "
+                f"{type(self.model_).__name__} is none; use model='pmm1' (--model pmm1)."
+            )
         texts = list(check_iterable(texts))
         if labels is None:
             if not all(isinstance(text, Document) for text in texts):
@@ -294,7 +406,8 @@ class Labeler(BaseEstimator):
         """Return the labels with their documents, parent and ``k`` most characteristic terms.
 
         Terms are ranked by their probability in the label times the logarithm of their lift,
-        how much likelier they are in the label than in the corpus.
+        how much likelier they are in the label than in the corpus; by MML by their weight for
+        the label.
         """
         space, terms = self._space, self.vocabulary_.terms
         columns = [space.index(label) for label in (space if labels is None else labels)]
@@ -304,6 +417,13 @@ class Labeler(BaseEstimator):
         if self.rule is None:
             return model.choose(X)
         return apply_rule(model, self.rule, X, model.fallback)
+
+    def _is_sure(self, model, X):
+        """Return for each document whether it is to get labels at all."""
+        if self.abstain is None:
+            return np.ones(X.shape[0], dtype=bool)
+        check_abstention(self.abstain, self.rule, model)
+        return set_probability(model, X) >= self.abstain
 
     @property
     def _space(self):

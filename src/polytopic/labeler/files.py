@@ -13,19 +13,25 @@ from polytopic import decision
 from polytopic.counts import LabelSetCounts
 from polytopic.errors import ModelFileError
 from polytopic.labeler.estimator import Labeler
-from polytopic.labeler.learning import vocabulary_view
+from polytopic.labeler.learning import sees_documents, vocabulary_view
+from polytopic.labeler.rows import DocumentRows
 from polytopic.labels import LabelTree
 from polytopic.modelfile import read_model, write_model
 from polytopic.models import MODELS
 from polytopic.text import Analyzer, Vocabulary
+from polytopic.text.weights import TermWeights
 
 
 def save(labeler: Labeler, path: str | Path, *, counts: bool = True) -> None:
     """Write a fitted labeler to one file."""
     counts = counts and labeler.counts_ is not None
-    arrays = {f"model.{name}": array for name, array in labeler.model_.to_arrays().items()}
+    arrays = _named("model.", labeler.model_.to_arrays())
     if counts:
-        arrays |= {f"counts.{k}": array for k, array in labeler.counts_.to_arrays().items()}
+        arrays |= _named("counts.", labeler.counts_.to_arrays())
+        if labeler.documents_ is not None:
+            arrays |= _named("documents.", labeler.documents_.to_arrays())
+    if labeler.weights_ is not None:
+        arrays["weights.idf"] = labeler.weights_.idf_
     write_model(path, _manifest(labeler, counts=counts), arrays)
 
 
@@ -60,6 +66,8 @@ def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
             **_plain({"min_df": labeler.min_df, "max_terms": labeler.max_terms}),
             "fields": _plain(labeler.fields) if labeler.fields is not None else None,
             "rule": _rule_to_dict(labeler.rule),
+            "weights": None if labeler.weights_ is None else labeler.weights_.scheme,
+            **_plain({"keep_documents": labeler.keep_documents, "abstain": labeler.abstain}),
         },
         "training": labeler.training_,
         "counts": {
@@ -69,6 +77,7 @@ def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
         }
         if counts
         else None,
+        "documents": (counts and labeler.documents_ is not None) if sees_documents(model) else None,
     }
 
 
@@ -85,6 +94,9 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
         max_terms=settings["max_terms"],
         fields=settings["fields"],
         tree=LabelTree.from_dict(tree) if tree is not None else None,
+        weights=settings.get("weights") or "ltc",
+        keep_documents=settings.get("keep_documents", False),
+        abstain=settings.get("abstain"),
     )
     labeler.analyzer_ = Analyzer.from_dict(manifest["analyzer"])
     labeler.vocabulary_ = Vocabulary(manifest["vocabulary"])
@@ -102,9 +114,31 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
         n_words=len(labeler.vocabulary_),
         chosen=manifest["model"]["chosen"],
     )
-    if labeler.counts_ is not None:
+    labeler.documents_ = labeler.weights_ = labeler._beside = None
+    if sees_documents(model):
+        labeler.weights_ = _weights(labeler, arrays["weights.idf"])
+        if manifest["documents"]:
+            labeler.documents_ = DocumentRows.from_arrays(
+                _part(arrays, "documents."),
+                terms=labeler.counts_.terms,
+                labels=labeler.counts_.labels,
+            )
+    elif labeler.counts_ is not None:
         labeler.model_.counts_ = vocabulary_view(labeler.counts_, labeler.vocabulary_)
     return labeler
+
+
+def _weights(labeler: Labeler, idf: np.ndarray) -> TermWeights:
+    """Return the weights that were learned."""
+    if idf.shape != (len(labeler.vocabulary_),) or not ((idf >= 0) & np.isfinite(idf)).all():
+        raise ValueError("weights of terms have another size than the vocabulary, or no value")
+    weights = TermWeights(labeler.weights)
+    weights.idf_, weights.n_features_in_ = idf, idf.size
+    return weights
+
+
+def _named(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {f"{prefix}{name}": array for name, array in arrays.items()}
 
 
 def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

@@ -11,12 +11,16 @@ from sklearn.base import clone
 
 from polytopic.corpus.document import Document
 from polytopic.counts import LabelSetCounts
+from polytopic.errors import PolytopicError
 from polytopic.labeler.reading import check_iterable, read_labels
+from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace, read_targets
-from polytopic.models import MODELS, CountModel
-from polytopic.text import Vocabulary
+from polytopic.models import MML, MODELS, PMM1, CountModel
+from polytopic.models.checks import require_counts
+from polytopic.text import Vocabulary, least_documents
 
 BLOCK = 8192  # documents counted at once
+NAMED = {"mml": {"C": "auto", "calibrate": True, "random_state": 0}}  # parameters of a name
 
 
 class Sample:
@@ -54,25 +58,50 @@ class Sample:
 
 def count_texts(texts, labels, analyzer, fields, sample=None) -> LabelSetCounts:
     """Count texts, or documents from any iterator block by block; keep a sample of them."""
-    sample = Sample(0) if sample is None else sample
-    if labels is not None:
-        texts = list(check_iterable(texts))
-        targets = read_labels(labels, len(texts))
-        sample.add(texts, LabelSpace(targets.labels).decode(targets.Y))
-        return _count_block(texts, targets, analyzer, fields)
-    counts, documents = LabelSetCounts(), iter(check_iterable(texts))
-    while block := list(islice(documents, BLOCK)):
-        if not all(isinstance(document, Document) for document in block):
-            raise ValueError("requires labels to be passed, but the target y is None.")
-        targets = read_targets([document.labels for document in block])
-        sample.add(block, [document.labels for document in block])
-        counts += _count_block(block, targets, analyzer, fields)
+    counts = LabelSetCounts()
+    for block, targets in _blocks(texts, labels):
+        if sample is not None:
+            sample.add(block, LabelSpace(targets.labels).decode(targets.Y))
+        X, terms = analyzer.count(block, fields)
+        counts += LabelSetCounts.from_matrix(X, targets, terms=terms)
     return counts
 
 
-def _count_block(texts, targets, analyzer, fields):
-    X, terms = analyzer.count(texts, fields)
-    return LabelSetCounts.from_matrix(X, targets, terms=terms)
+def collect_rows(texts, labels, analyzer, fields) -> DocumentRows:
+    """Return texts as rows of counts; documents from any iterator are read block by block."""
+    rows = RowCollector()
+    for block, targets in _blocks(texts, labels):
+        X, terms = analyzer.count(block, fields)
+        rows.add(X, terms, targets)
+    return rows.rows()
+
+
+def _blocks(texts, labels):
+    """Yield texts with their targets: all at once, or documents that carry their own by blocks."""
+    if labels is not None:
+        texts = list(check_iterable(texts))
+        yield texts, read_labels(labels, len(texts))
+        return
+    documents = iter(check_iterable(texts))
+    while block := list(islice(documents, BLOCK)):
+        if not all(isinstance(document, Document) for document in block):
+            raise ValueError("requires labels to be passed, but the target y is None.")
+        yield block, read_targets([document.labels for document in block])
+
+
+def choose_vocabulary(counts: LabelSetCounts, min_df, max_terms) -> Vocabulary:
+    """Return the terms of a table that a model is to see."""
+    if not counts.set_docs.size:
+        raise ValueError("Y has no labelled document; at least one is needed.")
+    min_df = least_documents(min_df, counts.n_docs)
+    vocabulary = Vocabulary.from_frequencies(
+        counts.terms, counts.document_frequency, min_df=min_df, max_size=max_terms
+    )
+    if not len(vocabulary):
+        raise ValueError(
+            f"no term is in min_df == {min_df} of the {counts.n_docs} labelled documents."
+        )
+    return vocabulary
 
 
 def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetCounts:
@@ -81,9 +110,9 @@ def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetC
     return counts.select(kept, vocabulary.terms)
 
 
-def new_model(model, rule) -> CountModel:
+def new_model(model, rule):
     """Return an unfitted model by its name, or like an instance, that the rule can work on."""
-    model = _named_model(model) if isinstance(model, str) else _cloned_model(model)
+    model = named_model(model) if isinstance(model, str) else _cloned_model(model)
     if rule is not None and rule.needs_reference and not hasattr(model, "world_score"):
         raise ValueError(
             f"the rule {type(rule).__name__} needs a general model, which "
@@ -92,16 +121,58 @@ def new_model(model, rule) -> CountModel:
     return model
 
 
-def _named_model(name):
+def named_model(name: str, **settings):
+    """Return the unfitted model that a name stands for in a labeler, with these settings."""
     if name not in MODELS:
         raise ValueError(f"model == {name!r}, must be one of {', '.join(MODELS)}.")
-    return MODELS[name]()
+    return MODELS[name](**NAMED.get(name, {}) | settings)
 
 
 def _cloned_model(model):
-    if not isinstance(model, CountModel):
+    if not isinstance(model, CountModel | MML):
         raise TypeError(
             f"model is a {type(model).__name__}, must be one of {', '.join(MODELS)} "
-            "or a count model."
+            "or an instance of such a model."
         )
     return clone(model)
+
+
+def sees_documents(model) -> bool:
+    """Tell whether a model is fitted on the documents' rows, not on the table of counts."""
+    return not hasattr(model, "fit_counts")
+
+
+def require_documents(labeler) -> DocumentRows:
+    """Return the rows that a labeler has kept, or say what is lacking without them."""
+    require_counts(labeler.counts_)
+    if labeler.documents_ is None:
+        raise PolytopicError(
+            f"{type(labeler.model_).__name__} learns from whole documents, which this labeler has "
+            "not kept, so it cannot learn or forget; use keep_documents=True "
+            "(--keep-documents) when it is fitted."
+        )
+    return labeler.documents_
+
+
+def require_duals(model):
+    """Return a model that a warm start can go on from: not one from a file."""
+    if not hasattr(model, "objective_"):
+        raise PolytopicError(
+            "a model file holds no dual variables to go on from; learn or forget once without "
+            "warm=True."
+        )
+    return model
+
+
+def require_some(n_docs: float) -> None:
+    """Refuse to forget everything."""
+    if not n_docs:
+        raise ValueError("no document would be left to learn from; nothing was forgotten.")
+
+
+def mixture_beside(labeler):
+    """Return the mixture that shares words out: the model itself, or one of the same counts."""
+    if hasattr(labeler.model_, "mixture"):
+        return labeler.model_
+    counts = require_counts(labeler.counts_, "there is no mixture beside it to share words out")
+    return PMM1().fit_counts(vocabulary_view(counts, labeler.vocabulary_))

@@ -1,0 +1,171 @@
+"""The documents themselves, as rows of counts with their labels, for models fitted on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from polytopic.counts import LabelSetCounts, canonical_counts
+from polytopic.labels import LabelSpace, Targets, indicator
+
+
+class DocumentRows:
+    """Labelled documents in the order in which they came.
+
+    Terms and labels are those that occur, sorted, so that rows depend on the documents alone:
+    what was added and removed again leaves no trace.
+
+    Attributes
+    ----------
+    X : csr_matrix of shape (n_docs, n_terms)
+        Counts of all terms.
+    Y : csr_matrix of shape (n_docs, n_labels)
+        Indicator of the label sets, none of them empty.
+    terms, labels : tuple of str
+        Names of the columns.
+    before : ndarray of shape (n_docs,) or None
+        After a sum or difference, the row that each document had in the first operand, -1 for
+        none.
+    """
+
+    def __init__(self, X: sparse.csr_matrix, Y: sparse.csr_matrix, terms, labels):
+        self.X, self.Y = X, Y
+        self.terms, self.labels = tuple(terms), tuple(labels)
+        self.before: np.ndarray | None = None
+
+    @property
+    def label_names(self) -> list[list[str]]:
+        """The labels of each document."""
+        return LabelSpace(self.labels).decode(self.Y)
+
+    def table(self) -> LabelSetCounts:
+        """Return the table of counts by label set."""
+        return LabelSetCounts.from_matrix(self.X, Targets(self.Y, self.labels), terms=self.terms)
+
+    def __add__(self, other: DocumentRows) -> DocumentRows:
+        """Return these documents and then the others."""
+        both = RowCollector()
+        for rows in (self, other):
+            both.add(rows.X, rows.terms, Targets(rows.Y, rows.labels))
+        new = np.full(other.X.shape[0], -1)
+        return both.rows(before=np.concatenate([np.arange(self.X.shape[0]), new]))
+
+    def __sub__(self, other: DocumentRows) -> DocumentRows:
+        """Return the documents without the others; of equal ones, the last is taken out first.
+
+        So adding and then removing is exact.
+        """
+        wanted = Counter(other._keys(range(other.X.shape[0]), self.terms, self.labels))
+        kept = np.ones(self.X.shape[0], dtype=bool)
+        backwards = range(self.X.shape[0] - 1, -1, -1)
+        for row, key in zip(backwards, self._keys(backwards, self.terms, self.labels), strict=True):
+            if wanted[key]:
+                wanted[key] -= 1
+                kept[row] = False
+        if wanted.total():
+            raise ValueError(
+                "these documents with these labels were not learned here, "
+                "so they cannot be removed; nothing was changed."
+            )
+        left = RowCollector()
+        left.add(self.X[kept], self.terms, Targets(self.Y[kept], self.labels))
+        return left.rows(before=np.flatnonzero(kept))
+
+    def _keys(self, rows: Sequence[int], terms, labels) -> Iterator[tuple]:
+        """Yield what is equal for equal documents, by the columns of these terms and labels."""
+        columns, places = _columns(self.terms, terms), _columns(self.labels, labels)
+        for row in rows:
+            words = slice(*self.X.indptr[row : row + 2])
+            names = slice(*self.Y.indptr[row : row + 2])
+            yield (
+                columns[self.X.indices[words]].tobytes(),
+                self.X.data[words].tobytes(),
+                places[self.Y.indices[names]].tobytes(),
+            )
+
+    # Arrays for files
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the numbers of the rows; ``terms`` and ``labels`` are those of the table."""
+        return {
+            "data": self.X.data,
+            "indices": self.X.indices.astype(np.int64),
+            "indptr": self.X.indptr.astype(np.int64),
+            "label_indices": self.Y.indices.astype(np.int64),
+            "label_indptr": self.Y.indptr.astype(np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], *, terms, labels) -> DocumentRows:
+        """Return the rows that :meth:`to_arrays` gave, after a check."""
+        Y = indicator(arrays["label_indices"], arrays["label_indptr"], len(labels))
+        X = sparse.csr_matrix(
+            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(Y.shape[0], len(terms))
+        )
+        X.check_format(full_check=True)
+        Y.check_format(full_check=True)
+        if not (np.diff(Y.indptr).all() and (X.data > 0).all() and np.isfinite(X.data).all()):
+            raise ValueError("rows of documents have no labels, or no proper counts")
+        return cls(X, Y, terms, labels)
+
+
+class RowCollector:
+    """Documents that come block by block, each with terms and labels of its own."""
+
+    def __init__(self):
+        self._terms, self._labels = {}, {}  # numbers in order of appearance
+        self._X, self._Y = [], []
+
+    def add(self, X, terms: Sequence[str], targets: Targets) -> None:
+        """Add the documents that have a label."""
+        used = np.diff(targets.Y.indptr) > 0
+        X, Y = canonical_counts(X), targets.Y
+        if not used.all():
+            X, Y = X[used], Y[used]
+        self._X.append(_renumbered(X, _numbers(terms, self._terms)))
+        self._Y.append(_renumbered(Y, _numbers(targets.labels, self._labels)))
+
+    def rows(self, before=None) -> DocumentRows:
+        """Return all documents, under the terms and labels that occur."""
+        X, terms = _stacked(self._X, self._terms)
+        Y, labels = _stacked(self._Y, self._labels)
+        rows = DocumentRows(X, Y, terms, labels)
+        rows.before = before
+        return rows
+
+
+def _columns(names: Sequence[str], among: Sequence[str]) -> np.ndarray:
+    """Return where names stand among others, -1 for those that do not."""
+    index = {name: place for place, name in enumerate(among)}
+    return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+
+
+def _numbers(names: Sequence[str], known: dict[str, int]) -> np.ndarray:
+    """Return the number of each name, a new one for a name that is not known yet."""
+    numbers = (known.setdefault(name, len(known)) for name in names)
+    return np.fromiter(numbers, dtype=np.int32, count=len(names))
+
+
+def _renumbered(matrix, numbers):
+    """Return the parts of a matrix, its columns by their numbers."""
+    return matrix.data, numbers[matrix.indices], np.diff(matrix.indptr)
+
+
+def _stacked(blocks, known: dict[str, int]):
+    """Return the matrix of all blocks with sorted columns that occur, and their names."""
+    data, indices, sizes = (
+        np.concatenate([np.zeros(0, dtype), *(block[part] for block in blocks)])
+        for part, dtype in enumerate((np.float64, np.int32, np.int64))
+    )
+    occurs = np.bincount(indices, minlength=len(known)) > 0
+    names = sorted(name for name, number in known.items() if occurs[number])
+    place = np.zeros(len(known), dtype=np.int32)
+    place[[known[name] for name in names]] = np.arange(len(names))
+    shape = (sizes.size, len(names))
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    matrix = sparse.csr_matrix((data, place[indices], indptr), shape=shape)
+    matrix.sort_indices()
+    return matrix, tuple(names)

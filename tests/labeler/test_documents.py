@@ -1,0 +1,248 @@
+"""Labelers whose model is fitted on documents: rows, learning, forgetting, weights, abstention."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from polytopic import MML, PMM1, Document, Labeler, NaiveBayes, PolytopicError
+from polytopic.corpus import load_sample
+from polytopic.decision import TopK
+from polytopic.labeler import learning
+from polytopic.text import TextCounts
+from polytopic.text.weights import TermWeights
+from tests.labeler.test_files import same_arrays
+from tests.labeler.test_labeler import LABELS, TEXTS, fitted
+from tests.strategies import texts as text_corpora
+
+QUESTIONS = ["ball goal", "moon star book", "song", ""]
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """Return the sample's documents and a labeler of four fifths of them."""
+    documents = load_sample()
+    return documents, Labeler().fit([d for n, d in enumerate(documents) if n % 5])
+
+
+@settings(max_examples=50)
+@given(
+    a=text_corpora(),
+    b=text_corpora(),
+    min_df=st.integers(1, 2),
+    weights=st.sampled_from(["ltc", "tf"]),
+)
+def test_forgetting_is_exact(a, b, min_df, weights):
+    """Learn A, B and forget B: weights, answers, vocabulary and rows are those of A."""
+    assume(any(text for text, _ in a))
+    settings = {"language": None, "min_df": min_df, "max_terms": 4, "weights": weights}
+    labeler = Labeler(keep_documents=True, **settings)
+    try:
+        alone = clone(labeler).fit(*zip(*a, strict=True))
+    except ValueError:  # no term is in enough documents
+        assume(False)
+    both = clone(labeler).fit(*zip(*a, strict=True))
+
+    both.learn(*zip(*b, strict=True)).forget(*zip(*b, strict=True))
+
+    assert both.vocabulary_ == alone.vocabulary_
+    assert both.counts_ == alone.counts_
+    assert same_arrays(both.documents_, alone.documents_)
+    assert same_arrays(both.model_, alone.model_)
+    assert both.suggest(QUESTIONS) == alone.suggest(QUESTIONS)
+
+
+@settings(max_examples=50)
+@given(a=text_corpora(), b=text_corpora())
+def test_learning_in_steps_is_fitting_all(a, b):
+    """In the same order, steps are the same to the bit as all at once, with a fixed C."""
+    a = [("ball", ["sport"]), *a]
+    labeler = Labeler(MML(), language=None, keep_documents=True)
+    whole = clone(labeler).fit(*zip(*a, *b, strict=True))
+
+    steps = clone(labeler).fit(*zip(*a, strict=True)).learn(*zip(*b, strict=True))
+
+    assert same_arrays(steps.model_, whole.model_)
+    assert steps.vocabulary_ == whole.vocabulary_
+
+
+def test_of_equal_documents_one_goes():
+    """A text that was learned twice can be forgotten twice, and not a third time."""
+    labeler = fitted(keep_documents=True).learn(TEXTS[:1] * 2, LABELS[:1] * 2)
+
+    labeler.forget(TEXTS[:1], LABELS[:1])
+    assert labeler.counts_.n_docs == 6
+    labeler.forget(TEXTS[:1], LABELS[:1])
+    assert same_arrays(labeler.model_, fitted(keep_documents=True).model_)
+
+    labeler.forget(TEXTS[:1], LABELS[:1])
+    with pytest.raises(ValueError, match="were not learned here"):
+        labeler.forget(TEXTS[:1], LABELS[:1])
+    assert labeler.counts_.n_docs == 4
+
+
+def test_sums_of_documents_are_no_documents():
+    """Counts that could be those of other documents are not enough: each row must be there."""
+    texts, labels = ["goal match", "orbit moon"], [["a"], ["a"]]
+    labeler = Labeler(language=None, keep_documents=True).fit([*texts, "goal"], [*labels, ["b"]])
+
+    with pytest.raises(ValueError, match="nothing was changed"):
+        labeler.forget(["goal moon"], [["a"]])
+    with pytest.raises(ValueError, match="nothing was changed"):
+        labeler.forget(["goal match"], [["b"]])
+
+    assert labeler.documents_.X.shape[0] == 3
+
+
+def test_fractions_of_counts_can_be_forgotten():
+    """Rows are compared, not subtracted, so weights of fields may be fractions."""
+    labeler = Labeler(language=None, keep_documents=True, fields={"title": 0.3})
+    texts = [{"title": "goal", "body": "match"}, {"title": "moon", "body": "goal"}]
+    labeler.fit(texts, [["sport"], ["space"]])
+    alone = clone(labeler).fit(texts[:1], [["sport"]])
+
+    labeler.forget(texts[1:], [["space"]])
+
+    assert same_arrays(labeler.model_, alone.model_)
+
+
+def test_what_was_chosen_stays(sample):
+    """Learning and forgetting keep C and the curves of probabilities."""
+    documents, _ = sample
+    labeler = Labeler(keep_documents=True).fit(documents[:120])
+    chosen = labeler.model_.chosen_
+
+    labeler.learn(documents[120:150])
+
+    assert set(chosen) >= {"C", "set_curve"}
+    assert labeler.model_.chosen_ == chosen
+
+
+def test_a_warm_start_is_close(sample):
+    """It goes on from the present dual variables; nearly all answers are those of a cold fit."""
+    documents, _ = sample
+    cold = Labeler(MML(), keep_documents=True).fit(documents[:250])
+    warm = clone(cold).fit(documents[:250])
+
+    cold.learn(documents[250:]).forget(documents[:10])
+    warm.learn(documents[250:], warm=True).forget(documents[:10], warm=True)
+
+    asked = documents[10:]
+    same = [a == b for a, b in zip(cold.predict(asked), warm.predict(asked), strict=True)]
+    assert np.mean(same) > 0.9
+    assert warm.counts_ == cold.counts_
+    assert same_arrays(warm.documents_, cold.documents_)
+
+
+def test_learning_needs_documents():
+    """Without its documents a labeler says what to do; count models know no warm start."""
+    labeler = fitted()
+
+    for change in (labeler.learn, labeler.forget):
+        with pytest.raises(PolytopicError, match="keep_documents=True"):
+            change(TEXTS[:1], LABELS[:1])
+    with pytest.raises(ValueError, match="warm == True is for models that are fitted on documents"):
+        fitted(model="pmm1").learn(TEXTS[:1], LABELS[:1], warm=True)
+    assert labeler.documents_ is None
+    assert fitted(model="pmm1", keep_documents=True).documents_ is None
+
+
+def test_documents_are_read_block_by_block(monkeypatch):
+    """From an iterator, in blocks with terms and labels of their own: the same as all at once."""
+    documents = [
+        Document(str(n), text=text, labels=labels)
+        for n, (text, labels) in enumerate(zip([*TEXTS, "no label"], [*LABELS, []], strict=True))
+    ]
+    whole = Labeler(keep_documents=True).fit(documents)
+    monkeypatch.setattr(learning, "BLOCK", 2)
+
+    blocks = Labeler(keep_documents=True).fit(iter(documents))
+
+    assert same_arrays(blocks.documents_, whole.documents_)
+    assert same_arrays(blocks.model_, whole.model_)
+    assert blocks.documents_.label_names == LABELS
+
+
+@pytest.mark.parametrize("scheme", ["ltc", "tfidf", "tf", "binary"])
+def test_the_model_sees_weights(scheme):
+    """A model that is fitted on documents sees weights, others see counts."""
+    counts = TextCounts("en").fit_transform(TEXTS)
+    labeler, other = fitted(weights=scheme), fitted(model="pmm1", weights=scheme)
+
+    expected = TermWeights(scheme).fit_transform(counts).toarray()
+
+    np.testing.assert_allclose(labeler.transform(TEXTS).toarray(), expected)
+    np.testing.assert_array_equal(other.transform(TEXTS).toarray(), counts.toarray())
+    with pytest.raises(ValueError, match="weights == 'bm25', must be one of"):
+        fitted(weights="bm25")
+
+
+def test_names_bring_parameters():
+    """By its name, MML chooses C and is calibrated; an instance brings its own parameters."""
+    named, plain = fitted().model_, fitted(model=MML()).model_
+
+    assert (named.C, named.calibrate, named.random_state) == ("auto", True, 0)
+    assert (plain.C, plain.calibrate) == (1.0, False)
+
+
+@pytest.mark.parametrize("n_texts", [1, 2, 3])
+def test_a_few_texts_are_enough(n_texts):
+    """Nothing can be chosen by them, and they are learned all the same."""
+    labeler = Labeler().fit(TEXTS[1 : n_texts + 1], LABELS[1 : n_texts + 1])
+
+    assert labeler.predict(["A goal", ""]) == [["sport"], ["sport" if n_texts == 1 else "space"]]
+    assert labeler.explain("A goal in orbit").labels
+    assert labeler.suggest(["A goal"])[0][0].chosen
+
+
+@pytest.mark.parametrize("model", ["mml", PMM1(), "pdmm"])
+def test_it_abstains_where_it_is_not_sure(model, sample):
+    """No labels where the set is less probable than asked, and no suggestion is chosen."""
+    documents, _ = sample
+    asked = [d for n, d in enumerate(documents) if n % 5 == 0]
+    labeler = Labeler(model).fit([d for n, d in enumerate(documents) if n % 5])
+    answers = labeler.predict(asked)
+
+    labeler.abstain = 0.6
+    sure = labeler.predict(asked)
+    suggested = labeler.suggest(asked, k=3)
+
+    given = [bool(labels) for labels in sure]
+    assert 0 < sum(given) < len(asked)
+    assert all(a == b for a, b in zip(sure, answers, strict=True) if b and a)
+    chosen = [sorted(s.label for s in row if s.chosen) for row in suggested]
+    assert chosen == [*sure]
+    assert all(len(row) >= 3 for row in suggested)
+    right = np.array([sorted(d.labels) == a for d, a in zip(asked, answers, strict=True)])
+    assert right[given].mean() > right.mean()
+
+
+def test_abstention_needs_probabilities():
+    """Without the probability of a label set there is a sentence, before anything is learned."""
+    with pytest.raises(ValueError, match=r"use MML\(calibrate=True\)"):
+        fitted(model=MML(), abstain=0.5)
+    with pytest.raises(ValueError, match="which NaiveBayes does not give"):
+        fitted(model=NaiveBayes(), abstain=0.5)
+    with pytest.raises(ValueError, match="not for those of the rule TopK"):
+        fitted(rule=TopK(2), abstain=0.5)
+    with pytest.raises(ValueError, match="on 30 documents or more"):
+        fitted(abstain=0.5).predict(["Mars"])
+    with pytest.raises(ValueError, match=r"abstain == 2, must be <= 1"):
+        fitted(abstain=2)
+
+
+def test_words_of_labels_have_weights():
+    """A linear model's words are ranked by their weight for the label."""
+    (space, sport) = fitted().label_terms(3)
+
+    assert (space["label"], space["documents"]) == ("space", 3)
+    weights = [word["weight"] for word in space["words"]]
+    assert weights == sorted(weights, reverse=True)
+    assert weights[-1] > 0
+    assert sport["words"][0]["term"] in ("match", "goal", "football")
+
+
+def test_a_rule_works_on_margins():
+    """A rule decides on the scores of MML, too."""
+    assert fitted(rule=TopK(2)).predict(["Mars"]) == [["space", "sport"]]
