@@ -42,6 +42,7 @@ def folder(tmp_path_factory):
     ]
     write_documents(documents, folder / "news.jsonl.gz")
     run("train", folder / "news.jsonl.gz", "--to", folder / "news.model", "--tree", "names")
+    run("train", folder / "news.jsonl.gz", "--to", folder / "mixture.model", "--model", "pmm1")
     return folder
 
 
@@ -241,19 +242,25 @@ def test_labels(folder):
     assert len(every) == 20
     assert one["parent"] == "sport"
     assert len(one["words"]) == 3
-    assert one["words"][0]["lift"] > 1
+    assert one["words"][0]["weight"] >= one["words"][1]["weight"] > 0
+    (mixed,) = lines(run("labels", folder / "mixture.model", "sport/football")[0])
+    assert mixed["words"][0]["lift"] > 1
     assert "label 'golf' is not known" in run("labels", folder / "news.model", "golf", code=1)[1]
 
 
 def test_info(folder):
     """What a model is, without loading it whole."""
     (facts,) = lines(run("info", folder / "news.model")[0])
+    (mixture,) = lines(run("info", folder / "mixture.model")[0])
 
-    assert facts["model"] == "pmm1"
-    assert facts["chosen"]["temperature"] > 0
+    assert (facts["model"], facts["weights"]) == ("mml", "ltc")
+    assert facts["chosen"]["C"] > 0
     assert facts["labels"] == 20
     assert facts["training"]["documents"] == 278
-    assert facts["can_learn"] is True
+    assert facts["can_learn"] is False
+    assert (mixture["model"], mixture["weights"]) == ("pmm1", None)
+    assert mixture["chosen"]["temperature"] > 0
+    assert mixture["can_learn"] is True
 
 
 def test_tables_on_a_terminal(folder, tmp_path):
@@ -273,9 +280,11 @@ def test_tables_on_a_terminal(folder, tmp_path):
     for shown in (explained, suggested):
         assert "\x1b[31m" not in shown
         assert "\x9b" not in shown
-    assert "times as likely" in on_a_terminal("labels", model, "sport/football")
+    assert "weight" in on_a_terminal("labels", model, "sport/football")
+    mixture = folder / "mixture.model"
+    assert "times as likely" in on_a_terminal("labels", mixture, "sport/football")
     assert "culture/film" in on_a_terminal("labels", model)
-    assert "pmm1" in on_a_terminal("info", model)
+    assert re.search(r"chosen +C ", on_a_terminal("info", model))
     assert "labeling_f" in on_a_terminal("eval", model, folder / "news.jsonl.gz")
     audited = on_a_terminal("audit", folder / "news.jsonl.gz", "--model", "nb")
     assert "fits better" in audited
@@ -382,6 +391,67 @@ def test_a_rule_must_fit_its_model(folder):
     run(*train, "--model", "nb")
 
 
+@pytest.mark.parametrize(
+    ("model", "options", "sentence"),
+    [
+        ("mml", ["--smoothing", "1"], "--smoothing is for pmm1, pmm2, pdmm and nb, not for mml."),
+        ("mml", ["--prior", "uniform"], "--decode and --prior are for pmm1, pmm2 and pdmm, not"),
+        ("nb", ["--decode", "f"], "--decode and --prior are for pmm1, pmm2 and pdmm, not for nb."),
+        ("pmm1", ["--goal", "f"], "--goal, --C and --keep-documents are for mml, not for pmm1."),
+        ("nb", ["--keep-documents"], "--goal, --C and --keep-documents are for mml, not for nb."),
+    ],
+)
+def test_options_must_fit_their_model(model, options, sentence):
+    """An option for other models is refused before anything is read."""
+    train = "train", "none.jsonl", "--to", "none.model", "--model", model
+
+    assert sentence in run(*train, *options, code=2)[1]
+
+
+def test_options_of_mml(folder, tmp_path):
+    """Its goal and cost go to the model, and kept documents let it learn."""
+    train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--goal", "exact"
+
+    run(*train, "--C", "0.3", "--keep-documents")
+    (facts,) = lines(run("info", tmp_path / "m")[0])
+
+    assert (facts["parameters"]["goal"], facts["parameters"]["C"]) == ("exact", 0.3)
+    assert facts["can_learn"] is True
+    assert "C" not in facts["chosen"]
+    assert polytopic.load(tmp_path / "m").documents_.X.shape[0] == 278
+
+
+def test_suggest_abstains(folder):
+    """A document without labels says so; the suggestions are there all the same."""
+    news, model = folder / "news.jsonl.gz", folder / "news.model"
+
+    answers = lines(run("suggest", model, news, "--split", "test", "--abstain", 0.7)[0])
+    shown = on_a_terminal("suggest", model, news, "--split", "test", "--abstain", 1)
+
+    silent = [answer for answer in answers if answer.get("abstained")]
+    assert 0 < len(silent) < len(answers)
+    assert all(not a["labels"] and len(a["suggestions"]) == 5 for a in silent)
+    assert all(a["labels"] for a in answers if a not in silent)
+    assert "– abstained" in " ".join(shown.split())
+    assert "is not in the range" in run("suggest", model, news, "--abstain", 2, code=2)[1]
+
+
+def test_explain_with_the_shares_of_a_mixture(folder):
+    """The mixture's shares, beside the evidence of the model; a whole ledger without it."""
+    text = "The striker came back after surgery; doctors at the hospital praised the patient."
+    question = "explain", folder / "news.model", text, "--labels", "sport/football,health/medicine"
+
+    own = lines(run(*question)[0])[0]
+    shared = lines(run(*question, "--shares")[0])[0]
+    mixed = lines(run("explain", folder / "mixture.model", *question[2:])[0])[0]
+
+    shares = [{r["label"]: r["share"] for r in e["labels"]} for e in (shared, mixed)]
+    assert shares[0] == pytest.approx(shares[1])
+    assert shared["ledger"] == own["ledger"]
+    assert (own["unit"], mixed["unit"]) == ("score", "nats")
+    assert "all evidence" in on_a_terminal(*question)
+
+
 def test_eval_stays_with_the_test_part(tmp_path, folder):
     """A test part without labels is not replaced by training documents."""
     corpus = tmp_path / "c.jsonl"
@@ -404,12 +474,13 @@ def test_csv_with_its_own_columns(tmp_path):
     run("train", table, "--to", tmp_path / "m", "--language", "de", *columns)
     out, _ = run("suggest", tmp_path / "m", table, *columns)
 
-    assert [a["labels"] for a in lines(out)] == [["Sport"], ["Raumfahrt"], ["Technik"]]
+    learned = [["Sport"], ["Raumfahrt", "Technik"], ["Technik"]]
+    assert [a["labels"] for a in lines(out)] == learned
     known = lines(run("labels", tmp_path / "m")[0])
     assert {r["label"]: r["documents"] for r in known} == {"Raumfahrt": 1, "Sport": 1, "Technik": 2}
 
 
-@pytest.mark.parametrize("model", ["nb", "pmm1"])
+@pytest.mark.parametrize("model", ["nb", "mml"])
 def test_a_broken_line(tmp_path, model):
     """It stops the reading with file, line and reason, or is skipped and reported."""
     corpus = tmp_path / "news.jsonl"
@@ -449,7 +520,8 @@ def test_a_bad_date_is_a_warning(tmp_path):
         (["train", "{f}/ok.jsonl", "--to", "{f}/no/m"], 1, "no' does not exist"),
         (["train", "{f}/ok.jsonl"], 2, "Missing option '--to'"),
         (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--language", "xx"], 1, "language == 'xx'"),
-        (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--smoothing", "-1"], 1, "smoothing == -1"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--C", "-1"], 1, "C == -1.0, must be > 0"),
+        (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--C", "x"], 2, "neither a number nor auto"),
         (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--min-df", "9"], 1, "min_df == 9"),
         (["train", "{f}/ok.jsonl", "--to", "{f}/m", "--tree", "{f}/none.tsv"], 1, "No such file"),
         (["suggest", "{f}/none.model"], 1, "does not exist"),

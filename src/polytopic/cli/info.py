@@ -22,11 +22,12 @@ def command(model):
         "model": manifest["model"]["name"],
         "parameters": manifest["model"]["parameters"],
         "chosen": manifest["model"]["chosen"],
+        "weights": manifest["settings"].get("weights"),
         "language": manifest["analyzer"]["language"],
         "labels": len(manifest["labels"]),
         "terms": len(manifest["vocabulary"]),
         "training": manifest["training"],
-        "can_learn": manifest["counts"] is not None,
+        "can_learn": manifest["counts"] is not None and manifest.get("documents") is not False,
     }
     if on_terminal():
         table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])

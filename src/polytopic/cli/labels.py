@@ -14,8 +14,9 @@ from polytopic.cli.show import echo_json, on_terminal, table
 def command(model, label, words):
     """List the labels of MODEL, or show the words of one LABEL.
 
-    Words are ranked by how much they set the label apart from the corpus as a whole: their
-    probability in the label times the logarithm of how much likelier they are in it.
+    Words are ranked by how much they set the label apart: by mml their weight for the label, by
+    other models their probability in the label times the logarithm of how much likelier they are
+    in it than in the corpus as a whole.
     """
     from polytopic.labeler import load
 
@@ -31,11 +32,16 @@ def command(model, label, words):
             [(r["label"], r["name"], r["parent"] or "", r["documents"], _terms(r)) for r in rows],
         )
     else:
-        table(
-            f"{label}: {rows[0]['documents']:,} documents",
-            ["word", ">probability", ">times as likely"],
-            [(w["term"], f"{w['probability']:.5f}", f"{w['lift']:.1f}") for w in rows[0]["words"]],
-        )
+        _show_words(label, rows[0])
+
+
+def _show_words(label, row):
+    words, title = row["words"], f"{label}: {row['documents']:,} documents"
+    if words and "weight" in words[0]:
+        table(title, ["word", ">weight"], [(w["term"], w["weight"]) for w in words])
+    else:
+        facts = [(w["term"], f"{w['probability']:.5f}", f"{w['lift']:.1f}") for w in words]
+        table(title, ["word", ">probability", ">times as likely"], facts)
 
 
 def _terms(row):

@@ -19,29 +19,39 @@ from polytopic.cli.show import beginning, echo_json, finite, on_terminal, table
 )
 @click.option("--include", multiple=True, help="Allow only this label; may be repeated.")
 @click.option("--exclude", multiple=True, help="Do not allow this label; may be repeated.")
+@click.option(
+    "--abstain",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Give no labels where the probability that all are right is lower.",
+)
 @click.option("--split", help="Only this part of the documents, such as test.")
 @document_options
-def command(model, documents, limit, include, exclude, split, **reading):
+def command(model, documents, limit, include, exclude, abstain, split, **reading):
     """Label each document in DOCUMENTS (standard input by default) with MODEL.
 
     Writes one JSON object a document: its id, its labels, and the best labels with score and
-    probability. A stream is answered line by line.
+    probability. A stream is answered line by line. Where MODEL abstains, it has no labels, and
+    "abstained" is true.
     """
     from polytopic.labeler import load
 
     labeler = load(model)
+    if abstain is not None:
+        labeler.abstain = abstain
     quiet = on_terminal()  # where the answers themselves show progress
     for block in blocks(read(documents, split=split, progress=not quiet, **reading)):
         answers = labeler.suggest(block, k=limit, include=include or None, exclude=exclude or None)
         for document, suggestions in zip(block, answers, strict=True):
+            abstained = labeler.abstain is not None and not any(s.chosen for s in suggestions)
             if on_terminal():
-                _show(document, suggestions)
+                _show(document, suggestions, abstained)
             else:
-                echo_json(_as_dict(document, suggestions))
+                echo_json(_as_dict(document, suggestions, abstained))
 
 
-def _as_dict(document, suggestions):
-    return {
+def _as_dict(document, suggestions, abstained):
+    answer = {
         "id": document.id,
         "labels": sorted(s.label for s in suggestions if s.chosen),
         "suggestions": [
@@ -49,11 +59,12 @@ def _as_dict(document, suggestions):
             for s in suggestions
         ],
     }
+    return answer | {"abstained": True} if abstained else answer
 
 
-def _show(document, suggestions):
+def _show(document, suggestions, abstained):
     table(
-        f"{document.id}  {beginning(document)}",
+        f"{document.id}  {beginning(document)}{' – abstained' if abstained else ''}",
         ["", "label", ">probability", ">score"],
         [("✓" if s.chosen else "", s.label, s.probability, s.score) for s in suggestions],
     )

@@ -4,17 +4,34 @@ import click
 
 from polytopic.cli.documents import document_options, read
 
+OPTIONS = {  # that are not for all models
+    ("pmm1", "pmm2", "pdmm"): ("decode", "prior"),
+    ("pmm1", "pmm2", "pdmm", "nb"): ("smoothing",),
+    ("mml",): ("goal", "C", "keep_documents"),
+}
+
 
 @click.command()
 @click.argument("corpus")
 @click.option("--to", "target", required=True, help="Model file to write.")
 @click.option(
     "--model",
-    type=click.Choice(["pmm1", "pmm2", "pdmm", "nb"]),
-    default="pmm1",
+    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb"]),
+    default="mml",
     show_default=True,
-    help="pmm1, pmm2, pdmm: mixtures of labels, equal, with biases, or each text's own; "
-    "nb: naive Bayes.",
+    help="mml: maximal margin labeling; pmm1, pmm2, pdmm: mixtures of labels, equal, with "
+    "biases, or each text's own; nb: naive Bayes.",
+)
+@click.option(
+    "--goal",
+    type=click.Choice(["f", "exact"]),
+    help="What mml is to be good at: the F of label sets (default), or exact matches.",
+)
+@click.option(
+    "--C", "cost", metavar="NUMBER|auto", help="What a violated margin of mml costs; auto chooses."
+)
+@click.option(
+    "--keep-documents", is_flag=True, help="Keep the documents' counts, so that mml can learn."
 )
 @click.option(
     "--decode",
@@ -34,7 +51,9 @@ from polytopic.cli.documents import document_options, read
     help="Language of the texts (en, cs, de, …); none takes words as they are.",
 )
 @click.option("--tree", help="Tree of labels: a TSV or CSV file of label and parent, or 'names'.")
-@click.option("--smoothing", type=float, help="Pseudo-count of each word in each label.")
+@click.option(
+    "--smoothing", type=float, help="Pseudo-count of each word in each label, but for mml."
+)
 @click.option(
     "--rule",
     type=click.Choice(["world-model", "top-2", "top-3"]),
@@ -55,6 +74,9 @@ def command(
     corpus,
     target,
     model,
+    goal,
+    cost,
+    keep_documents,
     decode,
     prior,
     language,
@@ -76,22 +98,24 @@ def command(
         raise click.UsageError("--split test is for suggest and eval; a test part is not learned.")
     if rule == "world-model" and model != "nb":
         raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
-    if model == "nb" and (decode or prior):
-        raise click.UsageError("--decode and --prior are for pmm1, pmm2 and pdmm, not for nb.")
-    from polytopic.labeler import Labeler
-    from polytopic.labels import LabelTree
-    from polytopic.models import MODELS
-
-    given = {"smoothing": smoothing, "decode": decode, "prior": prior}
+    given = {"smoothing": smoothing, "decode": decode, "prior": prior, "goal": goal}
+    given |= {"C": _number(cost), "keep_documents": keep_documents or None}
     settings = {name: value for name, value in given.items() if value is not None}
+    _check_fit(model, settings)
+    settings.pop("keep_documents", None)
+    from polytopic.labeler import Labeler
+    from polytopic.labeler.learning import named_model
+    from polytopic.labels import LabelTree
+
     labeler = Labeler(
-        MODELS[model](**settings),
+        named_model(model, **settings),
         language=None if language == "none" else language,
         rule=_rule(rule),
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
         fields=_weights(field_weight),
         tree=None if tree in (None, "names") else _tree_file(tree),
+        keep_documents=keep_documents,
     )
     labeler.fit(read(corpus, split=split, **reading))
     if tree == "names":
@@ -102,6 +126,30 @@ def command(
         f"and {len(labeler.vocabulary_):,} terms; wrote {target}.",
         err=True,
     )
+
+
+def _check_fit(model, settings):
+    """Refuse options that are for other models."""
+    for models, names in OPTIONS.items():
+        if model not in models and (settings.keys() & set(names)):
+            options = _listed([f"--{name.replace('_', '-')}" for name in names])
+            verb = "is" if len(names) == 1 else "are"
+            raise click.UsageError(f"{options} {verb} for {_listed(models)}, not for {model}.")
+
+
+def _listed(names):
+    """Return names in a sentence: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _number(cost):
+    if cost is None or cost == "auto":
+        return cost
+    try:
+        return float(cost)
+    except ValueError:
+        raise click.UsageError(f"--C {cost} is neither a number nor auto.") from None
 
 
 def _rule(name):
