@@ -187,3 +187,15 @@ def luminance(colour):
     """Return the relative luminance of WCAG 2."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_a_linear_model_has_a_page_of_its_own():
+    """Its evidence adds to a score, so nothing is told of likelihoods or logarithms."""
+    explanation = fitted("mml").explain(TEXT, ["space", "sport"], why_not="music")
+
+    page = to_html(explanation, TEXT)
+
+    assert "how much a word adds to the score" in page
+    assert re.search(r'title="goal: [^"]*; evidence [+−]\d\.\d\d"', page)
+    assert "corpus as a whole" not in page
+    assert "logarithm" not in page
