@@ -160,11 +160,12 @@ class MML(LabelSetClassifier, BaseEstimator):
         documents = targets.Y.getnnz(axis=1) > 0
         if not documents.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
-        if warm is not None and self.labels != "all":
-            raise ValueError("warm is for labels='all'; neighbours always start cold.")
+        if warm is not None:
+            self._check_warm(warm, rows, X.shape[0])
         self._set_labels(targets)
         known = np.flatnonzero(documents & (X.getnnz(axis=1) > 0))
-        X, Y = normalize(X[known]), targets.Y[known][:, self._columns]
+        X, Y = X[known], targets.Y[known][:, self._columns]
+        X = normalize(X) if known.size else X
         self.chosen_ = dict(chosen or {})
         if chosen is None:
             margin_tuning.tune(self, X, Y)
@@ -297,6 +298,14 @@ class MML(LabelSetClassifier, BaseEstimator):
         if not np.isfinite(self.tol):
             raise ValueError(f"tol == {self.tol}, must be finite.")
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
+
+    def _check_warm(self, warm, rows, n_docs):
+        if self.labels != "all" or warm.labels != "all":
+            raise ValueError("warm is for labels='all'; neighbours always start cold.")
+        if not hasattr(warm, "_duals"):
+            raise ValueError("warm has no dual variables; give a model that was fitted here.")
+        if np.shape(rows) != (n_docs,):
+            raise ValueError(f"rows must have one row of warm's X, or -1, for each of {n_docs}.")
 
     def _check_words(self, X, *, reset=False):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
