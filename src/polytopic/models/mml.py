@@ -504,8 +504,8 @@ class MML(LabelSetClassifier, BaseEstimator):
         if "label_curve" not in self.chosen_:
             return expit(margins)
         proba = np.interp(margins, *self.chosen_["label_curve"])
-        proba[np.isneginf(margins)] = 0.0
         proba[X.getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
+        proba[np.isneginf(margins)] = 0.0
         return proba
 
     # Reasons
