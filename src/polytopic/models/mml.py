@@ -16,6 +16,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from polytopic.counts import canonical_counts
 from polytopic.kernels import labeling
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import LabelSpace, read_targets, with_fallback
@@ -309,9 +310,7 @@ class MML(LabelSetClassifier, BaseEstimator):
 
     def _check_words(self, X, *, reset=False):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
-        X = sparse.csr_matrix(X)
-        X.sum_duplicates()
-        return X
+        return canonical_counts(X)
 
     # Answers
 
