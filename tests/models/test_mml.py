@@ -324,6 +324,36 @@ def test_documents_without_any_word():
     assert model.objective_ == 0.0
 
 
+def test_stored_zeros_are_no_words():
+    """Nor do they make a document with words of one that has none."""
+    X, Y, _ = margins.corpus()
+    stored = sparse.csr_matrix(np.vstack([X, X[:2]]))
+    stored.data[stored.indptr[-3] :] = 0.0
+    Y = np.vstack([Y, Y[:2]])
+
+    model = MML().fit(stored, Y)
+
+    plain = MML().fit(stored.toarray(), Y)
+    assert model.objectives_ == plain.objectives_
+    assert model.predict(stored[-1]).tolist() == plain.predict(stored[-1].toarray()).tolist()
+
+
+def test_what_is_given_stays_as_it_is():
+    """Words in any order, more than once, in arrays that cannot be written."""
+    X, Y, _ = margins.corpus()
+    coo = sparse.coo_array(np.hstack([X, X[:, ::-1]]))
+    order = np.lexsort((np.random.default_rng(0).random(coo.nnz), coo.row))
+    indices = (coo.col[order] % X.shape[1]).astype(np.int32)
+    given = sparse.csr_matrix((coo.data[order], indices, coo.tocsr().indptr), shape=X.shape)
+    for array in (given.data, given.indices, given.indptr):
+        array.setflags(write=False)
+
+    model = MML().fit(given, sparse.csr_matrix(Y))
+
+    assert (model.predict(given) != model.predict(given.toarray())).nnz == 0
+    assert given.indices.tolist() == indices.tolist()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_negative_weights_of_words(kind):
     """Words may speak by being below a mean."""
