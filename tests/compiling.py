@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from polytopic import PDMM, PMM1, PMM2, NaiveBayes
+from polytopic import MML, PDMM, PMM1, PMM2, NaiveBayes
 
 MODELS = {
     "pmm": [
@@ -17,6 +17,8 @@ MODELS = {
         PMM2(decode="greedy"),
     ],
     "pdmm": [PDMM(), PDMM(decode="greedy")],
+    "mml": [MML(), MML(labels="neighbours")],
+    "mml-exact": [MML(rank=None), MML(rank=None, labels="neighbours")],
 }
 
 
@@ -28,8 +30,13 @@ def use(model):
     model.fit(X, Y).predict(X)
     model.predict_proba(X)
     model.word_labels(X)
-    model.log_likelihood(X, Y)
-    model.loo_predict(X, Y)
+    if isinstance(model, MML):
+        model.best_with(X, 0)
+        if model.labels == "all":
+            model.fit(X, Y, warm=model, rows=np.arange(20))
+    else:
+        model.log_likelihood(X, Y)
+        model.loo_predict(X, Y)
     if hasattr(model, "predict_sets"):
         model.predict_sets(X)
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from polytopic import PDMM, PMM1, PMM2, Labeler, NaiveBayes
+from polytopic import MML, PDMM, PMM1, PMM2, Labeler, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, WorldModel
 from polytopic.metrics import exact_match, labeling_f
-from polytopic.text import Analyzer, TextCounts
+from polytopic.text import Analyzer, TermWeights, TextCounts
 
 pytestmark = pytest.mark.corpus
 
@@ -88,6 +88,26 @@ def test_the_posterior_on_reuters(reuters, model, f, exact):
 
     assert labeling_f(Y_test, answers) >= f
     assert exact_match(Y_test, answers) >= exact
+
+
+@pytest.mark.parametrize(
+    ("model", "f", "exact"),
+    [
+        (MML(), 0.918, 0.0),
+        (MML(goal="exact"), 0.0, 0.85),
+        (MML(labels="neighbours"), 0.91, 0.0),
+    ],
+)
+def test_maximal_margin_labeling_on_reuters(reuters, model, f, exact):
+    """On ltc weights: labelling F and exact match as the goal says."""
+    X, Y, X_test, Y_test = reuters
+    weights = TermWeights("ltc").fit(X)
+
+    answers = model.fit(weights.transform(X), Y).predict(weights.transform(X_test))
+
+    assert labeling_f(Y_test, answers) >= f
+    assert exact_match(Y_test, answers) >= exact
+    assert answers.any(axis=1).all()
 
 
 def test_a_proof_for_every_document_of_reuters(reuters):

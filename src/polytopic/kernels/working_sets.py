@@ -147,20 +147,21 @@ def _leave(touched, visit):
 def _ascend(labels, sets, begin, n_sets, sizes, task, visit):
     """Make a few passes over a document's sets.
 
-    Returns the largest violation and the document's part of the gap, without its loss where the
-    limit is shared, both as they were at the beginning.
+    Returns the largest violation of the first pass and the document's part of the gap: where the
+    limit is shared, without its loss and as it was at the beginning, or else set by set.
     """
     violation, gap, total = 0.0, 0.0, 0.0
     for s in range(begin, n_sets):
         total += sets.value[s]
+        if task.shared and sets.value[s] > 0.0:
+            gap -= sets.value[s] * _slope(labels, sets, s, sizes, task.goal, visit)[0]
     for turn in range(PASSES):
         worst = 0.0
         for s in range(begin, n_sets):
             value = sets.value[s]
             slope, scale, curvature = _slope(labels, sets, s, sizes, task.goal, visit)
-            if turn == 0:
-                gap -= value * slope
-                gap += 0.0 if task.shared else task.C * max(slope, 0.0)
+            if turn == 0 and not task.shared:
+                gap += task.C * max(slope, 0.0) - value * slope
             limit = task.C - (total - value) if task.shared else task.C
             after = min(max(value + slope / curvature, 0.0), limit)
             if after != value:

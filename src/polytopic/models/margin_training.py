@@ -129,7 +129,7 @@ def train(X, Y, sizes, dtype, *, labels, goal, C, tol, max_iter, order, start=No
     docs = _canonical_order(X, Y)[order.permutation(X.shape[0])]
     chunks = [docs[begin : begin + CHUNK] for begin in range(0, docs.size, CHUNK)]
     W = np.zeros((sizes.vectors.shape[1], X.shape[1], Y.shape[1]), dtype=dtype)
-    sizes = sizes._replace(vectors=sizes.vectors.astype(dtype))
+    sizes = sizes._replace(vectors=sizes.vectors.astype(dtype, order="C"))  # compiled once
     ascent = Ascent(corpus, sizes, W, chunks, [None] * len(chunks))
     if labels == "neighbours":
         ascent.run(ascent.visit_neighbours(C), order, tol, max_iter)
@@ -137,7 +137,9 @@ def train(X, Y, sizes, dtype, *, labels, goal, C, tol, max_iter, order, start=No
     task = Task(GOALS[goal], C, goal == "f", tol)
     if start is not None:
         for k, chunk in enumerate(chunks):
-            ascent.duals[k] = _stored_sets([start[doc] for doc in chunk.tolist()])
+            ascent.duals[k] = _stored_sets(
+                [_allowed(start[doc], Y[doc].indices, sizes, task) for doc in chunk.tolist()]
+            )
             start_weights(corpus, chunk, sizes, task, W, ascent.duals[k])
     ascent.run(ascent.visit_all(task), order, tol, max_iter)
     return ascent
@@ -158,6 +160,21 @@ def no_neighbours(n_docs):
 def no_sets(n_docs):
     """Return working sets that are all empty."""
     return _stored_sets([[]] * n_docs)
+
+
+def _allowed(pairs, own, sizes, task):
+    """Return dual variables of a document from elsewhere, as far as it may have them here."""
+    own, least = sorted(own.tolist()), 0 if sizes.empty else 1
+    pairs = [
+        (value, labels)
+        for value, labels in pairs
+        if labels != own and least <= len(labels) < len(sizes.vectors)
+    ]
+    if not task.shared:
+        return [(min(value, task.C), labels) for value, labels in pairs]
+    total = sum(value for value, _ in pairs)
+    share = min(1.0, task.C / total) if total else 1.0
+    return [(value * share, labels) for value, labels in pairs]
 
 
 def _stored_sets(by_doc) -> WorkingSets:

@@ -33,7 +33,8 @@ def tune(model, X, Y):
         (judged,) = _held_out(model, X, Y, CALIBRATION_DOCS, [cost], _judge)
         leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
         model.chosen_["set_curve"] = _curve(leads, right)
-        model.chosen_["label_curve"] = _curve(margins, truth)
+        if margins.size:  # a label that is alone has no margin
+            model.chosen_["label_curve"] = _curve(margins, truth)
 
 
 def _best_cost(model, X, Y):

@@ -16,6 +16,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from polytopic.counts import canonical_counts
 from polytopic.kernels import labeling
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import LabelSpace, read_targets, with_fallback
@@ -160,8 +161,8 @@ class MML(LabelSetClassifier, BaseEstimator):
         documents = targets.Y.getnnz(axis=1) > 0
         if not documents.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
-        if warm is not None and self.labels != "all":
-            raise ValueError("warm is for labels='all'; neighbours always start cold.")
+        if warm is not None:
+            self._check_warm(warm, rows, X.shape[0])
         self._set_labels(targets)
         known = np.flatnonzero(documents & (X.getnnz(axis=1) > 0))
         X, Y = X[known], targets.Y[known][:, self._columns]
@@ -299,11 +300,17 @@ class MML(LabelSetClassifier, BaseEstimator):
             raise ValueError(f"tol == {self.tol}, must be finite.")
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
 
+    def _check_warm(self, warm, rows, n_docs):
+        if self.labels != "all" or warm.labels != "all":
+            raise ValueError("warm is for labels='all'; neighbours always start cold.")
+        if not hasattr(warm, "_duals"):
+            raise ValueError("warm has no dual variables; give a model that was fitted here.")
+        if np.shape(rows) != (n_docs,):
+            raise ValueError(f"rows must have one row of warm's X, or -1, for each of {n_docs}.")
+
     def _check_words(self, X, *, reset=False):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
-        X = sparse.csr_matrix(X)
-        X.sum_duplicates()
-        return X
+        return canonical_counts(X)
 
     # Answers
 
@@ -501,8 +508,8 @@ class MML(LabelSetClassifier, BaseEstimator):
         if "label_curve" not in self.chosen_:
             return expit(margins)
         proba = np.interp(margins, *self.chosen_["label_curve"])
-        proba[np.isneginf(margins)] = 0.0
         proba[X.getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
+        proba[np.isneginf(margins)] = 0.0
         return proba
 
     # Reasons

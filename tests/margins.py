@@ -1,0 +1,234 @@
+"""A slow, obvious twin of maximal margin labeling: the equations of Kazawa et al., transcribed."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+
+def dice(a, b):
+    """Return Eq. (9)."""
+    return 2 * len(a & b) / (len(a) + len(b))
+
+
+def cosine(a, b):
+    """Return Eq. (10); the empty set is like no set."""
+    return len(a & b) / np.sqrt(len(a) * len(b)) if a and b else 0.0
+
+
+SIMILARITIES = {"dice": dice, "cosine": cosine}
+
+
+def label_sets(n_labels, *, empty=False):
+    """Return all label sets, smaller ones first, then in the order of their labels."""
+    return [
+        frozenset(labels)
+        for size in range(0 if empty else 1, n_labels + 1)
+        for labels in combinations(range(n_labels), size)
+    ]
+
+
+def neighbours(own, n_labels, *, empty):
+    """Return the label sets with one label more or less."""
+    sets = [own ^ {label} for label in range(n_labels)]
+    return [labels for labels in sets if labels or empty]
+
+
+def own_sets(Y):
+    """Return each document's label set."""
+    return [frozenset(np.flatnonzero(y).tolist()) for y in Y]
+
+
+@dataclass
+class Problem:
+    """The dual problem, Eq. (7), over pairs of a document and a label set to keep it apart from.
+
+    With ``goal="f"`` the margin is not divided by the distance of the sets, 1 - Dice is required of
+    it, and the dual variables of a document share the limit ``C``.
+    """
+
+    X: np.ndarray
+    own: list
+    pairs: list
+    similarity: str = "dice"
+    goal: str = "exact"
+    C: float = 1.0
+
+    def __post_init__(self):
+        lengths = np.linalg.norm(self.X, axis=1, keepdims=True)
+        self.X = self.X / np.where(lengths > 0, lengths, 1.0)
+        self.docs = np.array([doc for doc, _ in self.pairs], dtype=int)
+
+    @classmethod
+    def over_neighbours(cls, X, Y, similarity, C):
+        """Return the paper's approximation, section 4.1."""
+        own, empty = own_sets(Y), similarity == "cosine"
+        pairs = [
+            (doc, other)
+            for doc, labels in enumerate(own)
+            for other in neighbours(labels, Y.shape[1], empty=empty)
+        ]
+        return cls(X, own, pairs, similarity, "exact", C)
+
+    @classmethod
+    def over_all(cls, X, Y, similarity, goal, C):
+        """Return the problem over all label sets."""
+        own, sets = own_sets(Y), label_sets(Y.shape[1], empty=similarity == "cosine")
+        pairs = [(d, other) for d, labels in enumerate(own) for other in sets if other != labels]
+        return cls(X, own, pairs, similarity, goal, C)
+
+    def S(self, a, b):  # noqa: N802
+        """Return the similarity of two label sets."""
+        return SIMILARITIES[self.similarity](a, b)
+
+    def scale(self, a, b):
+        """Return what divides the margin between two sets."""
+        if self.goal == "f":
+            return 1.0
+        return np.sqrt(self.S(a, a) + self.S(b, b) - 2 * self.S(a, b))
+
+    def needed(self):
+        """Return the margin that is required of each pair."""
+        if self.goal == "exact":
+            return np.ones(len(self.pairs))
+        return np.array([1 - dice(self.own[doc], other) for doc, other in self.pairs])
+
+    @cached_property
+    def Q(self):  # noqa: N802
+        """Return the matrix of Eq. (7)."""
+        S, Q = self.S, np.empty((len(self.pairs), len(self.pairs)))
+        for r, (i, a) in enumerate(self.pairs):
+            for c, (k, b) in enumerate(self.pairs[: r + 1]):
+                own, other = self.own[i], self.own[k]
+                Q[r, c] = Q[c, r] = (
+                    self.X[i]
+                    @ self.X[k]
+                    * (S(own, other) - S(own, b) - S(a, other) + S(a, b))
+                    / (self.scale(own, a) * self.scale(other, b))
+                )
+        return Q
+
+    def objective(self, alpha):
+        """Return the dual objective."""
+        return float(self.needed() @ alpha - alpha @ self.Q @ alpha / 2)
+
+    def loss(self, slopes):
+        """Return what violated margins cost: one slack a pair, or one a document."""
+        if self.goal == "exact":
+            return self.C * np.maximum(slopes, 0).sum()
+        return self.C * sum(max(0.0, slopes[self.docs == d].max()) for d in set(self.docs))
+
+    def nearest(self, alpha):
+        """Return the nearest dual variables that are allowed."""
+        if self.goal == "exact":
+            return np.clip(alpha, 0, self.C)
+        alpha = np.maximum(alpha, 0)
+        for doc in set(self.docs):
+            mine = alpha[self.docs == doc]
+            if mine.sum() > self.C:
+                falling = np.sort(mine)[::-1]
+                excess = (np.cumsum(falling) - self.C) / np.arange(1, mine.size + 1)
+                alpha[self.docs == doc] = np.maximum(mine - excess[falling > excess][-1], 0)
+        return alpha
+
+    def solve(self, tol=1e-9, max_iter=50_000):
+        """Return the best dual variables, by accelerated ascent until primal and dual agree."""
+        Q, needed = self.Q, self.needed()
+        step = 1 / np.linalg.eigvalsh(Q)[-1]
+        alpha = ahead = np.zeros(len(self.pairs))
+        momentum = 1.0
+        for turn in range(max_iter):
+            new = self.nearest(ahead + step * (needed - Q @ ahead))
+            if (ahead - new) @ (new - alpha) > 0:
+                momentum = 1.0
+            following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            ahead = new + (momentum - 1) / following * (new - alpha)
+            alpha, momentum = new, following
+            if turn % 20 == 0:
+                slopes = needed - Q @ alpha
+                dual = needed @ alpha - alpha @ Q @ alpha / 2
+                if self.loss(slopes) - alpha @ slopes <= tol * dual:
+                    return alpha
+        raise AssertionError("the twin did not converge")
+
+    def scores(self, alpha, X, sets):
+        """Return the score of each label set for documents: what Eq. (8) maximizes."""
+        lengths = np.linalg.norm(X, axis=1, keepdims=True)
+        X = X / np.where(lengths > 0, lengths, 1.0)
+        scores = np.zeros((len(X), len(sets)))
+        for value, (doc, other) in zip(alpha, self.pairs, strict=True):
+            own = self.own[doc]
+            gains = [self.S(own, labels) - self.S(other, labels) for labels in sets]
+            scores += value * np.outer(X @ self.X[doc], gains) / self.scale(own, other)
+        return scores
+
+    def label_scores(self, alpha, x, size, n_labels):
+        """Return Eq. (13): the score of each label in a set of this size."""
+        scores = np.zeros(n_labels)
+        for value, (doc, other) in zip(alpha, self.pairs, strict=True):
+            weight = value * (x / np.linalg.norm(x) @ self.X[doc])
+            weight /= self.scale(self.own[doc], other)
+            for sign, labels in ((1, self.own[doc]), (-1, other)):
+                for label in labels:
+                    if self.similarity == "dice":
+                        scores[label] += sign * weight * 2 / (len(labels) + size)
+                    else:
+                        scores[label] += sign * weight / np.sqrt(len(labels) * size)
+        return scores
+
+    def classify(self, alpha, x, n_labels):
+        """Return Eqs. (11) and (12): the best label set by the best of each size."""
+        best, answer = -np.inf, None
+        for size in range(1, n_labels + 1):
+            scores = self.label_scores(alpha, x, size, n_labels)
+            top = np.argsort(-scores, kind="stable")[:size]
+            if scores[top].sum() > best:
+                best, answer = scores[top].sum(), frozenset(top.tolist())
+        return answer
+
+    def primal(self, alpha, n_labels):
+        """Return the primal objective of the weights over all label sets, of ``goal="f"``."""
+        sets = label_sets(n_labels, empty=self.similarity == "cosine")
+        scores = self.scores(alpha, self.X, sets)
+        total = alpha @ self.Q @ alpha / 2
+        for own, row in zip(self.own, scores, strict=True):
+            base = row[sets.index(own)]
+            total += self.C * max(
+                0.0 if labels == own else 1 - dice(own, labels) - (base - score)
+                for labels, score in zip(sets, row, strict=True)
+            )
+        return total
+
+
+def stored_problem(model, X, Y):
+    """Return the problem over a fitted model's own dual variables, and these."""
+    trained, known = model._duals
+    pairs, alpha = [], []
+    for chunk, stored in zip(trained.chunks, trained.duals, strict=True):
+        for place, doc in enumerate(known[chunk].tolist()):
+            own = frozenset(np.flatnonzero(Y[doc]).tolist())
+            for s in range(stored.start[place], stored.start[place + 1]):
+                if model.labels == "neighbours":
+                    other = own ^ {int(model._columns[stored.label[s]])}
+                else:
+                    labels = stored.label[stored.first[s] : stored.first[s + 1]]
+                    other = frozenset(model._columns[labels].tolist())
+                pairs.append((doc, other))
+                alpha.append(stored.value[s])
+    goal = "exact" if model.labels == "neighbours" else model.goal
+    problem = Problem(np.asarray(X, float), own_sets(Y), pairs, model.similarity, goal, model.C)
+    return problem, np.array(alpha)
+
+
+def corpus(n_docs=8, n_words=6, n_labels=4, seed=0):
+    """Return weights of words and an indicator with no empty row, and more documents."""
+    rng = np.random.default_rng(seed)
+    topics = rng.gamma(0.4, size=(n_labels, n_words))
+    Y = (rng.random((2 * n_docs, n_labels)) < 0.3).astype(int)
+    Y[np.arange(2 * n_docs), rng.integers(0, n_labels, 2 * n_docs)] = 1
+    X = np.round(
+        Y @ topics / Y.sum(axis=1, keepdims=True) + rng.gamma(0.3, size=(2 * n_docs, n_words)), 3
+    )
+    X[:, 0] += 0.1
+    return X[:n_docs], Y[:n_docs], X[n_docs:]

@@ -1,0 +1,230 @@
+"""Searches over all label sets equal brute force; inner products of embeddings are similarities."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from polytopic.kernels import labeling
+from polytopic.kernels.sizes import EXACT, RESCALED, SCORE, best_set, new_room
+from polytopic.models.label_embedding import by_vectors, embed_sizes, rotated
+from tests.margins import SIMILARITIES, dice, label_sets
+
+KINDS = [("cosine", None), ("dice", 1), ("dice", 2), ("dice", 4), ("dice", None)]
+
+
+def sizes_of(similarity, rank, n_labels, dtype=np.float64):
+    """Return the embedding of sizes, where documents mostly have few labels."""
+    used = np.array([0, 9, 5, 2, 1])[: n_labels + 1]
+    sizes = embed_sizes(similarity, n_labels, used, rank)
+    return sizes._replace(vectors=sizes.vectors.astype(dtype, order="C"))
+
+
+def matrix_of(sets, n_labels):
+    """Return an indicator of label sets."""
+    return np.array([[label in labels for label in range(n_labels)] for labels in sets])
+
+
+def random_scores(rng, sizes, n_docs, n_labels):
+    """Return scores of documents like those of models: single labels stand out, or many do."""
+    shape = (n_docs, sizes.vectors.shape[1], n_labels)
+    Z = rng.normal(size=shape) * rng.choice([0.1, 1.0, 5.0], size=(n_docs, 1, 1))
+    Z += rng.choice([-1.0, 0.0, 1.0], size=(n_docs, 1, 1)) * sizes.vectors[1][None, :, None]
+    Z += (rng.random((n_docs, 1, n_labels)) < 0.3) * sizes.vectors[:3][-1][None, :, None]
+    return Z.astype(sizes.vectors.dtype)
+
+
+def set_scores(Z, sizes, members):
+    """Return the score of each set: the sum of its labels' scores at its size."""
+    vectors = sizes.vectors[members.sum(axis=1)].astype(float)
+    return np.einsum("sq,qj,sj->s", vectors, Z.astype(float), members.astype(float))
+
+
+def own_merits(goal, sizes, own, sets, scores):
+    """Return how much each set violates the margin of a document's own set; itself: not at all."""
+    base = scores[sets.index(own)]
+    merits = np.full(len(sets), -np.inf)
+    for k, other in enumerate(sets):
+        if other == own:
+            continue
+        a, b, common = len(own), len(other), len(own & other)
+        u, v = sizes.vectors[a].astype(float), sizes.vectors[b].astype(float)
+        distance = np.sqrt(a * u @ u + b * v @ v - 2 * common * u @ v)
+        if goal == EXACT:
+            merits[k] = 1 - (base - scores[k]) / distance
+        else:
+            merits[k] = 1 - dice(own, other) - (base - scores[k])
+    return merits
+
+
+@pytest.mark.parametrize("goal", [EXACT, RESCALED])
+@pytest.mark.parametrize(("similarity", "rank"), KINDS)
+def test_the_most_violated_label_set(similarity, rank, goal):
+    """It is that of brute force, over random scores and all sizes of the own set."""
+    rng = np.random.default_rng(0)
+    for n_labels in (1, 2, 5, 9):
+        sizes = sizes_of(similarity, rank, n_labels)
+        sets = label_sets(n_labels, empty=sizes.empty)
+        members = matrix_of(sets, n_labels)
+        room = None
+        for Z in random_scores(rng, sizes, 25, n_labels):
+            room = room or new_room(Z)
+            own = frozenset(rng.choice(n_labels, rng.integers(1, n_labels + 1), False).tolist())
+            merits = own_merits(goal, sizes, own, sets, set_scores(Z, sizes, members))
+
+            size, merit = best_set(Z, np.array(sorted(own)), goal, sizes, room)
+
+            assert merit == pytest.approx(merits.max(), rel=1e-9, abs=1e-9)
+            if np.isfinite(merit):
+                found = frozenset(room.best[:size].tolist())
+                assert merits[sets.index(found)] == pytest.approx(merits.max(), abs=1e-9)
+            assert not room.own.any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("similarity", "rank"), KINDS)
+def test_answers_are_those_of_brute_force(similarity, rank, dtype):
+    """Best sets, several best ones, margins, and best ones with a label, of all that have any."""
+    rng = np.random.default_rng(1)
+    close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-4}
+    for n_labels in (1, 2, 5, 9, 12) if similarity == "dice" else (1, 6):
+        sizes = by_vectors(sizes_of(similarity, rank, n_labels, dtype).vectors, empty=False)
+        members = matrix_of(label_sets(n_labels), n_labels)
+        n_docs, n_best = 8 if n_labels > 9 else 20, 7
+        Z = random_scores(rng, sizes, n_docs, n_labels)
+        scores = np.array([set_scores(z, sizes, members) for z in Z])
+        chosen, found = np.zeros((2, n_docs, n_labels), bool)
+        out, several = np.empty((n_docs, n_labels)), np.zeros((n_docs, n_best, n_labels), bool)
+        values, wanted = np.empty((n_docs, n_best)), n_labels // 2
+
+        labeling.best_sets(Z, sizes, chosen)
+        labeling.n_best_sets(Z, sizes, n_best, several, values)
+        labeling.margins(Z, sizes, out)
+        labeling.best_with(Z, sizes, wanted, found)
+
+        for doc, row in enumerate(scores):
+            best = np.sort(row)[::-1][:n_best]
+            chosen_score = set_scores(Z[doc], sizes, chosen[doc][None])
+            np.testing.assert_allclose(chosen_score[0], best[0], **close)
+            np.testing.assert_allclose(values[doc, : best.size], best, **close)
+            assert np.isneginf(values[doc, best.size :]).all()
+            listed = several[doc, : best.size]
+            np.testing.assert_allclose(set_scores(Z[doc], sizes, listed), best, **close)
+            assert len({tuple(labels) for labels in listed.tolist()}) == len(listed)
+            assert not several[doc, best.size :].any()
+            with_each = np.array([row[members[:, j]].max() for j in range(n_labels)])
+            without = [row[~members[:, j]].max(initial=-np.inf) for j in range(n_labels)]
+            np.testing.assert_allclose(out[doc], with_each - without, **close)
+            assert found[doc, wanted]
+            found_score = set_scores(Z[doc], sizes, found[doc][None])
+            np.testing.assert_allclose(found_score[0], with_each[wanted], **close)
+
+
+def test_of_equal_sets_the_smallest_and_first():
+    """Ties are settled by size, then by the order of labels."""
+    sizes = sizes_of("dice", None, 4)
+    Z = np.zeros((1, sizes.vectors.shape[1], 4))
+    chosen, several, values = np.zeros((1, 4), bool), np.zeros((1, 2, 4), bool), np.empty((1, 2))
+
+    labeling.best_sets(Z, sizes, chosen)
+    labeling.n_best_sets(Z, sizes, 2, several, values)
+
+    assert chosen.tolist() == [[True, False, False, False]]
+    assert several[0, :, 0].tolist() == [True, False]
+    assert values.tolist() == [[0.0, 0.0]]
+
+
+def test_without_labels_the_best_set_scores_best():
+    """A document without labels of its own is asked for its score only."""
+    rng = np.random.default_rng(2)
+    sizes = sizes_of("dice", None, 6)
+    members = matrix_of(label_sets(6), 6)
+    for Z in random_scores(rng, sizes, 20, 6):
+        room = new_room(Z)
+
+        _, merit = best_set(Z, np.empty(0, np.int64), SCORE, sizes, room)
+
+        assert merit == pytest.approx(set_scores(Z, sizes, members).max(), rel=1e-9)
+
+
+# The embedding
+
+
+def embedded(labels, vectors, n_labels):
+    """Return the embedding of a label set, flat."""
+    phi = np.zeros((n_labels, vectors.shape[1]))
+    phi[list(labels)] = vectors[len(labels)]
+    return phi.ravel()
+
+
+@pytest.mark.parametrize("similarity", ["dice", "cosine"])
+def test_inner_products_are_similarities(similarity):
+    """Of all pairs of label sets, to nine digits, before and after the rotation."""
+    n_labels = 6
+    sizes = sizes_of(similarity, None, n_labels)
+    sets = label_sets(n_labels, empty=sizes.empty)
+    turned, _ = rotated(sizes.vectors, np.zeros((sizes.vectors.shape[1], 1, n_labels)))
+
+    for vectors in (sizes.vectors, turned):
+        phi = np.array([embedded(labels, vectors, n_labels) for labels in sets])
+        expected = [[SIMILARITIES[similarity](a, b) for b in sets] for a in sets]
+        np.testing.assert_allclose(phi @ phi.T, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_labels", [3, 25, 90, 400])
+def test_exact_vectors_of_many_sizes(n_labels):
+    """Inner products are 2 / (a + b), however many sizes there are."""
+    size = np.arange(1, n_labels + 1)
+
+    vectors = embed_sizes("dice", n_labels, np.array([0, 9, 5, 2, 1]), None).vectors[1:]
+
+    np.testing.assert_allclose(vectors @ vectors.T, 2 / (size[:, None] + size), atol=1e-9)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4])
+def test_a_low_rank_is_exact_for_the_sizes_needed_most(rank):
+    """As many sizes as there are dimensions have exact inner products, with all others too."""
+    size = np.arange(1, 31)
+
+    vectors = embed_sizes("dice", 30, np.array([0, 90, 50, 20, 2]), rank).vectors[1:]
+
+    wrong = np.abs(vectors @ vectors.T - 2 / (size[:, None] + size))
+    assert vectors.shape == (30, rank)
+    exact = np.flatnonzero(wrong.max(axis=1) < 1e-12) + 1
+    assert len(exact) == rank
+    assert set(exact) <= {1, 2, 3, 4, 5}
+    assert 2 in exact
+    if rank == 4:
+        assert wrong.max() < 0.01
+
+
+def test_the_rotation_changes_no_score():
+    """Scores of sets are the same by turned vectors and weights."""
+    rng = np.random.default_rng(3)
+    sizes, weights = sizes_of("dice", None, 9), rng.normal(size=(9, 5, 9))
+    weights = weights[: sizes.vectors.shape[1]]
+
+    vectors, turned = rotated(sizes.vectors, weights)
+
+    assert vectors.shape[1] <= sizes.vectors.shape[1]
+    for size, word in product(range(10), range(5)):
+        np.testing.assert_allclose(
+            vectors[size] @ turned[word], sizes.vectors[size] @ weights[:, word], atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4, None])
+@pytest.mark.parametrize("similarity", ["dice", "cosine"])
+def test_sizes_between_two_ends_are_near_their_mean(similarity, rank):
+    """No further than the slack, for many labels."""
+    sizes = embed_sizes(similarity, 70, np.array([0, 9, 5, 2, 1]), rank)
+
+    assert sizes.ends[0] == 1
+    assert sizes.ends[-1] == 70
+    for k in range(sizes.ends.size - 1):
+        low, high = sizes.vectors[sizes.ends[k]], sizes.vectors[sizes.ends[k + 1]]
+        shares = np.linspace(0, 1, 2001)[:, None]
+        line = low + shares * (high - low)
+        for between in sizes.vectors[sizes.ends[k] + 1 : sizes.ends[k + 1]]:
+            nearest = np.linalg.norm(line - between, axis=1).min()
+            assert nearest <= sizes.slack[k] + np.linalg.norm(high - low) / 2000

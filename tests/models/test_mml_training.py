@@ -1,0 +1,359 @@
+"""Training of maximal margin labeling against dense problems, and its laws."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from polytopic import MML
+from tests import margins
+from tests.margins import Problem, label_sets, own_sets, stored_problem
+from tests.strategies import matrices
+
+TIGHT = {"rank": None, "tol": 1e-8, "max_iter": 20_000}
+KINDS = [
+    {"labels": "neighbours"},
+    {"labels": "neighbours", "similarity": "cosine"},
+    {"goal": "f"},
+    {"goal": "exact"},
+    {"goal": "f", "similarity": "cosine"},
+    {"goal": "exact", "similarity": "cosine"},
+]
+COSTS = [0.1, 1.0, 5.0]
+
+
+def row_sets(Y):
+    """Return the label sets of an indicator."""
+    return own_sets(np.asarray(Y))
+
+
+@pytest.mark.parametrize("C", COSTS)
+@pytest.mark.parametrize("similarity", ["dice", "cosine"])
+def test_neighbours_solve_the_paper(similarity, C):
+    """Objective and answers are those of the dense problem (7) and of Eq. (8), by brute force."""
+    X, Y, X_new = margins.corpus()
+    problem = Problem.over_neighbours(X, Y, similarity, C)
+    alpha = problem.solve()
+    sets = label_sets(Y.shape[1])
+    scores = problem.scores(alpha, X_new, sets)
+
+    model = MML(C, similarity=similarity, labels="neighbours", **TIGHT).fit(X, Y)
+
+    assert model.objective_ == pytest.approx(problem.objective(alpha), rel=1e-6)
+    assert 0 <= model.dual_gap_ <= 1e-8 * model.objective_
+    lead = np.diff(np.sort(scores, axis=1)[:, -2:], axis=1).ravel()
+    clear = lead > 1e-3
+    assert clear.mean() > 0.7
+    assert [a for a, c in zip(row_sets(model.predict(X_new)), clear, strict=True) if c] == [
+        sets[k] for k in scores.argmax(axis=1)[clear]
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_those_of_the_dual_variables(kind):
+    """All label sets score as Eq. (8) says, whatever the dual variables are."""
+    X, Y, X_new = margins.corpus(seed=1)
+    sets = label_sets(Y.shape[1])
+
+    model = MML(rank=None, tol=0.01, **kind).fit(X, Y)
+    found = model.predict_sets(X_new, n_best=len(sets))
+
+    problem, alpha = stored_problem(model, X, Y)
+    scores = problem.scores(alpha, X_new, sets)
+    for doc, listed in enumerate(found.sets):
+        expected = [scores[doc, sets.index(frozenset(labels))] for labels in listed]
+        np.testing.assert_allclose(found.log_posterior[doc], expected, rtol=1e-9, atol=1e-10)
+        assert frozenset(listed[0]) == problem.classify(alpha, X_new[doc], Y.shape[1])
+    assert row_sets(model.predict(X_new)) == [sets[k] for k in scores.argmax(axis=1)]
+
+
+@pytest.mark.parametrize("C", COSTS)
+@pytest.mark.parametrize("goal", ["exact", "f"])
+@pytest.mark.parametrize("similarity", ["dice", "cosine"])
+def test_working_sets_solve_their_problem(similarity, goal, C):
+    """Over the final working sets nothing better is possible."""
+    X, Y, _ = margins.corpus(seed=2)
+
+    model = MML(C, similarity=similarity, goal=goal, **TIGHT).fit(X, Y)
+
+    problem, alpha = stored_problem(model, X, Y)
+    assert model.objective_ == pytest.approx(problem.objective(alpha), rel=1e-12)
+    assert model.objective_ == pytest.approx(problem.objective(problem.solve()), rel=1e-6)
+    np.testing.assert_allclose(problem.nearest(alpha), alpha, rtol=1e-12)
+
+
+@pytest.mark.parametrize("C", COSTS)
+@pytest.mark.parametrize("similarity", ["dice", "cosine"])
+def test_goal_f_solves_the_problem_over_all_label_sets(similarity, C):
+    """The gap over all label sets is closed, so the working sets lack none."""
+    X, Y, _ = margins.corpus(seed=3)
+    everything = Problem.over_all(X, Y, similarity, "f", C)
+
+    model = MML(C, similarity=similarity, goal="f", **TIGHT).fit(X, Y)
+
+    problem, alpha = stored_problem(model, X, Y)
+    gap = problem.primal(alpha, Y.shape[1]) - problem.objective(alpha)
+    assert -1e-9 <= gap <= TIGHT["tol"] * model.objective_
+    assert model.objective_ == pytest.approx(everything.objective(everything.solve(1e-8)), rel=1e-6)
+
+
+@pytest.mark.parametrize("tol", [0.1, 0.01])
+@pytest.mark.parametrize("C", COSTS)
+def test_goal_f_closes_the_gap_it_tells(C, tol):
+    """With a loose tolerance too the gap over all label sets is about what is told."""
+    X, Y, _ = margins.corpus(n_docs=20, n_labels=5, seed=4)
+
+    model = MML(C, goal="f", rank=None, tol=tol, max_iter=1000).fit(X, Y)
+
+    problem, alpha = stored_problem(model, X, Y)
+    gap = problem.primal(alpha, Y.shape[1]) - problem.objective(alpha)
+    assert gap <= 2 * tol * model.objective_
+
+
+@pytest.mark.parametrize("C", COSTS)
+@pytest.mark.parametrize("similarity", ["dice", "cosine"])
+def test_goal_exact_is_below_the_problem_over_all_label_sets(similarity, C):
+    """A slack for each set of a working set: the objective is that of a smaller problem."""
+    X, Y, _ = margins.corpus(seed=3)
+    everything = Problem.over_all(X, Y, similarity, "exact", C)
+
+    model = MML(C, similarity=similarity, goal="exact", **TIGHT).fit(X, Y)
+
+    best = everything.objective(everything.solve(1e-8))
+    assert 0.1 * best < model.objective_ <= best * (1 + 1e-7)
+
+
+def test_goal_exact_is_the_whole_problem_where_no_slack_is_needed():
+    """Documents that can be kept apart from all label sets are, if C is large."""
+    X, Y = np.eye(4), np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 1]])
+    everything = Problem.over_all(X, Y, "dice", "exact", 100.0)
+
+    model = MML(100.0, goal="exact", **TIGHT).fit(X, Y)
+
+    assert model.objective_ == pytest.approx(everything.objective(everything.solve()), rel=1e-6)
+    assert model.max_violation_ <= 1e-8
+
+
+@settings(max_examples=30)
+@given(matrices(min_docs=2, labelled=True), st.sampled_from(KINDS), st.sampled_from(COSTS))
+def test_the_objective_never_falls(corpus, kind, C):
+    """Each pass raises the dual objective, and it stays below the primal one."""
+    X, Y = corpus
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MML(C, rank=None, tol=1e-4, max_iter=12, **kind).fit(X, Y)
+
+    assert len(model.objectives_) == model.n_iter_ <= 12
+    assert (np.diff([0.0, *model.objectives_]) >= -1e-12 * (1 + abs(model.objective_))).all()
+    assert model.dual_gap_ >= -1e-9
+
+
+def learned(model):
+    """Return what a model has learned as bytes."""
+    return model._weights.tobytes(), model.objectives_, model.dual_gap_
+
+
+@pytest.mark.parametrize("kind", KINDS[::2])
+def test_the_order_of_documents_does_not_matter(kind):
+    """Permuted rows give the same bits, twins among them too."""
+    X, Y, _ = margins.corpus(n_docs=40, n_words=15)
+    X, Y = np.vstack([X, X[:5], X[:5]]), np.vstack([Y, Y[:5], 1 - Y[:5]])
+    order = np.random.default_rng(1).permutation(len(X))
+
+    one = MML(**kind).fit(X, Y)
+    other = MML(**kind).fit(sparse.csr_matrix(X[order]), Y[order])
+
+    assert learned(one) == learned(other)
+
+
+@pytest.mark.parametrize("kind", KINDS[::2])
+def test_random_state_fixes_the_bits(kind):
+    """The same number gives the same bits, another one another approximation."""
+    X, Y, _ = margins.corpus(n_docs=40, n_words=15)
+
+    same = [MML(random_state=7, **kind).fit(X, Y) for _ in range(2)]
+    given = MML(random_state=np.random.RandomState(7), **kind).fit(X, Y)
+    other = MML(random_state=8, **kind).fit(X, Y)
+
+    assert learned(same[0]) == learned(same[1]) == learned(given)
+    assert learned(same[0]) != learned(other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_permuting_labels_and_words_permutes_the_answer(kind):
+    """Neither has an order that matters, once training has converged."""
+    X, Y, X_new = margins.corpus(n_docs=10, seed=5)
+    labels, words = np.array([2, 0, 3, 1]), np.array([3, 1, 4, 0, 2, 5])
+    if kind.get("goal") == "exact":
+        labels = np.arange(4)  # which label sets come into a working set depends on the way there
+        words = np.arange(6)
+    model = MML(0.5, **TIGHT, **kind).fit(X, Y)
+
+    permuted = MML(0.5, **TIGHT, **kind).fit(X[:, words], Y[:, labels])
+
+    assert permuted.objective_ == pytest.approx(model.objective_, rel=1e-7)
+    np.testing.assert_allclose(
+        permuted.decision_function(X_new[:, words]),
+        model.decision_function(X_new)[:, labels],
+        atol=2e-3,
+    )
+
+
+def test_repeated_words_and_lengths_do_not_matter():
+    """Only the direction of a document counts, and entries of a word are added up."""
+    X, Y, X_new = margins.corpus()
+    model = MML(rank=None).fit(X, Y)
+    coo = sparse.coo_array(np.hstack([X, X]))
+    twice = sparse.csr_matrix((coo.data, (coo.row, coo.col % X.shape[1])), shape=X.shape)
+
+    scaled = MML(rank=None).fit(twice, Y)
+
+    np.testing.assert_allclose(scaled._weights, model._weights, atol=1e-9)
+    np.testing.assert_allclose(
+        scaled.decision_function(X_new * 7), model.decision_function(X_new), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_convergence_warning(kind):
+    """One pass is too few, and says so once."""
+    X, Y, _ = margins.corpus()
+
+    with pytest.warns(ConvergenceWarning, match="max_iter == 1 passes") as caught:
+        model = MML(tol=1e-6, max_iter=1, **kind).fit(X, Y)
+
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert model.n_iter_ == 1
+    assert model.dual_gap_ > 1e-6 * model.objective_
+
+
+# Starting from another model
+
+
+@pytest.mark.parametrize("kind", KINDS[2:])
+def test_a_warm_start_from_itself(kind):
+    """It begins where the other model ended."""
+    X, Y, X_new = margins.corpus(n_docs=20, n_words=12)
+    X[3] = 0.0  # which no model learns from
+    settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, **kind}
+    cold = MML(**settings).fit(X, Y)
+
+    warm = MML(**settings).fit(X, Y, warm=cold, rows=np.arange(len(X)))
+
+    assert warm.n_iter_ <= 3 < cold.n_iter_
+    assert warm.objectives_[0] >= cold.objective_ * (1 - 1e-12)
+    np.testing.assert_allclose(
+        warm.decision_function(X_new), cold.decision_function(X_new), atol=1e-2
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS[2:])
+def test_a_warm_start_with_other_documents_and_labels(kind):
+    """Documents gone and come, a label gone and one come: nearly the cold answer, in less time."""
+    X, Y, X_new = margins.corpus(n_docs=20, n_words=12)
+    names = np.array(["b", "c", "d", "e"])
+    Y = [names[y > 0].tolist() for y in Y]
+    settings = {"rank": None, "tol": 1e-8, "max_iter": 20_000, **kind}
+    before = MML(**settings).fit(X, Y)
+    rows = np.array([k for k in range(20) if "e" not in Y[k]] + [-1, -1])
+    X_now = np.vstack([X[rows[:-2]], X_new[:2]])
+    Y_now = [Y[k] for k in rows[:-2]] + [["a", "c"], ["a"]]
+
+    cold = MML(**settings).fit(X_now, Y_now)
+    warm = MML(**settings).fit(X_now, Y_now, warm=before, rows=rows)
+
+    assert warm.classes_.tolist() == ["a", "b", "c", "d"]
+    assert warm.objectives_[0] > cold.objectives_[0]
+    if kind["goal"] == "f":
+        assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)
+        np.testing.assert_allclose(
+            warm.decision_function(X_new), cold.decision_function(X_new), atol=1e-2
+        )
+
+
+@pytest.mark.parametrize("goal", ["f", "exact"])
+def test_a_warm_start_with_another_cost(goal):
+    """Dual variables above a lower C come back into what is allowed."""
+    X, Y, _ = margins.corpus(n_docs=20, n_words=12)
+    settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
+    dear = MML(5.0, **settings).fit(X, Y)
+
+    warm = MML(0.1, **settings).fit(X, Y, warm=dear, rows=np.arange(20))
+
+    problem, alpha = stored_problem(warm, X, Y)
+    assert alpha.min() > 0
+    np.testing.assert_allclose(problem.nearest(alpha), alpha, rtol=1e-9)
+    assert warm.objective_ == pytest.approx(problem.objective(alpha), rel=1e-9)
+    if goal == "f":
+        cold = MML(0.1, **settings).fit(X, Y)
+        assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize("goal", ["f", "exact"])
+def test_a_warm_start_with_other_labels_of_a_document(goal):
+    """A document may now have a label set that it was kept apart from."""
+    X, Y, _ = margins.corpus(n_docs=20, n_words=12)
+    settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
+    before = MML(**settings).fit(X, Y)
+    problem, _ = stored_problem(before, X, Y)
+    now = Y.copy()
+    for doc, other in problem.pairs[::3]:
+        now[doc] = [label in other for label in range(Y.shape[1])]
+
+    warm = MML(**settings).fit(X, now, warm=before, rows=np.arange(20))
+
+    after, alpha = stored_problem(warm, X, now)
+    assert all(after.own[doc] != other for doc, other in after.pairs)
+    assert warm.objective_ == pytest.approx(after.objective(alpha), rel=1e-9)
+
+
+def test_neighbours_do_not_start_warm():
+    """It is said in a sentence."""
+    X, Y, _ = margins.corpus()
+    model = MML(labels="neighbours").fit(X, Y)
+
+    with pytest.raises(ValueError, match="neighbours always start cold"):
+        MML(labels="neighbours").fit(X, Y, warm=model, rows=np.arange(len(X)))
+    with pytest.raises(ValueError, match="neighbours always start cold"):
+        MML().fit(X, Y, warm=model, rows=np.arange(len(X)))
+
+
+@pytest.mark.parametrize("rows", [None, [0, 1], 3])
+def test_a_warm_start_needs_rows(rows):
+    """One for each document."""
+    X, Y, _ = margins.corpus()
+    model = MML().fit(X, Y)
+
+    with pytest.raises(ValueError, match="rows must have one row of warm's X, or -1, for each of"):
+        MML().fit(X, Y, warm=model, rows=rows)
+
+
+def test_a_warm_start_needs_dual_variables():
+    """A model from a file has none."""
+    X, Y, _ = margins.corpus()
+    model = MML().fit(X, Y)
+    loaded = MML().from_arrays(model.to_arrays(), labels=model.classes_, n_words=X.shape[1])
+
+    with pytest.raises(ValueError, match="warm has no dual variables"):
+        MML().fit(X, Y, warm=loaded, rows=np.arange(len(X)))
+
+
+def test_a_warm_start_from_another_kind():
+    """What is no label set here is left out: the empty one, and several labels where one is due."""
+    X, Y, _ = margins.corpus(n_docs=20, n_words=12)
+    rows, first = np.arange(20), Y.argmax(axis=1)
+    settings = {"rank": None, "tol": 1e-6, "max_iter": 5000}
+    wide = MML(similarity="cosine", **settings).fit(X, Y)
+
+    dice = MML(**settings).fit(X, Y, warm=wide, rows=rows)
+    single = MML(**settings).fit(X, first, warm=wide, rows=rows)
+
+    assert all(other for _, other in stored_problem(dice, X, Y)[0].pairs)
+    assert dice.objective_ == pytest.approx(MML(**settings).fit(X, Y).objective_, rel=1e-5)
+    assert single.objective_ == pytest.approx(MML(**settings).fit(X, first).objective_, rel=1e-5)
