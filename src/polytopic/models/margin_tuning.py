@@ -33,10 +33,10 @@ def tune(model, X, Y):
             leads.append(fitted.lead(X_out))
             truth.append(Y_out.toarray() > 0)
             right.append((fitted.choose(X_out) != Y_out).getnnz(axis=1) == 0)
-        margins = np.vstack(margins)
+        known = np.vstack(margins)
         model.chosen_["set_curve"] = _logistic(np.concatenate(leads), np.concatenate(right))
-        if np.isfinite(margins).any():  # a label that is alone has no margin
-            model.chosen_["label_curve"] = _isotonic(margins, np.vstack(truth))
+        if np.isfinite(known).any():  # a label that is alone has no margin
+            model.chosen_["label_curve"] = _isotonic(known, np.vstack(truth))
 
 
 def model_cost(model):
