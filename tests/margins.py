@@ -221,7 +221,7 @@ def stored_problem(model, X, Y):
     return problem, np.array(alpha)
 
 
-def corpus(n_docs=8, n_words=6, n_labels=4, seed=0):
+def corpus(n_docs=6, n_words=6, n_labels=4, seed=0):
     """Return weights of words and an indicator with no empty row, and more documents."""
     rng = np.random.default_rng(seed)
     topics = rng.gamma(0.4, size=(n_labels, n_words))

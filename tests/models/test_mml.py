@@ -4,6 +4,7 @@ import json
 import pickle
 import warnings
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -25,6 +26,9 @@ KINDS = [
     {"labels": "neighbours", "similarity": "cosine"},
 ]
 EXACT = {"rank": None, "tol": 0.01, "max_iter": 1000}
+only_compiled = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="takes a minute uncompiled"
+)
 
 
 @parametrize_with_checks([MML(), MML(labels="neighbours"), MML(similarity="cosine", goal="exact")])
@@ -193,6 +197,7 @@ def test_one_label_a_document(kind, n_classes):
         model.predict_sets(X)
 
 
+@only_compiled
 def test_a_grid_search():
     """Parameters are scikit-learn's."""
     X, Y = topics(60)
@@ -213,7 +218,7 @@ def test_no_answer_is_empty(kind):
     Y = np.vstack([Y, Y[:1], Y[:1], [[1, 0, 0, 1]] * 4])
     X = np.vstack([X, X[:2], np.zeros((4, X.shape[1]))])
     model = MML(**kind).fit(X, Y)
-    strange = np.vstack([-X[:8], np.eye(X.shape[1]), np.zeros((1, X.shape[1]))])
+    strange = np.vstack([-X, np.eye(X.shape[1]), np.zeros((1, X.shape[1]))])
 
     answers = model.predict(strange)
 
@@ -282,12 +287,12 @@ def test_a_label_with_one_document(kind):
 def test_label_sets_of_size_twenty(kind, rank):
     """Of 25 labels: large sets are learned as they are."""
     rng = np.random.default_rng(0)
-    Y = np.zeros((8, 25), dtype=int)
-    for doc in range(8):
+    Y = np.zeros((4, 25), dtype=int)
+    for doc in range(4):
         Y[doc, rng.choice(25, 20 if doc % 2 else 1, replace=False)] = 1
-    X = np.hstack([Y * 0.3, np.eye(8)])
+    X = np.hstack([Y * 0.3, np.eye(4)])
 
-    model = MML(3.0, rank=rank, **kind).fit(X, Y)
+    model = MML(1.0, rank=rank, **kind).fit(X, Y)
 
     answers = model.predict(X)
     f = [margins.dice(a, b) for a, b in zip(own_sets(Y), own_sets(answers), strict=True)]
@@ -310,7 +315,8 @@ def test_labels_without_documents_are_never_given(kind):
     assert not model.predict(X_new)[:, [1, 4]].any()
     assert np.isneginf(model.decision_function(X_new)[:, [1, 4]]).all()
     assert (model.predict_proba(X_new)[:, [1, 4]] == 0).all()
-    assert {label for listed in model.predict_sets(X_new, 20).sets for s in listed for label in s}
+    listed = model.predict_sets(X_new, 20).sets[0]
+    assert {label for labels in listed for label in labels} == {0, 2, 3, 5}
     with pytest.raises(ValueError, match="label '4' has no documents"):
         model.best_with(X_new, 4)
 
@@ -401,8 +407,8 @@ def test_wrong_documents():
 
     with pytest.raises(ValueError, match="Y has no labelled document"):
         MML().fit(X, np.zeros_like(Y))
-    with pytest.raises(ValueError, match="X has 7 documents and Y has 8"):
-        MML().fit(X[:7], Y)
+    with pytest.raises(ValueError, match="X has 5 documents and Y has 6"):
+        MML().fit(X[:5], Y)
     with pytest.raises(ValueError, match="NaN"):
         MML().fit(np.full_like(X, np.nan), Y)
     with pytest.raises(NotFittedError):
@@ -475,6 +481,7 @@ def test_assess_tells_all_at_once(calibrated):
     np.testing.assert_array_equal(proba, model.predict_proba(X))
 
 
+@only_compiled
 def test_calibrated_probabilities_are_about_right():
     """On documents like those learned from, their mean is the share that is right."""
     X, Y = topics(1200, seed=1)
@@ -488,6 +495,7 @@ def test_calibrated_probabilities_are_about_right():
     )
 
 
+@only_compiled
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_what_was_chosen_is_kept(goal):
     """It is plain JSON; with it nothing is chosen again, and all answers are the same."""
@@ -528,6 +536,7 @@ def test_no_probability_of_sets_without_calibration():
         MML().fit(X, Y).set_proba(X)
 
 
+@only_compiled
 @pytest.mark.parametrize("kind", ["one label", "one document", "one fold", "always right"])
 def test_calibration_of_odd_corpora(kind):
     """Where nothing can be learned from held-out documents, probabilities are still some."""
@@ -630,7 +639,7 @@ def test_fewer_labels(kind):
     has = np.array([2 in labels for labels in sets])
     margin = best[:, has].max(axis=1) - best[:, ~has].max(axis=1)
     np.testing.assert_allclose(few.decision_function(X_new)[:, 2], margin, atol=1e-9)
-    assert not model.restricted(np.ones(4, bool)).predict(X_new)[:, 1].sum() < 1
+    assert (model.restricted(np.ones(4, bool)).predict(X_new) == model.predict(X_new)).all()
     with pytest.raises(ValueError, match="none of the labels that are allowed"):
         model.restricted(np.zeros(4, bool))
 
@@ -645,6 +654,7 @@ def test_fewer_labels_of_a_calibrated_model(calibrated):
     assert proba[:, [0, 2, 3]].min() >= 0
 
 
+@only_compiled
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_do_not_matter(kind, monkeypatch):
     """One thread or two, small blocks: the same bits."""
@@ -670,6 +680,7 @@ def test_threads_do_not_matter(kind, monkeypatch):
         assert one.tobytes() == two.tobytes()
 
 
+@only_compiled
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_low_rank_is_nearly_exact(kind):
     """Four dimensions and single precision change few answers."""

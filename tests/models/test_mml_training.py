@@ -14,7 +14,7 @@ from tests import margins
 from tests.margins import Problem, label_sets, own_sets, stored_problem
 from tests.strategies import matrices
 
-TIGHT = {"rank": None, "tol": 1e-8, "max_iter": 20_000}
+TIGHT = {"rank": None, "tol": 1e-7, "max_iter": 20_000}
 KINDS = [
     {"labels": "neighbours"},
     {"labels": "neighbours", "similarity": "cosine"},
@@ -23,7 +23,7 @@ KINDS = [
     {"goal": "f", "similarity": "cosine"},
     {"goal": "exact", "similarity": "cosine"},
 ]
-COSTS = [0.1, 1.0, 5.0]
+COSTS = [0.1, 1.0, 3.0]
 
 
 def row_sets(Y):
@@ -44,7 +44,7 @@ def test_neighbours_solve_the_paper(similarity, C):
     model = MML(C, similarity=similarity, labels="neighbours", **TIGHT).fit(X, Y)
 
     assert model.objective_ == pytest.approx(problem.objective(alpha), rel=1e-6)
-    assert 0 <= model.dual_gap_ <= 1e-8 * model.objective_
+    assert 0 <= model.dual_gap_ <= 1e-7 * model.objective_
     lead = np.diff(np.sort(scores, axis=1)[:, -2:], axis=1).ravel()
     clear = lead > 1e-3
     assert clear.mean() > 0.7
@@ -105,7 +105,7 @@ def test_goal_f_solves_the_problem_over_all_label_sets(similarity, C):
 @pytest.mark.parametrize("C", COSTS)
 def test_goal_f_closes_the_gap_it_tells(C, tol):
     """With a loose tolerance too the gap over all label sets is about what is told."""
-    X, Y, _ = margins.corpus(n_docs=20, n_labels=5, seed=4)
+    X, Y, _ = margins.corpus(n_docs=12, seed=4)
 
     model = MML(C, goal="f", rank=None, tol=tol, max_iter=1000).fit(X, Y)
 
@@ -135,7 +135,7 @@ def test_goal_exact_is_the_whole_problem_where_no_slack_is_needed():
     model = MML(100.0, goal="exact", **TIGHT).fit(X, Y)
 
     assert model.objective_ == pytest.approx(everything.objective(everything.solve()), rel=1e-6)
-    assert model.max_violation_ <= 1e-8
+    assert model.max_violation_ <= 1e-7
 
 
 @settings(max_examples=30)
@@ -161,7 +161,7 @@ def learned(model):
 @pytest.mark.parametrize("kind", KINDS[::2])
 def test_the_order_of_documents_does_not_matter(kind):
     """Permuted rows give the same bits, twins among them too."""
-    X, Y, _ = margins.corpus(n_docs=40, n_words=15)
+    X, Y, _ = margins.corpus(n_docs=20, n_words=15)
     X, Y = np.vstack([X, X[:5], X[:5]]), np.vstack([Y, Y[:5], 1 - Y[:5]])
     order = np.random.default_rng(1).permutation(len(X))
 
@@ -174,7 +174,7 @@ def test_the_order_of_documents_does_not_matter(kind):
 @pytest.mark.parametrize("kind", KINDS[::2])
 def test_random_state_fixes_the_bits(kind):
     """The same number gives the same bits, another one another approximation."""
-    X, Y, _ = margins.corpus(n_docs=40, n_words=15)
+    X, Y, _ = margins.corpus(n_docs=20, n_words=15)
 
     same = [MML(random_state=7, **kind).fit(X, Y) for _ in range(2)]
     given = MML(random_state=np.random.RandomState(7), **kind).fit(X, Y)
@@ -184,14 +184,14 @@ def test_random_state_fixes_the_bits(kind):
     assert learned(same[0]) != learned(other)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.get("goal") != "exact"])
 def test_permuting_labels_and_words_permutes_the_answer(kind):
-    """Neither has an order that matters, once training has converged."""
+    """Neither has an order that matters, once training has converged.
+
+    Not so for ``goal="exact"``: what comes into a working set depends on the way there.
+    """
     X, Y, X_new = margins.corpus(n_docs=10, seed=5)
     labels, words = np.array([2, 0, 3, 1]), np.array([3, 1, 4, 0, 2, 5])
-    if kind.get("goal") == "exact":
-        labels = np.arange(4)  # which label sets come into a working set depends on the way there
-        words = np.arange(6)
     model = MML(0.5, **TIGHT, **kind).fit(X, Y)
 
     permuted = MML(0.5, **TIGHT, **kind).fit(X[:, words], Y[:, labels])
@@ -239,7 +239,7 @@ def test_a_convergence_warning(kind):
 @pytest.mark.parametrize("kind", KINDS[2:])
 def test_a_warm_start_from_itself(kind):
     """It begins where the other model ended."""
-    X, Y, X_new = margins.corpus(n_docs=20, n_words=12)
+    X, Y, X_new = margins.corpus(n_docs=12, n_words=12)
     X[3] = 0.0  # which no model learns from
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, **kind}
     cold = MML(**settings).fit(X, Y)
@@ -256,12 +256,12 @@ def test_a_warm_start_from_itself(kind):
 @pytest.mark.parametrize("kind", KINDS[2:])
 def test_a_warm_start_with_other_documents_and_labels(kind):
     """Documents gone and come, a label gone and one come: nearly the cold answer, in less time."""
-    X, Y, X_new = margins.corpus(n_docs=20, n_words=12)
+    X, Y, X_new = margins.corpus(n_docs=12, n_words=12)
     names = np.array(["b", "c", "d", "e"])
     Y = [names[y > 0].tolist() for y in Y]
-    settings = {"rank": None, "tol": 1e-8, "max_iter": 20_000, **kind}
+    settings = {"rank": None, "tol": 1e-7, "max_iter": 20_000, **kind}
     before = MML(**settings).fit(X, Y)
-    rows = np.array([k for k in range(20) if "e" not in Y[k]] + [-1, -1])
+    rows = np.array([k for k in range(12) if "e" not in Y[k]] + [-1, -1])
     X_now = np.vstack([X[rows[:-2]], X_new[:2]])
     Y_now = [Y[k] for k in rows[:-2]] + [["a", "c"], ["a"]]
 
@@ -280,11 +280,11 @@ def test_a_warm_start_with_other_documents_and_labels(kind):
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_a_warm_start_with_another_cost(goal):
     """Dual variables above a lower C come back into what is allowed."""
-    X, Y, _ = margins.corpus(n_docs=20, n_words=12)
+    X, Y, _ = margins.corpus(n_docs=12, n_words=12)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
     dear = MML(5.0, **settings).fit(X, Y)
 
-    warm = MML(0.1, **settings).fit(X, Y, warm=dear, rows=np.arange(20))
+    warm = MML(0.1, **settings).fit(X, Y, warm=dear, rows=np.arange(12))
 
     problem, alpha = stored_problem(warm, X, Y)
     assert alpha.min() > 0
@@ -298,7 +298,7 @@ def test_a_warm_start_with_another_cost(goal):
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_a_warm_start_with_other_labels_of_a_document(goal):
     """A document may now have a label set that it was kept apart from."""
-    X, Y, _ = margins.corpus(n_docs=20, n_words=12)
+    X, Y, _ = margins.corpus(n_docs=12, n_words=12)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
     before = MML(**settings).fit(X, Y)
     problem, _ = stored_problem(before, X, Y)
@@ -306,7 +306,7 @@ def test_a_warm_start_with_other_labels_of_a_document(goal):
     for doc, other in problem.pairs[::3]:
         now[doc] = [label in other for label in range(Y.shape[1])]
 
-    warm = MML(**settings).fit(X, now, warm=before, rows=np.arange(20))
+    warm = MML(**settings).fit(X, now, warm=before, rows=np.arange(12))
 
     after, alpha = stored_problem(warm, X, now)
     assert all(after.own[doc] != other for doc, other in after.pairs)
@@ -346,8 +346,8 @@ def test_a_warm_start_needs_dual_variables():
 
 def test_a_warm_start_from_another_kind():
     """What is no label set here is left out: the empty one, and several labels where one is due."""
-    X, Y, _ = margins.corpus(n_docs=20, n_words=12)
-    rows, first = np.arange(20), Y.argmax(axis=1)
+    X, Y, _ = margins.corpus(n_docs=12, n_words=12)
+    rows, first = np.arange(12), Y.argmax(axis=1)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000}
     wide = MML(similarity="cosine", **settings).fit(X, Y)
 

@@ -77,7 +77,8 @@ def _cholesky(gram, usage, rank):
 
     Each pivot is the vector of which most is left and used; the first one is used most.
     """
-    left, columns = np.diag(gram).copy(), []
+    left = np.diag(gram).copy()
+    columns: list[np.ndarray] = []
     pivot = int(np.argmax(usage))
     while left[pivot] > NEGLIGIBLE and (rank is None or len(columns) < rank):
         before = np.array(columns).reshape(-1, left.size)
