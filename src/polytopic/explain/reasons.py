@@ -51,7 +51,7 @@ class Reasons:
         self.evidence = x.data * (self.parts.words - self.world)
         self.count = counts.data[np.searchsorted(counts.indices, x.indices)]
         self.shares = self._word_shares()
-        self.contributions = model.label_contributions(x, y)
+        self.contributions = self._contributions()
         self.unit = "nats" if hasattr(model, "log_likelihood") else "score"
 
     def ledger(self) -> Ledger:
@@ -89,6 +89,12 @@ class Reasons:
             shape, indptr = x.shape, [0, x.nnz]
             model, x = self.sharer, sparse.csr_matrix((self.count, x.indices, indptr), shape)
         return model.word_labels(x, self.y).share.reshape(x.nnz, self.y.nnz)
+
+    def _contributions(self):
+        """Return each label's part of each stored word's evidence: exact, or by its share."""
+        if hasattr(self.model, "label_contributions"):
+            return self.model.label_contributions(self.x, self.y)
+        return self.shares * self.evidence[:, None]
 
     def _label_shares(self):
         """Return each label's share of the document: the mixture's, or of its words."""

@@ -359,16 +359,6 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         words = self._log_words(x, sets)
         return Account(words, float(self._score(x, sets)[0] - x.data @ words))
 
-    def label_contributions(self, x, y):
-        """Return what each stored word of one document says for each label of its set.
-
-        Its evidence, how much likelier the set makes it than the corpus as a whole does, by the
-        labels' shares of it; (n_stored, n_labels of the set).
-        """
-        evidence = x.data * (self.account(x, y).words - self.world_log_proba_[x.indices])
-        shares = self.word_labels(x, y).share
-        return shares.reshape(x.nnz, self._check_sets(x, y).nnz) * evidence[:, None]
-
     def _log_words(self, x, sets, theta=None):
         """Return the log probability of each stored word of one document under its label set."""
         raise NotImplementedError
