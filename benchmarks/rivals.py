@@ -4,11 +4,9 @@ import re
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -17,19 +15,6 @@ from polytopic.metrics import labeling_f
 from polytopic.text import TermWeights
 
 HELD_OUT = 0.2
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some documents: their texts, counts and label indicator."""
-
-    texts: list
-    X: sparse.csr_matrix
-    Y: np.ndarray
-
-    def rows(self, rows):
-        """Return some of the documents."""
-        return Part([self.texts[row] for row in rows], self.X[rows], self.Y[rows])
 
 
 # Functions that learn from a part and give the scores of the labels of other parts
