@@ -57,6 +57,42 @@ def fasttext_scores(settings, train, *others):
     return scores
 
 
+def omikuji_scores(settings, train, *others):
+    """Return scores of Omikuji's label trees on ltc weights, of the best 30 labels."""
+    import omikuji
+
+    weights = TermWeights("ltc").fit(train.X)
+
+    def pairs(X):
+        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            yield list(
+                zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True)
+            )
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        X = weights.transform(train.X)
+        X.sort_indices()
+        with path.open("w", encoding="utf-8") as file:
+            file.write(f"{X.shape[0]} {X.shape[1]} {train.Y.shape[1]}\n")
+            for words, labels in zip(pairs(X), train.Y, strict=True):
+                names = ",".join(map(str, np.flatnonzero(labels)))
+                file.write(f"{names} {' '.join(f'{w}:{v:.6g}' for w, v in words)}\n")
+        hyper = omikuji.Model.default_hyper_param()
+        for name, value in settings.items():
+            setattr(hyper, name, value)
+        model = omikuji.Model.train_on_data(str(path), hyper, 1)
+    model.init_prediction_thread_pool(1)
+    scores = []
+    for part in others:
+        matrix = np.full(part.Y.shape, -np.inf)
+        for doc, words in enumerate(pairs(weights.transform(part.X))):
+            for label, score in model.predict(words, beam_size=30, top_k=30):
+                matrix[doc, label] = score
+        scores.append(matrix)
+    return scores
+
+
 RIVALS = {  # function, settings and thresholds to choose from, its own threshold
     "LinearSVC": (svc_scores, [{"C": c} for c in (1, 0.5, 2)], np.linspace(-1, 0.5, 76), 0.0),
     "fastText": (
