@@ -1,7 +1,7 @@
 """Which maximal margin labeling should be the default: weights, goal and C on many corpora.
 
 Three-fold cross-validation on 3000 training documents at most; the test documents are seen only
-by C chosen in that way.
+by the C that is best there, in labelling F for ``goal="f"`` and in exact match for "exact".
 """
 
 import argparse
@@ -20,7 +20,8 @@ from polytopic.text import TermWeights
 
 MOST_DOCS, FOLDS = 3000, 3
 COSTS = (0.1, 0.3, 1.0, 3.0)
-CHOICES = [(scheme, goal) for scheme in ("ltc", "tfidf") for goal in ("f", "exact")]
+GOALS = ("f", "exact")
+CHOICES = [(scheme, goal) for scheme in ("ltc", "tfidf") for goal in GOALS]
 
 
 def cross_validated(train, scheme, model):
@@ -61,10 +62,10 @@ def report(name):
     rows = []
     for scheme, goal in CHOICES:
         start = time.process_time()
-        cells = [told(cross_validated(train, scheme, MML(C=C, goal=goal))) for C in COSTS]
-        model = MML(C="auto", goal=goal)
-        final = told(tested(train, test, scheme, model))
-        rows.append((name, scheme, goal, *cells, f"{model.chosen_['C']:g}", final))
+        figures = [cross_validated(train, scheme, MML(C=C, goal=goal)) for C in COSTS]
+        C = COSTS[np.argmax([row[GOALS.index(goal)] for row in figures])]
+        final = told(tested(train, test, scheme, MML(C=C, goal=goal)))
+        rows.append((name, scheme, goal, *map(told, figures), f"{C:g}", final))
         seconds = time.process_time() - start
         print(*rows[-1], f"{seconds:.0f} s", sep=" | ", file=sys.stderr, flush=True)
     header = ["corpus", "weights", "goal", *(f"C {C:g}" for C in COSTS), "C chosen", "test"]

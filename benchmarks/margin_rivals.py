@@ -36,7 +36,7 @@ PEERS = {
         np.linspace(0.02, 0.9, 45),
         0.5,
     ),
-    "fastText": RIVALS["fastText"],
+    "fastText": (RIVALS["fastText"][0], RIVALS["fastText"][1][:1], *RIVALS["fastText"][2:]),
 }
 
 
@@ -63,13 +63,14 @@ def tuned(scores_of, choices, grid, train):
     return {goal: row[1:] for goal, row in best.items()}
 
 
-def peer_answers(name, train, test):
+def peer_answers(name, train, test, *, usual_too):
     """Yield what a rival answers: its name, the answers and CPU seconds."""
     scores_of, choices, grid, usual = PEERS[name]
     chosen = tuned(scores_of, choices, grid, train)
     fitted = []
     rules = {f"{name}, tuned for {goal}": pair for goal, pair in chosen.items()}
-    rules[f"{name}, threshold {usual:g} or best"] = (choices[0], usual)
+    if usual_too:
+        rules[f"{name}, threshold {usual:g} or best"] = (choices[0], usual)
     for row, (settings, value) in rules.items():
         known = [found for found in fitted if found[0] == settings]
         if not known:
@@ -93,7 +94,7 @@ def our_answers(train, test):
         yield f"MML, goal {goal}, C {again.C:g}", answers, time.process_time() - start
 
 
-def report(name, peers):
+def report(name, peers, *, usual_too):
     """Print the table of a corpus."""
     train, test = read_parts(name)
     rows = []
@@ -106,7 +107,7 @@ def report(name, peers):
 
     add(our_answers(train, test))
     for peer in peers:
-        add(peer_answers(peer, train, test))
+        add(peer_answers(peer, train, test, usual_too=usual_too))
     markdown(["corpus", "model", "F", "exact match", "retrieval F", "CPU s"], rows)
     sys.stdout.flush()
 
@@ -115,8 +116,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpora", nargs="+", default=NAMES, choices=NAMES)
     parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=list(PEERS))
+    parser.add_argument("--tuned-only", action="store_true", help="no usual thresholds")
     arguments = parser.parse_args()
     modules = {"LinearSVC": "sklearn", "Omikuji": "omikuji", "fastText": "fasttext"}
     present = [peer for peer in arguments.peers if find_spec(modules[peer])]
     for corpus in arguments.corpora:
-        report(corpus, present)
+        report(corpus, present, usual_too=not arguments.tuned_only)

@@ -31,6 +31,8 @@ MODELS = {
     "neighbours, cosine": MML(labels="neighbours", similarity="cosine"),
     "all labels, exact": MML(goal="exact"),
     "all labels, exact, C .5": MML(goal="exact", C=0.5),
+    "all labels, exact, C .8": MML(goal="exact", C=0.8),
+    "all labels, exact, C auto": MML(goal="exact", C="auto"),
     "all labels, f": MML(),
     "all labels, f, C .3": MML(C=0.3),
     "LinearSVC": None,
@@ -67,11 +69,11 @@ def measure(models, X, Y, scheme, n_splits):
     return {name: np.array(rows) for name, rows in scores.items()}
 
 
-def report(name, models, n_splits):
+def report(name, models, schemes, n_splits):
     """Print the figures of a set of pages beside the paper's."""
     X, Y = bag_counts(f"yahoo-{name}-full")
     rows = [(name, "paper, MML-Dice", "", *(f"{figure:.2f}" for figure in PAPER[name]))]
-    for scheme in WEIGHTS:
+    for scheme in schemes:
         for model, scores in measure(models, X, Y, scheme, n_splits).items():
             mean, std = scores.mean(axis=0), scores.std(axis=0)
             figures = (f"{m:.3f} ± {s:.3f}" for m, s in zip(mean, std, strict=True))
@@ -84,7 +86,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", help="words in the names of models; all by default")
     parser.add_argument("--sets", nargs="+", default=list(PAPER), choices=list(PAPER))
+    parser.add_argument("--weights", nargs="+", default=WEIGHTS, choices=WEIGHTS)
     parser.add_argument("--splits", type=int, default=5)
     arguments = parser.parse_args()
     for pages in arguments.sets:
-        report(pages, named(MODELS, arguments.models), arguments.splits)
+        report(pages, named(MODELS, arguments.models), arguments.weights, arguments.splits)
