@@ -17,7 +17,8 @@ from itertools import combinations
 
 import numpy as np
 from common import markdown, named, split_documents
-from rivals import RIVALS, Part, rival_answers, svc_scores, tune
+from parts import Part
+from rivals import RIVALS, rival_answers, svc_scores, tune
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 

@@ -8,16 +8,14 @@ fifth of the training documents.
 import argparse
 import sys
 
-import numpy as np
-from common import markdown, named, split_documents
-from rivals import RIVALS, Part, rival_answers
+from common import markdown, named
+from parts import read_parts
+from rivals import RIVALS, rival_answers
 from scipy import sparse
-from sklearn.preprocessing import MultiLabelBinarizer
 
 from polytopic import PDMM, PMM1, PMM2, NaiveBayes
 from polytopic.decision import LabelDecision, WorldModel
 from polytopic.metrics import exact_match, labeling_f, retrieval_f
-from polytopic.text import TextCounts
 
 PAPERS = {"prior": "uniform", "decode": "greedy"}
 MODELS = {
@@ -37,33 +35,7 @@ MODELS = {
     "PMM1 labels, map": PMM1(prior="labels", decode="map"),
     "PMM1 default, f, smoothing auto": PMM1(smoothing="auto"),
 }
-CORPORA = {  # language, least and most documents of a label that is kept
-    "reuters21578": ("en", 1, np.inf),
-    "ohsumed20k": ("en", 1, np.inf),
-    "cei": ("en", 1, np.inf),
-    "medline-cf": ("en", 20, 600),
-    "debtags-en": ("en", 1, np.inf),
-    "czech-pirati": ("cs", 1, np.inf),
-}
-
-
-def read_parts(name):
-    """Return the training and the test documents with their kept labels."""
-    language, least, most = CORPORA[name]
-    train, test = split_documents(name)
-    binarizer, counts = MultiLabelBinarizer(), TextCounts(language)
-    Y = binarizer.fit_transform([d.labels for d in train + test])
-    Y = Y[:, (Y.sum(axis=0) >= least) & (Y.sum(axis=0) <= most)]
-    texts = [d.text for d in train + test]
-    labelled = Y.any(axis=1)
-    cut = len(train)
-    rows = np.flatnonzero(labelled[:cut]), cut + np.flatnonzero(labelled[cut:])
-    counts.fit([texts[row] for row in rows[0]])
-    return [
-        Part(part, counts.transform(part), Y[docs])
-        for docs in rows
-        for part in [[texts[row] for row in docs]]
-    ]
+CORPORA = ("reuters21578", "ohsumed20k", "cei", "medline-cf", "debtags-en", "czech-pirati")
 
 
 def report(name, words):
@@ -97,7 +69,7 @@ def report(name, words):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", help="words in the names of models; all by default")
-    parser.add_argument("--corpora", nargs="+", default=list(CORPORA), choices=list(CORPORA))
+    parser.add_argument("--corpora", nargs="+", default=CORPORA, choices=CORPORA)
     arguments = parser.parse_args()
     for corpus in arguments.corpora:
         report(corpus, arguments.models)

@@ -4,11 +4,9 @@ import re
 import sys
 import tempfile
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -17,19 +15,6 @@ from polytopic.metrics import labeling_f
 from polytopic.text import TermWeights
 
 HELD_OUT = 0.2
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some documents: their texts, counts and label indicator."""
-
-    texts: list
-    X: sparse.csr_matrix
-    Y: np.ndarray
-
-    def rows(self, rows):
-        """Return some of the documents."""
-        return Part([self.texts[row] for row in rows], self.X[rows], self.Y[rows])
 
 
 # Functions that learn from a part and give the scores of the labels of other parts
@@ -68,6 +53,42 @@ def fasttext_scores(settings, train, *others):
             # not model.predict: its arrays are wrong (of stride 0) with NumPy 2
             for proba, label in model.f.predict(line + "\n", -1, 0.0, "strict"):
                 matrix[doc, int(label.removeprefix("__label__"))] = proba
+        scores.append(matrix)
+    return scores
+
+
+def omikuji_scores(settings, train, *others):
+    """Return scores of Omikuji's label trees on ltc weights, of the best 30 labels."""
+    import omikuji
+
+    weights = TermWeights("ltc").fit(train.X)
+
+    def pairs(X):
+        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            yield list(
+                zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True)
+            )
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        X = weights.transform(train.X)
+        X.sort_indices()
+        with path.open("w", encoding="utf-8") as file:
+            file.write(f"{X.shape[0]} {X.shape[1]} {train.Y.shape[1]}\n")
+            for words, labels in zip(pairs(X), train.Y, strict=True):
+                names = ",".join(map(str, np.flatnonzero(labels)))
+                file.write(f"{names} {' '.join(f'{w}:{v:.6g}' for w, v in words)}\n")
+        hyper = omikuji.Model.default_hyper_param()
+        for name, value in settings.items():
+            setattr(hyper, name, value)
+        model = omikuji.Model.train_on_data(str(path), hyper, 1)
+    model.init_prediction_thread_pool(1)
+    scores = []
+    for part in others:
+        matrix = np.full(part.Y.shape, -np.inf)
+        for doc, words in enumerate(pairs(weights.transform(part.X))):
+            for label, score in model.predict(words, beam_size=30, top_k=30):
+                matrix[doc, label] = score
         scores.append(matrix)
     return scores
 
