@@ -37,7 +37,7 @@ def test_forgetting_is_exact(a, b, min_df, weights):
     """Learn A, B and forget B: weights, answers, vocabulary and rows are those of A."""
     assume(any(text for text, _ in a))
     settings = {"language": None, "min_df": min_df, "max_terms": 4, "weights": weights}
-    labeler = Labeler(keep_documents=True, **settings)
+    labeler = Labeler(**settings)
     try:
         alone = clone(labeler).fit(*zip(*a, strict=True))
     except ValueError:  # no term is in enough documents
@@ -58,7 +58,7 @@ def test_forgetting_is_exact(a, b, min_df, weights):
 def test_learning_in_steps_is_fitting_all(a, b):
     """In the same order, steps are the same to the bit as all at once, with a fixed C."""
     a = [("ball", ["sport"]), *a]
-    labeler = Labeler(MML(), language=None, keep_documents=True)
+    labeler = Labeler(MML(), language=None)
     whole = clone(labeler).fit(*zip(*a, *b, strict=True))
 
     steps = clone(labeler).fit(*zip(*a, strict=True)).learn(*zip(*b, strict=True))
@@ -69,12 +69,12 @@ def test_learning_in_steps_is_fitting_all(a, b):
 
 def test_of_equal_documents_one_goes():
     """A text that was learned twice can be forgotten twice, and not a third time."""
-    labeler = fitted(keep_documents=True).learn(TEXTS[:1] * 2, LABELS[:1] * 2)
+    labeler = fitted().learn(TEXTS[:1] * 2, LABELS[:1] * 2)
 
     labeler.forget(TEXTS[:1], LABELS[:1])
     assert labeler.counts_.n_docs == 6
     labeler.forget(TEXTS[:1], LABELS[:1])
-    assert same_arrays(labeler.model_, fitted(keep_documents=True).model_)
+    assert same_arrays(labeler.model_, fitted().model_)
 
     labeler.forget(TEXTS[:1], LABELS[:1])
     with pytest.raises(ValueError, match="were not learned here"):
@@ -85,7 +85,7 @@ def test_of_equal_documents_one_goes():
 def test_sums_of_documents_are_no_documents():
     """Counts that could be those of other documents are not enough: each row must be there."""
     texts, labels = ["goal match", "orbit moon"], [["a"], ["a"]]
-    labeler = Labeler(language=None, keep_documents=True).fit([*texts, "goal"], [*labels, ["b"]])
+    labeler = Labeler(language=None).fit([*texts, "goal"], [*labels, ["b"]])
 
     with pytest.raises(ValueError, match="nothing was changed"):
         labeler.forget(["goal moon"], [["a"]])
@@ -97,7 +97,7 @@ def test_sums_of_documents_are_no_documents():
 
 def test_fractions_of_counts_can_be_forgotten():
     """Rows are compared, not subtracted, so weights of fields may be fractions."""
-    labeler = Labeler(language=None, keep_documents=True, fields={"title": 0.3})
+    labeler = Labeler(language=None, fields={"title": 0.3})
     texts = [{"title": "goal", "body": "match"}, {"title": "moon", "body": "goal"}]
     labeler.fit(texts, [["sport"], ["space"]])
     alone = clone(labeler).fit(texts[:1], [["sport"]])
@@ -110,7 +110,7 @@ def test_fractions_of_counts_can_be_forgotten():
 def test_what_was_chosen_stays(sample):
     """Learning and forgetting keep C and the curves of probabilities."""
     documents, _ = sample
-    labeler = Labeler(keep_documents=True).fit(documents[:120])
+    labeler = Labeler().fit(documents[:120])
     chosen = labeler.model_.chosen_
 
     labeler.learn(documents[120:150])
@@ -122,7 +122,7 @@ def test_what_was_chosen_stays(sample):
 def test_a_warm_start_is_close(sample):
     """It goes on from the present dual variables; nearly all answers are those of a cold fit."""
     documents, _ = sample
-    cold = Labeler(MML(), keep_documents=True).fit(documents[:250])
+    cold = Labeler(MML()).fit(documents[:250])
     warm = clone(cold).fit(documents[:250])
 
     cold.learn(documents[250:]).forget(documents[:10])
@@ -137,7 +137,7 @@ def test_a_warm_start_is_close(sample):
 
 def test_learning_needs_documents():
     """Without its documents a labeler says what to do; count models know no warm start."""
-    labeler = fitted()
+    labeler = fitted(keep_documents=False)
 
     for change in (labeler.learn, labeler.forget):
         with pytest.raises(PolytopicError, match="keep_documents=True"):
@@ -145,7 +145,7 @@ def test_learning_needs_documents():
     with pytest.raises(ValueError, match="warm == True is for models that are fitted on documents"):
         fitted(model="pmm1").learn(TEXTS[:1], LABELS[:1], warm=True)
     assert labeler.documents_ is None
-    assert fitted(model="pmm1", keep_documents=True).documents_ is None
+    assert fitted(model="pmm1").documents_ is None
 
 
 def test_documents_are_read_block_by_block(monkeypatch):
@@ -154,10 +154,10 @@ def test_documents_are_read_block_by_block(monkeypatch):
         Document(str(n), text=text, labels=labels)
         for n, (text, labels) in enumerate(zip([*TEXTS, "no label"], [*LABELS, []], strict=True))
     ]
-    whole = Labeler(keep_documents=True).fit(documents)
+    whole = Labeler().fit(documents)
     monkeypatch.setattr(learning, "BLOCK", 2)
 
-    blocks = Labeler(keep_documents=True).fit(iter(documents))
+    blocks = Labeler().fit(iter(documents))
 
     assert same_arrays(blocks.documents_, whole.documents_)
     assert same_arrays(blocks.model_, whole.model_)

@@ -40,7 +40,7 @@ def path(tmp_path):
     "labeler",
     [
         Labeler(),
-        Labeler(MML(C=0.3, goal="exact"), weights="tfidf", keep_documents=True, max_terms=9),
+        Labeler(MML(C=0.3, goal="exact"), weights="tfidf", max_terms=9),
         Labeler("pmm1", abstain=0.4),
         Labeler(PMM1(smoothing=0.2), language=None, min_df=2, fields={"title": 2.0}),
         Labeler(NaiveBayes(), rule=WorldModel(0.6), max_terms=5),
@@ -80,7 +80,7 @@ def test_learning_goes_on_after_loading(path):
 
 def test_kept_documents_go_on_after_loading(tmp_path):
     """A loaded labeler refits from the rows in its file, as the one that was saved."""
-    original = Labeler(keep_documents=True).fit(TEXTS, LABELS)
+    original = Labeler().fit(TEXTS, LABELS)
     original.save(tmp_path / "m")
     loaded = polytopic.load(tmp_path / "m")
 
@@ -97,7 +97,7 @@ def test_kept_documents_go_on_after_loading(tmp_path):
 
 def test_documents_are_left_out_with_the_counts(tmp_path):
     """Without its counts the file holds no document, either; answers stay the same."""
-    labeler = Labeler(keep_documents=True).fit(TEXTS, LABELS)
+    labeler = Labeler().fit(TEXTS, LABELS)
     labeler.save(tmp_path / "small", counts=False)
     labeler.save(tmp_path / "whole")
 
@@ -237,7 +237,7 @@ def test_hostile_arrays_are_told(path, name, change):
 )
 def test_hostile_arrays_of_document_models_are_told(tmp_path, name, change):
     """So are those of models that are fitted on documents, of weights and of rows."""
-    Labeler(keep_documents=True).fit(TEXTS, LABELS).save(tmp_path / "m")
+    Labeler().fit(TEXTS, LABELS).save(tmp_path / "m")
     manifest, arrays = read_model(tmp_path / "m")
     arrays[name] = change(arrays[name])
     write_model(tmp_path / "m", manifest, arrays)

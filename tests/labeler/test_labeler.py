@@ -78,7 +78,7 @@ def test_learning_is_fitting_all(a, b):
     assert steps.vocabulary_ == whole.vocabulary_
 
 
-@pytest.mark.parametrize("settings", [{"model": "pmm1"}, {"keep_documents": True}])
+@pytest.mark.parametrize("settings", [{"model": "pmm1"}, {}])
 def test_new_labels_and_words_come_by_learning(settings):
     """What was never seen before is learned with its first document."""
     labeler = fitted(**settings)
@@ -244,7 +244,7 @@ def test_unknown_models_are_named():
         Labeler(TopK()).fit(TEXTS, LABELS)
 
 
-@pytest.mark.parametrize("settings", [{"model": "pmm1"}, {"keep_documents": True}])
+@pytest.mark.parametrize("settings", [{"model": "pmm1"}, {}])
 def test_forgetting_what_was_not_learned(settings):
     """The labeler is left as it was."""
     labeler = fitted(**settings)

@@ -1,7 +1,6 @@
 """Compiled loops over plain arrays."""
 
 from pathlib import Path
-from pickle import UnpicklingError
 
 from numba import njit
 
@@ -32,7 +31,7 @@ def _forgiving(load_index):
     def load():
         try:
             return load_index()
-        except (AttributeError, ImportError, EOFError, UnpicklingError):
+        except (AttributeError, ImportError):
             return {}
 
     return load

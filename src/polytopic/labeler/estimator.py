@@ -82,7 +82,7 @@ class Labeler(BaseEstimator):
     weights : {"ltc", "tfidf", "tf", "binary"}, default="ltc"
         What terms weigh in a model that is fitted on documents (MML), see
         :class:`~polytopic.text.weights.TermWeights`; the others see counts.
-    keep_documents : bool, default=False
+    keep_documents : bool, default=True
         Whether to keep the rows of documents that such a model was fitted on, without which it
         cannot ``learn`` or ``forget``. The others need the table of counts alone.
     abstain : float, default=None
@@ -108,7 +108,7 @@ class Labeler(BaseEstimator):
     Examples
     --------
     >>> texts = ["The striker scored a goal.", "The rover landed on Mars.", "A goal on Mars."]
-    >>> labeler = Labeler(keep_documents=True)
+    >>> labeler = Labeler()
     >>> labeler.fit(texts, [["sport"], ["space"], ["space", "sport"]]).predict(["A rover landed"])
     [['space']]
     >>> labeler.forget(["A goal on Mars."], [["space", "sport"]]).counts_.n_docs
@@ -127,7 +127,7 @@ class Labeler(BaseEstimator):
         fields=None,
         tree=None,
         weights="ltc",
-        keep_documents=False,
+        keep_documents=True,
         abstain=None,
     ):
         self.model = model

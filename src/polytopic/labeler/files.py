@@ -95,7 +95,7 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
         fields=settings["fields"],
         tree=LabelTree.from_dict(tree) if tree is not None else None,
         weights=settings.get("weights") or "ltc",
-        keep_documents=settings.get("keep_documents", False),
+        keep_documents=settings.get("keep_documents", True),
         abstain=settings.get("abstain"),
     )
     labeler.analyzer_ = Analyzer.from_dict(manifest["analyzer"])

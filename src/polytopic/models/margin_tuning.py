@@ -72,9 +72,18 @@ def _held_out(model, X, Y, n_docs, costs, judge):
 
 
 def _curve(scores, right):
-    """Return knots of the rising curve that tells how often answers with a score are right."""
-    rare = 1 / (right.size + 2)
-    curve = IsotonicRegression(y_min=rare, y_max=1 - rare).fit(scores, right)
-    x, y = curve.X_thresholds_, curve.y_thresholds_
+    """Return knots of the rising curve that tells how often answers with a score are right.
+
+    Scores between which isotonic regression sees no rise share one value, their part that is
+    right; half an answer of each kind is added, so that few answers never make it certain.
+    """
+    level = IsotonicRegression().fit(scores, right).predict(scores)
+    _, step = np.unique(level, return_inverse=True)
+    n_right = np.bincount(step, weights=right)
+    share = np.maximum.accumulate((n_right + 0.5) / (np.bincount(step) + 1.0))
+    low, high = np.full(share.size, np.inf), np.full(share.size, -np.inf)
+    np.minimum.at(low, step, scores)
+    np.maximum.at(high, step, scores)
+    x, y = np.column_stack([low, high]).ravel(), np.repeat(share, 2)
     kept = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
     return [x[kept].tolist(), y[kept].tolist()]
