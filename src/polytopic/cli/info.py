@@ -37,5 +37,8 @@ def command(model):
 
 def _plain(value):
     if isinstance(value, dict):
-        return ", ".join(f"{name} {item}" for name, item in value.items())
+        return ", ".join(
+            name if isinstance(item, list) else f"{name} {item}"  # a curve is too long to show
+            for name, item in value.items()
+        )
     return value if value is not None else "none"
