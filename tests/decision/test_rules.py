@@ -1,4 +1,6 @@
-"""Rules and the estimator that puts them on scores."""
+"""Rules: which labels are enough, beside slow twins and by laws."""
+
+import pickle
 
 import numpy as np
 import pytest
@@ -7,76 +9,240 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 
-from polytopic import PMM1, NaiveBayes
-from polytopic.decision import LabelDecision, Threshold, TopK, WorldModel
-from polytopic.text import TextCounts
-
-SCORES = hnp.arrays(
-    np.float64,
-    st.tuples(st.integers(1, 4), st.integers(1, 5)),
-    elements=st.sampled_from([-np.inf, -7.5, -1.0, 0.0, 0.5, 2.0, 9.0]),
+from polytopic.decision import (
+    RULES,
+    MeanPlusStd,
+    Threshold,
+    TNorm,
+    TopK,
+    TreeCohort,
+    UnconstrainedCohort,
+    WorldModel,
+    base,
 )
-X = [[3, 0, 1], [0, 2, 1], [2, 2, 0], [0, 3, 0]]
-Y = [["s"], ["f"], ["f", "s"], ["f"]]
+from polytopic.labels import LabelTree
+from tests.decision import slow
+
+LABELS = ["arts/film", "arts/opera", "arts/song", "science", "sport/golf", "sport/judo", "zoo"]
+TREE = LabelTree.from_names(LABELS[:-1])  # which does not know the zoo
+PARENTS = ["arts", "arts", "arts", None, "sport", "sport", "zoo"]
+SIBLINGS = {
+    c: [o for o, p in enumerate(PARENTS) if o != c and p == PARENTS[c]] for c in range(len(PARENTS))
+}
+FEW = [-np.inf, -7.5, -1.0, 0.0, 0.5, 2.0, 9.0, np.inf]
+RATIOS = st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0])
+SHIFTED = (UnconstrainedCohort, TreeCohort, TNorm, MeanPlusStd)  # a shift changes nothing
 
 
-def slow(rule, scores, reference):
-    """Decide one document by the definition of each rule."""
+def score_arrays(elements=None, max_labels=7, min_labels=1):
+    """Draw scores with ties, infinite ones, and any sign."""
+    either = st.one_of(st.sampled_from(FEW), st.integers(-900, 900).map(lambda n: n / 8))
+    shapes = st.tuples(st.integers(1, 4), st.integers(min_labels, max_labels))
+    return hnp.arrays(np.float64, shapes, elements=either if elements is None else elements)
+
+
+@st.composite
+def rules(draw, *kinds):
+    """Draw a rule of any kind with any parameters."""
+    kind = draw(st.sampled_from(kinds or tuple(RULES.values())))
+    settings = {"reject": draw(st.booleans())}
+    if kind is TopK:
+        settings["k"] = draw(st.integers(1, 8))
+    if kind is Threshold:
+        settings["value"] = draw(st.sampled_from([-np.inf, -3.0, 0.0, 0.5, 1.0]))
+    if kind is TreeCohort:
+        settings["tree"] = TREE
+    if kind is UnconstrainedCohort:
+        settings["size"] = draw(st.integers(1, 8))
+    if kind.swept == "ratio":
+        settings["ratio"] = draw(RATIOS)
+    return kind(**settings)
+
+
+def decide(rule, scores, order=None):
+    """Return the answer of a rule as an array of booleans; some reference where it needs one."""
+    order = np.arange(scores.shape[1]) if order is None else order
+    rule.fit(scores, classes=[LABELS[c % len(LABELS)] + "+" * (c // len(LABELS)) for c in order])
+    return rule.decide(scores, reference=np.linspace(-2, 1, len(scores))).toarray() > 0
+
+
+@given(scores=score_arrays(), rule=rules(), single=st.booleans())
+def test_rules_do_what_they_say(scores, rule, single):
+    """Equal to the slow twin for ties, negative, missing and infinite scores; never empty."""
+    scores = scores.astype(np.float32) if single else scores
+    known = range(scores.shape[1])
+    siblings = {c: [o for o in SIBLINGS[c] if o in known] for c in known}
+
+    decided = decide(rule, scores)
+
+    for row, found, reference in zip(scores, decided, np.linspace(-2, 1, len(scores)), strict=True):
+        right = slow.decide(rule, row, reference=reference, siblings=siblings)
+        found = set(np.flatnonzero(found))
+        assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
+        assert found or rule.reject or row.max() == -np.inf
+        assert all(row[c] > -np.inf for c in found)
+
+
+@given(rule=rules(), seed=st.integers(0, 2**32 - 1), single=st.booleans())
+def test_rules_on_many_labels(rule, seed, single):
+    """The same for hundreds of labels, of which many may be equal."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(-300, 40, (3, 260))
+    scores[1] = np.round(scores[1], -1)
+    scores[2, rng.random(260) < 0.9] = -np.inf
+    scores = scores.astype(np.float32 if single else np.float64)
+    if isinstance(rule, UnconstrainedCohort):
+        rule.size = int(rng.integers(1, 280))
     if isinstance(rule, TopK):
-        best = sorted(range(len(scores)), key=lambda c: (-scores[c], c))[: rule.k]
-        accepted = set(best)
-    elif isinstance(rule, Threshold):
-        accepted = {c for c, s in enumerate(scores) if s >= rule.value}
-    else:
-        scores = scores - reference
-        top = max(scores)
-        accepted = {
-            c for c, z in enumerate(scores) if z == top or z >= top - (1 - rule.ratio) * abs(top)
-        }
-        if rule.reject and top <= 0:
-            accepted = set()
-    if not rule.reject:
-        accepted.add(int(np.argmax(scores)))
-    return {c for c in accepted if scores[c] > -np.inf}
+        rule.k = int(rng.integers(1, 280))
+    if isinstance(rule, Threshold):
+        rule.value = -250.0
+    groups = rng.integers(0, 30, 260)
+    siblings = {c: [o for o in np.flatnonzero(groups == groups[c]) if o != c] for c in range(260)}
+    if isinstance(rule, TreeCohort):
+        rule.tree = LabelTree.from_names([f"{g}/{c}" for c, g in enumerate(groups)])
+        rule.fit(classes=[f"{g}/{c}" for c, g in enumerate(groups)])
+
+    decided = rule.decide(scores, reference=np.full(3, -310.0)).toarray() > 0
+
+    for row, found in zip(scores, decided, strict=True):
+        right = slow.decide(rule, row, reference=-310.0, siblings=siblings)
+        found = set(np.flatnonzero(found))
+        assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
 
 
 @given(
-    scores=SCORES,
-    rule=st.one_of(
-        st.builds(TopK, st.integers(1, 6)),
-        st.builds(Threshold, st.sampled_from([-3.0, 0.0, 1.0]), reject=st.booleans()),
-        st.builds(WorldModel, st.sampled_from([0.0, 0.3, 0.8, 1.0]), reject=st.booleans()),
-    ),
+    scores=score_arrays(),
+    rule=rules(WorldModel, UnconstrainedCohort, TreeCohort, TNorm),
+    low=st.floats(0, 1),
+    high=st.floats(0, 1),
 )
-def test_rules_do_what_they_say(scores, rule):
-    """Equal to the definition for ties, negative and missing scores; sparse out."""
-    reference = np.linspace(-2.0, 1.0, len(scores))
-
-    decided = rule.decide(scores, reference=reference)
-
-    assert sparse.issparse(decided)
-    for row, found, ref in zip(scores, decided.toarray(), reference, strict=True):
-        assert set(np.flatnonzero(found)) == slow(rule, row, ref)
-        if not rule.reject and row.max() > -np.inf:
-            assert found.any()
-
-
-@given(scores=SCORES, low=st.floats(0, 1), high=st.floats(0, 1))
-def test_world_model_is_monotone(scores, low, high):
+def test_monotone_in_the_ratio(scores, rule, low, high):
     """A higher ratio never accepts more, also where the best is negative."""
     low, high = sorted([low, high])
-    reference = np.zeros(len(scores))
 
-    many = WorldModel(low).decide(scores, reference=reference).toarray()
-    few = WorldModel(high).decide(scores, reference=reference).toarray()
+    many = decide(clone(rule).set_params(ratio=low), scores)
+    few = decide(clone(rule).set_params(ratio=high), scores)
 
     assert (few <= many).all()
+
+
+def is_clear(rule, row):
+    """Tell whether neither rounding nor the order of equal scores decides a document."""
+    known = range(len(row))
+    siblings = {c: [o for o in SIBLINGS[c] if o in known] for c in known}
+    doubtful = slow.decide(rule, row, siblings=siblings).doubtful
+    return not doubtful and (rule.swept == "ratio" or len(set(row.tolist())) == len(row))
+
+
+@given(scores=score_arrays(), rule=rules(), seed=st.integers(0, 99))
+def test_order_does_not_matter(scores, rule, seed):
+    """Documents in another order have the same labels; so have labels, but for equal scores."""
+    rng = np.random.default_rng(seed)
+    reference = np.zeros(len(scores))
+    docs, columns = rng.permutation(len(scores)), rng.permutation(scores.shape[1])
+    rule.fit(classes=LABELS[: scores.shape[1]])
+
+    decided = rule.decide(scores, reference=reference).toarray()
+    by_docs = rule.decide(scores[docs], reference=reference).toarray()
+    rule.fit(classes=[LABELS[c] for c in columns])
+    by_columns = rule.decide(scores[:, columns], reference=reference).toarray()
+
+    np.testing.assert_array_equal(by_docs, decided[docs])
+    clear = [is_clear(rule, row) for row in scores]
+    np.testing.assert_array_equal(by_columns[clear], decided[:, columns][clear])
+
+
+@given(
+    scores=score_arrays(st.sampled_from([-np.inf, -8.0, -1.0, 0.0, 4.0, 64.0])),
+    rule=rules(*SHIFTED),
+    shift=st.integers(-1000, 1000),
+)
+def test_a_shift_changes_nothing(scores, rule, shift):
+    """A constant added to all scores of a document does not matter to what compares them."""
+    clear = [isinstance(rule, MeanPlusStd) or is_clear(rule, row) for row in scores]
+
+    decided, shifted = decide(rule, scores), decide(rule, scores + shift)
+
+    np.testing.assert_array_equal(shifted[clear], decided[clear])
+
+
+@pytest.mark.parametrize("kind", RULES.values())
+def test_equal_scores(kind):
+    """Where all labels are equally good, ratio rules accept all of them, others the first ones."""
+    rule = kind(TREE) if kind is TreeCohort else kind()
+
+    decided = decide(rule, np.full((2, 7), -0.1))
+
+    several = kind.swept == "ratio"
+    assert decided.sum(axis=1).tolist() == ([7, 7] if several else [1, 1])
+    assert decided[:, 0].all()
+    if kind in SHIFTED:
+        assert not decide(rule.set_params(reject=True), np.full((2, 7), -0.1)).any()
+
+
+@pytest.mark.parametrize("kind", RULES.values())
+def test_one_label(kind):
+    """One label is accepted, however bad it is."""
+    rule = kind(TREE) if kind is TreeCohort else kind()
+
+    assert decide(rule, np.array([[-9.0], [0.0], [3.0], [-np.inf]])).tolist() == [
+        [True],
+        [True],
+        [True],
+        [False],
+    ]
+
+
+@pytest.mark.parametrize("kind", RULES.values())
+def test_forms_of_scores(kind, monkeypatch):
+    """Integers, single precision, any memory layout, lists, blocks of any size, no document."""
+    rng = np.random.default_rng(0)
+    scores = rng.integers(-50, 50, (40, 7))
+    rule = kind(TREE) if kind is TreeCohort else kind()
+    expected = decide(rule, scores.astype(np.float64))
+
+    for form in (scores, scores.astype(np.float32), np.asfortranarray(scores), scores.astype("f2")):
+        np.testing.assert_array_equal(decide(rule, form), expected)
+    monkeypatch.setattr(base, "BLOCK_CELLS", 20)
+    np.testing.assert_array_equal(decide(rule, scores), expected)
+    none = rule.decide(np.empty((0, 7)), reference=[])
+    assert sparse.issparse(none)
+    assert none.shape == (0, 7)
+    assert rule.decide(scores.tolist(), reference=np.zeros(40)).has_sorted_indices
+
+
+def test_the_paper_for_a_negative_best():
+    """Where the best is below the general model, the literal ratio would accept none."""
+    scores, reference = [[-30.0, -33.0, -60.0]], [-20.0]
+
+    assert WorldModel(0.7).decide(scores, reference=reference).toarray().tolist() == [[1, 1, 0]]
+    assert WorldModel(1.0).decide(scores, reference=reference).toarray().tolist() == [[1, 0, 0]]
+    assert not WorldModel(0.7, reject=True).decide(scores, reference=reference).nnz
+
+
+def test_siblings_by_the_tree():
+    """Siblings share a parent among the scored labels; others are compared with all."""
+    rule = TreeCohort(TREE).fit(classes=LABELS)
+
+    groups = [np.flatnonzero(rule.group_ == g).tolist() for g in np.unique(rule.group_)]
+
+    assert groups == [[0, 1, 2], [3], [4, 5], [6]]
+    assert TreeCohort(TREE).fit(classes=np.array(LABELS)[[0, 3]]).group_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", RULES.values())
+def test_nan_is_refused(kind):
+    """In whatever place, also where nothing else is known."""
+    rule = kind(TREE) if kind is TreeCohort else kind()
+    for place in range(3):
+        scores = np.array([[1.0, -np.inf, 0.5], [-np.inf] * 3])
+        for row in range(2):
+            broken = scores.copy()
+            broken[row, place] = np.nan
+            with pytest.raises(ValueError, match="scores hold NaN; a label without a score is"):
+                decide(rule, broken)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +250,19 @@ def test_world_model_is_monotone(scores, low, high):
     [
         (lambda: TopK(0).decide([[1.0]]), "k == 0, must be >= 1"),
         (lambda: WorldModel(1.5).decide([[1.0]], reference=[0.0]), "ratio == 1.5, must be <= 1"),
+        (lambda: TNorm(-0.1).decide([[1.0]]), "ratio == -0.1, must be >= 0"),
+        (lambda: UnconstrainedCohort(0).decide([[1.0]]), "size == 0, must be >= 1"),
         (lambda: Threshold(float("nan")).decide([[1.0]]), "value == nan"),
-        (lambda: TopK().decide([[np.nan, 1.0]]), "scores hold NaN"),
         (lambda: TopK().decide([1.0, 2.0]), r"shape \(2,\)"),
         (lambda: WorldModel().decide([[1.0]]), "WorldModel needs reference"),
         (lambda: WorldModel().decide([[1.0]], reference=[1.0, 2.0]), "1 finite numbers are needed"),
+        (lambda: TreeCohort(TREE).decide([[1.0]]), "does not know the labels of the columns"),
+        (lambda: TreeCohort(TREE).fit(), "TreeCohort needs classes"),
+        (lambda: TreeCohort().fit(classes=["a"]), "TreeCohort has no tree of labels"),
+        (
+            lambda: TreeCohort(TREE).fit(classes=["a"]).decide([[1.0, 2.0]]),
+            "scores have 2 columns, and TreeCohort was fitted on 1 labels",
+        ),
     ],
 )
 def test_bad_scores_and_parameters(decide, sentence):
@@ -97,72 +271,40 @@ def test_bad_scores_and_parameters(decide, sentence):
         decide()
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        OneVsRestClassifier(LinearSVC()),
-        OneVsRestClassifier(LogisticRegression()),
-        PMM1(),
-        NaiveBayes(),
-    ],
+@pytest.mark.parametrize("kind", RULES.values())
+def test_copies_of_rules(kind):
+    """A clone is not fitted and has the same parameters; a pickle decides the same."""
+    rule = (kind(TREE) if kind is TreeCohort else kind()).fit(classes=LABELS)
+    scores = np.random.default_rng(0).normal(size=(5, 7))
+
+    again = pickle.loads(pickle.dumps(rule))  # noqa: S301
+
+    assert clone(rule).get_params() == rule.get_params()
+    found, expected = (r.decide(scores, reference=np.zeros(5)) for r in (again, rule))
+    assert (found != expected).nnz == 0
+
+
+@given(
+    scores=score_arrays(min_labels=3),
+    rule=rules(),
+    seed=st.integers(0, 99),
 )
-def test_any_estimator_will_do(estimator):
-    """Ours and scikit-learn's, with names or indicators."""
-    indicator = [[0, 1], [1, 0], [1, 1], [1, 0]]
-
-    by_name = LabelDecision(estimator, TopK(1)).fit(X, Y)
-    by_column = LabelDecision(estimator, TopK(1)).fit(X, indicator)
-
-    assert by_name.classes_.tolist() == ["f", "s"]
-    assert by_name.predict([[9, 0, 1]]).tolist() == [[0, 1]]
-    np.testing.assert_array_equal(by_name.predict(X), by_column.predict(X))
-    assert by_name.predict([[0, 0, 0]]).tolist() == [[1, 0]]  # no words: the commonest set
-
-
-def test_rejecting_leaves_documents_without_labels():
-    """With reject=True even a document without words gets none."""
-    model = LabelDecision(NaiveBayes(), Threshold(1e9, reject=True)).fit(X, Y)
-
-    assert not model.predict([[9, 0, 1], [0, 0, 0]]).any()
-
-
-def test_weights_are_those_of_the_estimator():
-    """Labels that weigh nothing are unknown, and the commonest set is weighed."""
-    gone = LabelDecision(NaiveBayes(), TopK(1)).fit(
-        [[1, 0], [0, 1], [1, 1]], [["a"], ["b"], ["a"]], sample_weight=[1, 0, 1]
+def test_counting_along_a_parameter(scores, rule, seed):
+    """One pass counts what deciding for each value gives."""
+    values = {"k": [6, 3, 2, 1], "value": [-3.0, 0.0, 0.5], "ratio": [0.0, 0.3, 0.8, 1.0]}.get(
+        rule.swept
     )
-    heavy = LabelDecision(NaiveBayes(), TopK(1)).fit(X, Y, sample_weight=[1, 1, 9, 1])
+    Y = sparse.csr_matrix(np.random.default_rng(seed).integers(0, 2, scores.shape))
+    reference = np.linspace(-2, 1, len(scores))
+    rule.fit(classes=LABELS[: scores.shape[1]])
 
-    assert gone.predict([[1, 0]]).tolist() == [[1]]
-    assert heavy.predict([[0, 0, 0]]).tolist() == [[1, 1]]
+    (counted,) = rule.count(
+        scores, Y, values, reference=reference, measure=lambda taken, right, rows: (taken, right)
+    )
 
-
-def test_on_a_pipeline_of_texts():
-    """The estimator may take texts."""
-    texts = ["goal match", "orbit moon", "goal orbit"]
-    pipeline = make_pipeline(TextCounts(None), NaiveBayes())
-
-    model = LabelDecision(pipeline, TopK(2)).fit(texts, [[1, 0], [0, 1], [1, 1]])
-
-    assert model.predict(["goal"]).tolist() == [[1, 1]]
-
-
-def test_rules_are_open_to_search():
-    """Parameters of rule and estimator can be searched together; clones are independent."""
-    indicator = np.array([[0, 1], [1, 0], [1, 1], [1, 0]] * 3)
-    model = LabelDecision(NaiveBayes(), WorldModel())
-    grid = {"rule__ratio": [0.2, 0.9], "estimator__smoothing": [0.1, 1.0]}
-
-    search = GridSearchCV(model, grid, cv=2).fit(np.array(X * 3), indicator)
-
-    assert search.best_params_["rule__ratio"] in (0.2, 0.9)
-    copy = clone(model).set_params(rule__ratio=0.5)
-    assert (copy.rule.ratio, model.rule.ratio) == (0.5, 0.8)
-
-
-def test_a_rule_without_its_reference_is_told():
-    """A model without a general model cannot be judged against it."""
-    model = LabelDecision(PMM1(), WorldModel()).fit(X, Y)
-
-    with pytest.raises(ValueError, match="PMM1 has no world_score"):
-        model.predict(X)
+    for place, value in enumerate([None] if values is None else values):
+        if value is not None:
+            setattr(rule, rule.swept, value)
+        decided = rule.decide(scores, reference=reference)
+        assert counted[0][:, place].tolist() == decided.sum(axis=1).A1.tolist()
+        assert counted[1][:, place].tolist() == decided.multiply(Y).sum(axis=1).A1.tolist()

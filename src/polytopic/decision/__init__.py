@@ -1,8 +1,25 @@
 """Decisions: which labels are enough, apart from how they are scored."""
 
+from polytopic.decision.base import Rule
 from polytopic.decision.estimator import LabelDecision, apply_rule
-from polytopic.decision.rules import Rule, Threshold, TopK, WorldModel
+from polytopic.decision.normalisation import TNorm, TreeCohort, UnconstrainedCohort, WorldModel
+from polytopic.decision.rules import MeanPlusStd, Threshold, TopK
 
-RULES = {rule.__name__: rule for rule in (Threshold, TopK, WorldModel)}
+RULES = {
+    rule.__name__: rule
+    for rule in (TopK, Threshold, MeanPlusStd, WorldModel, UnconstrainedCohort, TreeCohort, TNorm)
+}
 
-__all__ = ["RULES", "LabelDecision", "Rule", "Threshold", "TopK", "WorldModel", "apply_rule"]
+__all__ = [
+    "RULES",
+    "LabelDecision",
+    "MeanPlusStd",
+    "Rule",
+    "TNorm",
+    "Threshold",
+    "TopK",
+    "TreeCohort",
+    "UnconstrainedCohort",
+    "WorldModel",
+    "apply_rule",
+]

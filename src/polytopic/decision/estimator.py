@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +29,7 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
 
     A document without a known word gets the most frequent label set of the training documents,
     whatever the rule, unless the rule may reject. (Where the estimator takes texts, it alone knows
-    which words are known.)
+    which words are known.) The rule may be replaced after ``fit``, which it has no part in.
 
     Parameters
     ----------
@@ -33,7 +37,8 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         Gives the scores: ``decision_function``, else ``predict_log_proba`` or ``predict_proba``.
         Ours or scikit-learn's.
     rule : rule of :mod:`polytopic.decision`
-        Accepts labels by their scores. Its parameters are open to search: ``rule__ratio``.
+        Accepts labels by their scores. Its parameters are open to search: ``rule__ratio``;
+        :func:`~polytopic.decision.tune_decision` finds them without a fit for each.
 
     Attributes
     ----------
@@ -61,10 +66,19 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.target_tags = inner.target_tags
         tags.classifier_tags = inner.classifier_tags
+        tags.target_tags.multi_output = False  # labels are not those that score above zero
         return tags
 
+    def get_metadata_routing(self):
+        """Return which metadata (weights of documents) go to the estimator's ``fit``."""
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=to_fit)
+
     def fit(self, X, y, **fit_params):
-        """Fit the estimator; the rule itself learns nothing."""
+        """Fit the estimator; the rule itself learns nothing from documents."""
+        if get_config()["enable_metadata_routing"]:
+            fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         targets = read_targets(y)
         inner = y
         if targets.form.kind == "names" and not isinstance(self.estimator, CountModel):
@@ -88,7 +102,14 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if self._form.kind == "single":
             return self.estimator_.predict(X)
-        Y = apply_rule(self.estimator_, self.rule, X, self._fallback, unseen=self._unseen)
+        Y = apply_rule(
+            self.estimator_,
+            self.rule,
+            X,
+            self._fallback,
+            classes=self.classes_,
+            unseen=self._unseen,
+        )
         return self._form.give_back(Y)
 
     @_has("decision_function")
@@ -104,27 +125,51 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.predict_proba(X)
 
 
-def apply_rule(estimator, rule, X, fallback, *, unseen=None):
+def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=None):
     """Return the labels that a rule accepts on a fitted estimator's scores, as an indicator.
 
-    ``fallback`` are the labels of documents without words, unless the rule may reject;
-    ``unseen`` masks labels without training documents.
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Gives the scores.
+    rule : rule of :mod:`polytopic.decision`
+        Accepts labels by them.
+    X : documents
+        As the estimator takes them.
+    fallback : array of int
+        Columns of the labels that documents without words get, unless the rule may reject.
+    classes : sequence of labels, default=None
+        Labels of the columns; those of the estimator by default.
+    unseen : array of bool, default=None
+        Labels without training documents, which are never accepted.
+    tree : LabelTree, default=None
+        For a rule that needs one and brings none.
     """
-    scores = _scores(estimator, X)
-    if unseen is not None:
-        scores[:, unseen] = -np.inf
-    reference = _world_score(estimator, rule, X) if rule.needs_reference else None
+    classes = estimator.classes_ if classes is None else classes
+    rule = knowing(rule, classes, tree)
+    scores = label_scores(estimator, X, unseen)
+    reference = world_score(estimator, rule, X) if rule.needs_reference else None
     Y = rule.decide(scores, reference=reference)
-    return Y if rule.reject or not _holds_numbers(X) else with_fallback(X, Y, fallback)
+    return Y if rule.reject or not holds_numbers(X) else with_fallback(X, Y, fallback)
 
 
-def _holds_numbers(X):
+def knowing(rule, classes, tree=None):
+    """Return the rule, or one like it that knows the labels of the columns if it needs to."""
+    if not rule.needs_classes:
+        return rule
+    rule = copy(rule)  # the tree stays the same
+    if rule.tree is None:
+        rule.tree = tree
+    return rule.fit(classes=classes)
+
+
+def holds_numbers(X):
     """Tell whether X are words, not texts, so that documents without words can be seen."""
     return sparse.issparse(X) or np.asarray(X).dtype.kind in "biuf"
 
 
-def _scores(estimator, X):
-    """Return one score for each document and label."""
+def label_scores(estimator, X, unseen=None):
+    """Return one score for each document and label; ``-inf`` for labels that were not seen."""
     method = next((name for name in SCORES if hasattr(estimator, name)), None)
     if method is None:
         raise ValueError(
@@ -133,11 +178,16 @@ def _scores(estimator, X):
     scores = getattr(estimator, method)(X)
     if isinstance(scores, list):  # scikit-learn's, one array of two columns a label
         scores = np.column_stack([column[:, -1] for column in scores])
-    scores = np.array(scores, dtype=np.float64)
-    return scores[:, None] if scores.ndim == 1 else scores  # 1-D: one label only
+    scores = np.asarray(scores)
+    scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
+    scores = scores[:, None] if scores.ndim == 1 else scores  # 1-D: one label only
+    if unseen is not None and unseen.any():
+        scores = np.where(unseen, scores.dtype.type(-np.inf), scores)
+    return scores
 
 
-def _world_score(estimator, rule, X):
+def world_score(estimator, rule, X):
+    """Return each document's score under the general model."""
     if not hasattr(estimator, "world_score"):
         raise ValueError(
             f"{type(rule).__name__} needs each document's score under a general model, and "

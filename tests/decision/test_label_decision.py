@@ -1,0 +1,227 @@
+"""LabelDecision: any rule on any estimator."""
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from polytopic import MML, PMM1, LabelTree, NaiveBayes
+from polytopic.decision import (
+    LabelDecision,
+    MeanPlusStd,
+    Threshold,
+    TNorm,
+    TopK,
+    TreeCohort,
+    UnconstrainedCohort,
+    WorldModel,
+)
+from polytopic.text import TextCounts
+
+X = [[3, 0, 1], [0, 2, 1], [2, 2, 0], [0, 3, 0]]
+Y = [["s"], ["f"], ["f", "s"], ["f"]]
+TREE = LabelTree({"f": "arts", "s": "play", "t": "play"})
+RULES = [
+    TopK(2),
+    Threshold(),
+    MeanPlusStd(),
+    WorldModel(),
+    UnconstrainedCohort(2),
+    TreeCohort(TREE),
+    TNorm(),
+]
+
+
+@parametrize_with_checks(
+    [LabelDecision(NaiveBayes(), rule) for rule in RULES],
+    expected_failed_checks=lambda estimator: {
+        "check_decision_proba_consistency": "feeds negative numbers, and word counts have none",
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    """Every rule on naive Bayes is an estimator of scikit-learn's."""
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        LabelDecision(OneVsRestClassifier(LogisticRegression()), rule)
+        for rule in RULES
+        if not rule.needs_reference
+    ]
+)
+def test_scikit_learn_checks_on_its_own(estimator, check):
+    """So is every rule on logistic regressions, one a label."""
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        OneVsRestClassifier(LinearSVC()),
+        OneVsRestClassifier(LogisticRegression()),
+        PMM1(),
+        MML(),
+        NaiveBayes(),
+    ],
+)
+def test_any_estimator_will_do(estimator):
+    """Ours and scikit-learn's, with names or indicators."""
+    indicator = [[0, 1], [1, 0], [1, 1], [1, 0]]
+
+    by_name = LabelDecision(estimator, TopK(1)).fit(X, Y)
+    by_column = LabelDecision(estimator, TopK(1)).fit(X, indicator)
+
+    assert by_name.classes_.tolist() == ["f", "s"]
+    assert by_name.predict([[9, 0, 1]]).tolist() == [[0, 1]]
+    np.testing.assert_array_equal(by_name.predict(X), by_column.predict(X))
+    assert by_name.predict([[0, 0, 0]]).tolist() == [[1, 0]]  # no words: the commonest set
+
+
+class ByLogarithm(LogisticRegression):
+    """One label a document by nature; here it has logarithms of probabilities alone."""
+
+    decision_function = predict_proba = property()
+
+    def fit(self, X, y):
+        """Learn each label by itself."""
+        self.inner_ = OneVsRestClassifier(LogisticRegression()).fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict_log_proba(self, X):
+        """Return logarithms of the probabilities."""
+        return np.log(self.inner_.predict_proba(X))
+
+
+def test_any_kind_of_score():
+    """Logarithms of probabilities will do where there is no decision function."""
+    model = LabelDecision(ByLogarithm(), TNorm(1.0)).fit(X, np.array([[0, 1], [1, 0]] * 2))
+
+    assert not hasattr(model, "decision_function")
+    assert model.predict([[9, 0, 1]]).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_on_naive_bayes(rule):
+    """Answers are those of the rule on the scores; a pickle gives the same."""
+    model = LabelDecision(NaiveBayes(), rule).fit(X, Y)
+    fresh = [[2, 1, 0], [0, 0, 4]]
+    inner = model.estimator_
+
+    answers = model.predict(fresh)
+
+    known = clone(rule).fit(classes=["f", "s"])
+    scores, reference = inner.decision_function(fresh), inner.world_score(fresh)
+    np.testing.assert_array_equal(answers, known.decide(scores, reference=reference).toarray())
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(fresh), answers)  # noqa: S301
+    assert not hasattr(rule, "group_")
+
+
+def test_siblings_by_names():
+    """The tree speaks of names, which the estimator knows the columns of."""
+    X, Y = np.eye(4), [["arts/a"], ["arts/b"], ["play/c"], ["play/d"]]
+    tree = LabelTree.from_names([name for names in Y for name in names])
+    doc = [[4, 3, 1, 0]]
+
+    by_tree = LabelDecision(NaiveBayes(), TreeCohort(tree, 0.9)).fit(X, Y).predict(doc)
+
+    scores = NaiveBayes().fit(X, Y).decision_function(doc)[0]
+    z = scores - scores[[1, 0, 3, 2]]
+    assert by_tree.tolist() == [(z >= 0.9 * z.max()).astype(int).tolist()]
+
+
+def test_sparse_in_sparse_out():
+    """Fitted on a sparse indicator, it answers with one."""
+    indicator = sparse.csr_matrix([[0, 1], [1, 0], [1, 1], [1, 0]])
+
+    answers = LabelDecision(NaiveBayes(), TNorm()).fit(X, indicator).predict(X)
+
+    assert sparse.issparse(answers)
+
+
+def test_rejecting_leaves_documents_without_labels():
+    """With reject=True even a document without words gets none."""
+    model = LabelDecision(NaiveBayes(), Threshold(1e9, reject=True)).fit(X, Y)
+
+    assert not model.predict([[9, 0, 1], [0, 0, 0]]).any()
+
+
+def test_weights_are_those_of_the_estimator():
+    """Labels that weigh nothing are unknown, and the commonest set is weighed."""
+    gone = LabelDecision(NaiveBayes(), TopK(1)).fit(
+        [[1, 0], [0, 1], [1, 1]], [["a"], ["b"], ["a"]], sample_weight=[1, 0, 1]
+    )
+    heavy = LabelDecision(NaiveBayes(), TopK(1)).fit(X, Y, sample_weight=[1, 1, 9, 1])
+
+    assert gone.predict([[1, 0]]).tolist() == [[1]]
+    assert heavy.predict([[0, 0, 0]]).tolist() == [[1, 1]]
+
+
+def test_weights_are_routed():
+    """With scikit-learn's routing of metadata, the estimator gets what it asks for."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = NaiveBayes().set_fit_request(sample_weight=True)
+        model = LabelDecision(asking, TopK(1)).fit(X, Y, sample_weight=[1, 1, 9, 1])
+        silent = LabelDecision(NaiveBayes(), TopK(1))
+
+        assert model.predict([[0, 0, 0]]).tolist() == [[1, 1]]
+        with pytest.raises(ValueError, match="sample_weight"):
+            silent.fit(X, Y, sample_weight=[1, 1, 9, 1])
+
+
+def test_on_a_pipeline_of_texts():
+    """The estimator may take texts."""
+    texts = ["goal match", "orbit moon", "goal orbit"]
+    pipeline = make_pipeline(TextCounts(None), NaiveBayes())
+
+    model = LabelDecision(pipeline, TopK(2)).fit(texts, [[1, 0], [0, 1], [1, 1]])
+
+    assert model.predict(["goal"]).tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "grid"),
+    [
+        (WorldModel(), {"rule__ratio": [0.2, 0.9], "estimator__smoothing": [0.1, 1.0]}),
+        (UnconstrainedCohort(), {"rule__ratio": [0.2, 0.9], "rule__size": [1, 2]}),
+        (TreeCohort(TREE), {"rule__ratio": [0.2, 0.9]}),
+        (TopK(), {"rule": [TopK(1), TNorm(0.5)]}),
+    ],
+)
+def test_rules_are_open_to_search(rule, grid):
+    """Parameters of rule and estimator can be searched together; clones are independent."""
+    indicator = np.array([[0, 1], [1, 0], [1, 1], [1, 0]] * 3)
+    model = LabelDecision(NaiveBayes(), rule)
+
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(np.array(X * 3), indicator)
+
+    assert set(search.best_params_) == set(grid)
+    if hasattr(rule, "ratio"):
+        copy = clone(model).set_params(rule__ratio=0.5)
+        assert copy.rule.ratio == 0.5
+        assert model.rule.ratio == type(rule)().ratio
+
+
+def test_a_rule_may_be_replaced():
+    """Another rule needs no other fit."""
+    model = LabelDecision(NaiveBayes(), TopK(1)).fit(X, Y)
+
+    assert model.set_params(rule=TopK(2)).predict(X).all()
+
+
+def test_a_rule_without_its_reference_is_told():
+    """A model without a general model cannot be judged against it."""
+    model = LabelDecision(PMM1(), WorldModel()).fit(X, Y)
+
+    with pytest.raises(ValueError, match="PMM1 has no world_score"):
+        model.predict(X)
