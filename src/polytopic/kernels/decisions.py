@@ -179,15 +179,18 @@ def accept(scores, cut, ties, indices, ends):
     """
     n = 0
     for d in range(scores.shape[0]):
-        row, lowest, left = scores[d], cut[d, 0], ties[d, 0]
-        for j in range(row.size):
-            if not row[j] < lowest:
-                if row[j] > lowest or (row[j] == lowest and left > 0):
-                    left -= row[j] == lowest
-                    indices[n] = j
-                    n += 1
-                elif row[j] != row[j]:
-                    return False
+        row, start, lowest, left = scores[d], n, cut[d, 0], ties[d, 0]
+        for j in range(row.size):  # a label that is not accepted is overwritten: no branch
+            indices[n] = j
+            n += not row[j] < lowest
+        written, n = n, start
+        for k in range(start, written):
+            score = row[indices[k]]
+            if score != score:
+                return False
+            indices[n] = indices[k]
+            n += score > lowest or left > 0
+            left -= score == lowest
         ends[d] = n
     return True
 
