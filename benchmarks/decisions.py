@@ -1,9 +1,9 @@
 """The time of every decision rule beside one pass of the plain ratio rule over the same scores.
 
 100,000 documents, 450 labels, scores like those of naive Bayes: a long document has low scores
-that lie far apart, and one to four labels of its own. One thread. The plain rule compares the scores
-themselves (``WorldModel`` with a reference of zero). Each repeat runs all rules; ratios are paired
-by repeat, with their range. The goal: at most 4.
+that lie far apart, and one to four labels of its own. One thread. The plain rule compares the
+scores themselves (``WorldModel`` with a reference of zero). Each repeat runs all rules; ratios are
+paired by repeat, with their range. The goal: at most 4.
 """
 
 import argparse

@@ -4,6 +4,8 @@ from polytopic.decision.base import Rule
 from polytopic.decision.estimator import LabelDecision, apply_rule
 from polytopic.decision.normalisation import TNorm, TreeCohort, UnconstrainedCohort, WorldModel
 from polytopic.decision.rules import MeanPlusStd, Threshold, TopK
+from polytopic.decision.surface import DecisionSurface
+from polytopic.decision.tuning import tune_decision
 
 RULES = {
     rule.__name__: rule
@@ -12,6 +14,7 @@ RULES = {
 
 __all__ = [
     "RULES",
+    "DecisionSurface",
     "LabelDecision",
     "MeanPlusStd",
     "Rule",
@@ -22,4 +25,5 @@ __all__ = [
     "UnconstrainedCohort",
     "WorldModel",
     "apply_rule",
+    "tune_decision",
 ]

@@ -33,8 +33,7 @@ def labeling_f(Y_true, Y_pred):
     >>> labeling_f([["a", "b"], ["c"]], [["a"], ["c"]])
     0.8333333333333333
     """
-    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
-    return float(_ratio(2 * both, true + pred, empty=1).mean())
+    return _document_mean("labeling_f", Y_true, Y_pred)
 
 
 def exact_match(Y_true, Y_pred):
@@ -56,8 +55,7 @@ def exact_match(Y_true, Y_pred):
     >>> exact_match([["a", "b"], ["c"]], [["a"], ["c"]])
     0.5
     """
-    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
-    return float(((both == true) & (both == pred)).mean())
+    return _document_mean("exact_match", Y_true, Y_pred)
 
 
 def retrieval_f(Y_true, Y_pred, *, classes=None):
@@ -139,8 +137,7 @@ def document_precision(Y_true, Y_pred):
     >>> document_precision([["a", "b"], ["c"]], [["a"], ["c", "d"]])
     0.75
     """
-    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
-    return float(_ratio(both, pred, empty=true == 0).mean())
+    return _document_mean("document_precision", Y_true, Y_pred)
 
 
 def document_recall(Y_true, Y_pred):
@@ -165,8 +162,7 @@ def document_recall(Y_true, Y_pred):
     >>> document_recall([["a", "b"], ["c"]], [["a"], ["c", "d"]])
     0.75
     """
-    both, true, pred = _sizes(*check_pair(Y_true, Y_pred), axis=1)
-    return float(_ratio(both, true, empty=pred == 0).mean())
+    return _document_mean("document_recall", Y_true, Y_pred)
 
 
 def document_f1(Y_true, Y_pred):
@@ -192,7 +188,7 @@ def document_f1(Y_true, Y_pred):
     """
     pair = check_pair(Y_true, Y_pred)
     precision, recall = document_precision(*pair), document_recall(*pair)
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return float(harmonic_mean(precision, recall))
 
 
 def hierarchical_precision(Y_true, Y_pred, tree, classes=None):
@@ -264,6 +260,16 @@ def hierarchical_f(Y_true, Y_pred, tree, classes=None):
     return float(_ratio(2 * both, true + pred, empty=1))
 
 
+def harmonic_mean(precision, recall):
+    """Return the F of precision and recall, 0 where both are."""
+    return _ratio(2 * precision * recall, precision + recall, empty=0)
+
+
+def _document_mean(measure, Y_true, Y_pred):
+    """Return the mean over documents of a measure of one."""
+    return float(BY_DOCUMENT[measure](*_sizes(*check_pair(Y_true, Y_pred), axis=1)).mean())
+
+
 def _sizes(true, pred, *, axis=None):
     """Return how many labels are both, true, and predicted: in all, by document or by label."""
     return true.multiply(pred).sum(axis=axis), true.sum(axis=axis), pred.sum(axis=axis)
@@ -271,7 +277,16 @@ def _sizes(true, pred, *, axis=None):
 
 def _ratio(part, whole, empty):
     """Return part / whole, and ``empty`` where the whole is 0."""
-    return np.where(whole > 0, part / np.maximum(whole, 1), empty)
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), empty)
+
+
+# Measures of one document by how many labels are both true and predicted, true, and predicted
+BY_DOCUMENT = {
+    "labeling_f": lambda both, true, pred: _ratio(2 * both, true + pred, empty=1),
+    "exact_match": lambda both, true, pred: (both == true) & (both == pred),
+    "document_precision": lambda both, true, pred: _ratio(both, pred, empty=true == 0),
+    "document_recall": lambda both, true, pred: _ratio(both, true, empty=pred == 0),
+}
 
 
 def _extended_pair(Y_true, Y_pred, tree, classes):

@@ -1,0 +1,290 @@
+"""Tuning: rule, ratio and size from one pass over held-out scores."""
+
+import builtins
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+
+from polytopic import MML, LabelTree, NaiveBayes, metrics
+from polytopic.corpus import folds
+from polytopic.decision import (
+    LabelDecision,
+    MeanPlusStd,
+    Threshold,
+    TNorm,
+    TopK,
+    TreeCohort,
+    UnconstrainedCohort,
+    WorldModel,
+    tune_decision,
+)
+from polytopic.errors import PolytopicError
+from polytopic.text import TextCounts
+
+NAMES = ["arts/film", "arts/song", "play/golf", "play/judo", "science"]
+TREE = LabelTree.from_names(NAMES)
+GRID = {"ratio": [0.0, 0.5, 0.8, 1.0], "size": [1, 3], "k": [1, 2], "value": [-30.0, -9.0, 0.0]}
+MEASURES = (
+    "labeling_f",
+    "exact_match",
+    "document_precision",
+    "document_recall",
+    "micro_f",
+    "document_f1",
+)
+
+
+def corpus(n_docs=60, seed=0):
+    """Return documents over eight words and five labels, some without words or labels."""
+    rng = np.random.default_rng(seed)
+    theta = rng.dirichlet(np.full(8, 0.4), size=5)
+    Y = rng.random((n_docs, 5)) < 0.35
+    mixed = [theta[y].mean(axis=0) if y.any() else np.full(8, 1 / 8) for y in Y]
+    X = np.array([rng.multinomial(rng.integers(0, 25), p) for p in mixed])
+    X[::9] = 0
+    return X, Y.astype(int)
+
+
+def names_of(Y):
+    """Return the rows of an indicator as sets of names."""
+    return [{NAMES[c] for c in np.flatnonzero(row)} for row in Y]
+
+
+class Counting(NaiveBayes):
+    """Naive Bayes that counts how often it is fitted."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        """Count, and learn."""
+        Counting.fits += 1
+        return super().fit(X, y, sample_weight)
+
+
+def make(point):
+    """Return the rule of a point of the surface."""
+    kinds = (TopK, Threshold, MeanPlusStd, WorldModel, UnconstrainedCohort, TreeCohort, TNorm)
+    (kind,) = (kind for kind in kinds if kind.__name__ == point["rule"])
+    given = {p: point[p] for p in ("size", "ratio", "k", "value") if point[p] is not None}
+    return kind(**given, reject=point["reject"], **({"tree": TREE} if kind is TreeCohort else {}))
+
+
+@pytest.mark.parametrize("reject", [False, True])
+@pytest.mark.parametrize("estimator", [NaiveBayes(), OneVsRestClassifier(LogisticRegression())])
+def test_surface_is_what_decisions_reach(estimator, reject):
+    """All measures at all points equal those of a LabelDecision fitted on the same folds."""
+    X, Y = corpus()
+    rules = [TopK(), Threshold(), MeanPlusStd(), UnconstrainedCohort(), TNorm(), TreeCohort()]
+    rules += [WorldModel()] if isinstance(estimator, NaiveBayes) else []
+    rules = [rule.set_params(reject=reject) for rule in rules]
+    names, used = names_of(Y), np.arange(60) if reject else np.flatnonzero(Y.any(axis=1))
+
+    tuned = tune_decision(estimator, X, names, rules, cv=3, grid=GRID, tree=TREE)
+
+    assert tuned.n_docs == used.size
+    assert len(tuned.surface) == 2 + 3 + 1 + 2 * 4 + (len(rules) - 4) * 4
+    fitted = [(LabelDecision(estimator, TopK()).fit(X[a], Y[a]), b) for a, b in folds(Y, 3)]
+    for point in tuned.surface:
+        predicted = np.zeros_like(Y)
+        for model, test in fitted:
+            model.classes_ = np.array(NAMES)
+            predicted[test] = model.set_params(rule=make(point)).predict(X[test])
+        for measure in MEASURES:
+            right = getattr(metrics, measure)(Y[used], predicted[used])
+            assert point[measure] == pytest.approx(right, abs=1e-12), (point, measure)
+
+
+def test_one_fit_a_fold():
+    """Hundreds of points cost no fit but those of the folds; a fitted estimator none at all."""
+    X, Y = corpus()
+    Counting.fits = 0
+
+    tuned = tune_decision(Counting(), X, Y, cv=4)
+
+    assert Counting.fits == 4
+    assert len(tuned.surface) > 500
+    model = Counting().fit(X, Y)
+    tune_decision(model, X, Y, cv="prefit")
+    assert Counting.fits == 5
+
+
+def test_the_best_of_all():
+    """The best rule has the highest score, is ready to use, and comes out the same again."""
+    X, Y = corpus()
+
+    tuned, again = (tune_decision(NaiveBayes(), X, names_of(Y), tree=TREE, cv=3) for _ in "ab")
+
+    assert tuned.best_score == max(point["labeling_f"] for point in tuned.surface)
+    assert tuned.surface == again.surface
+    assert repr(tuned.best_rule) == repr(again.best_rule)
+    assert list(tuned.best_rules) == [
+        "TopK",
+        "Threshold",
+        "MeanPlusStd",
+        "UnconstrainedCohort",
+        "TNorm",
+        "WorldModel",
+        "TreeCohort",
+    ]
+    for rule in tuned.best_rules.values():
+        LabelDecision(NaiveBayes(), clone(rule)).fit(X, names_of(Y)).predict(X)
+
+
+def test_the_middle_of_equal_points():
+    """Of equally good ratios next to each other the middle one is taken."""
+    X, Y = np.eye(3)[[0, 1, 2] * 4] * 9, np.eye(3, dtype=int)[[0, 1, 2] * 4]
+
+    tuned = tune_decision(NaiveBayes(), X, Y, [TNorm(0.3)], cv=2)
+
+    good = [point["ratio"] for point in tuned.surface if point["labeling_f"] == tuned.best_score]
+    assert tuned.best_rule.ratio == good[(len(good) - 1) // 2]
+
+
+@pytest.mark.parametrize("metric", ["retrieval_f", "hierarchical_f", metrics.retrieval_f])
+def test_any_measure(metric):
+    """Measures that are not counted by document are taken of decided labels."""
+    X, Y = corpus()
+    names = names_of(Y)
+
+    tuned = tune_decision(
+        NaiveBayes(), X, names, [TNorm(), TopK()], metric, cv=3, grid=GRID, tree=TREE
+    )
+
+    name = metric if isinstance(metric, str) else "retrieval_f"
+    used = np.flatnonzero(Y.any(axis=1))
+    predicted = np.zeros_like(Y)
+    for train, test in folds(Y, 3):
+        model = LabelDecision(NaiveBayes(), tuned.best_rule).fit(X[train], Y[train])
+        predicted[test] = model.predict(X[test])
+    kept = {"tree": TREE, "classes": NAMES} if name == "hierarchical_f" else {}
+    right = getattr(metrics, name)(Y[used], predicted[used], **kept)
+    assert tuned.metric == name
+    assert tuned.best_score == pytest.approx(right)
+    assert tuned.best_score == max(point[name] for point in tuned.surface)
+
+
+def test_other_estimators_and_forms():
+    """MML, pipelines of texts, sparse labels, splitters, pairs of rows, tables."""
+    pandas = pytest.importorskip("pandas")
+    X, Y = corpus()
+    texts = [" ".join("abcdefgh"[w] * 3 for w in np.repeat(np.arange(8), x)) for x in X]
+    pipeline = make_pipeline(TextCounts(None), NaiveBayes())
+    rules = [TNorm(), UnconstrainedCohort(), TopK()]
+
+    by_texts = tune_decision(pipeline, texts, Y, rules, cv=KFold(3))
+    by_rows = tune_decision(NaiveBayes(), X, sparse.csr_matrix(Y), rules, cv=KFold(3))
+    by_table = tune_decision(NaiveBayes(), pandas.DataFrame(X), Y, rules, cv=KFold(3))
+    by_margins = tune_decision(MML(), X, names_of(Y), rules, cv=[(range(40), range(40, 60))])
+
+    assert by_table.surface == by_rows.surface
+    assert by_texts.n_docs == by_rows.n_docs == Y.any(axis=1).sum()
+    assert by_margins.n_docs == Y[40:].any(axis=1).sum()
+
+
+def test_labels_that_the_model_never_saw():
+    """They count as missed, as everywhere."""
+    X, Y = corpus()
+    names = names_of(Y)
+    model = NaiveBayes().fit(X, names)
+    seen = tune_decision(model, X, names, [TopK()], cv="prefit", grid={"k": [2]})
+
+    more = [row | {"zoo"} for row in names]
+    missed = tune_decision(model, X, more, [TopK(reject=True)], cv="prefit", grid={"k": [2]})
+
+    assert missed.best_score < seen.best_score
+    inside = LabelDecision(OneVsRestClassifier(LogisticRegression()), TopK()).fit(X, names)
+    assert tune_decision(inside, X, names, cv="prefit").best_score > 0
+
+
+def test_documents_without_labels_count_where_they_may_be_rejected():
+    """They are the open set, which a rejecting rule is right to leave without a label."""
+    X, Y = np.eye(3)[[0, 1, 2, 2] * 4] * 9, np.eye(3, dtype=int)[[0, 1, 2, 2] * 4]
+    Y[:, 2] = 0
+
+    closed = tune_decision(NaiveBayes(), X, Y, [WorldModel()], cv=2)
+    opened = tune_decision(NaiveBayes(), X, Y, [WorldModel(reject=True)], cv=2)
+
+    assert (closed.n_docs, opened.n_docs) == (8, 16)
+    assert "reject=True" in repr(opened)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"Y": [0, 1] * 30}, "one label a document"),
+        ({"cv": "none"}, "cv == 'none', must be a number, 'prefit'"),
+        ({"cv": []}, "cv gives no split"),
+        ({"cv": 100}, "n_splits == 100"),
+        ({"metric": "coverage"}, "metric == 'coverage', must be one of labeling_f"),
+        ({"metric": "hierarchical_f"}, "needs the tree of labels"),
+        ({"rules": ["TopK"]}, "rules must be a list of rules"),
+        ({"rules": [TreeCohort()]}, "TreeCohort has no tree of labels"),
+        ({"grid": {"sizes": [1]}}, "grid has 'sizes'"),
+        ({"grid": {"ratio": []}}, "grid has 'ratio'"),
+        ({"grid": {"size": [1.5]}}, "must be whole numbers"),
+        ({"grid": {"ratio": [0.5, 1.5]}}, "ratio == 1.5, must be <= 1"),
+        ({"estimator": MML(), "rules": [WorldModel()]}, "MML has no world_score"),
+        ({"estimator": NaiveBayes().fit(*corpus()), "cv": "prefit", "Y": "names"}, "not speak"),
+    ],
+)
+def test_bad_arguments(arguments, sentence):
+    """Each fault gets its sentence."""
+    X, Y = corpus()
+    given = {"estimator": NaiveBayes(), "X": X, "Y": Y} | arguments
+    given["Y"] = names_of(Y) if isinstance(given["Y"], str) else given["Y"]
+
+    with pytest.raises(ValueError, match=sentence):
+        tune_decision(**given)
+
+
+def test_shown_as_a_table():
+    """One line a rule with its parameters, the best first."""
+    tuned = tune_decision(NaiveBayes(), *corpus(), [TopK(), MeanPlusStd(), TNorm()], cv=3)
+
+    first, header, *rows = repr(tuned).splitlines()
+
+    assert first == f"{tuned.n_docs} held-out documents"
+    assert header.split() == [
+        "rule",
+        "labeling_f",
+        "document_precision",
+        "document_recall",
+        "document_f1",
+        "exact_match",
+    ]
+    assert sorted(row.split("(")[0] for row in rows) == ["MeanPlusStd", "TNorm", "TopK"]
+    assert f"{tuned.best_score:.4f}" in rows[0]
+
+
+def test_plot():
+    """The papers' figures: by ratio for each rule, by ratio and by size for the cohort."""
+    pytest.importorskip("matplotlib")
+
+    figure = tune_decision(NaiveBayes(), *corpus(), cv=3).plot()
+    alone = tune_decision(NaiveBayes(), *corpus(), [TNorm()], cv=3).plot()
+
+    assert [axes.get_xlabel() for axes in figure.axes] == ["ratio", "ratio", "size"]
+    assert len(figure.axes[0].lines) == 6
+    assert len(alone.axes) == 1
+
+
+def test_plot_without_matplotlib(monkeypatch):
+    """It says what to install."""
+    tuned = tune_decision(NaiveBayes(), *corpus(), [TopK()], cv=3)
+    real = builtins.__import__
+
+    def without(name, *arguments, **settings):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *arguments, **settings)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+
+    with pytest.raises(PolytopicError, match=r"pip install 'polytopic\[plots\]'"):
+        tuned.plot()
