@@ -11,7 +11,15 @@ from safetensors.numpy import load_file, save_file
 
 import polytopic
 from polytopic import MML, PMM1, Labeler, NaiveBayes
-from polytopic.decision import TopK, WorldModel
+from polytopic.decision import (
+    MeanPlusStd,
+    Threshold,
+    TNorm,
+    TopK,
+    TreeCohort,
+    UnconstrainedCohort,
+    WorldModel,
+)
 from polytopic.errors import ModelFileError, PolytopicError
 from polytopic.labels import LabelTree
 from polytopic.modelfile import read_model, write_model
@@ -276,6 +284,42 @@ def test_numpy_parameters_can_be_saved(tmp_path):
     labeler.save(tmp_path / "m")
 
     assert polytopic.load(tmp_path / "m").predict(FRESH) == labeler.predict(FRESH)
+
+
+TREE = LabelTree({"space": "science", "music": "arts", "sport": "arts"})
+
+
+@pytest.mark.parametrize("model", ["nb", "mml"])
+@pytest.mark.parametrize(
+    ("rule", "tree"),
+    [
+        (TopK(3), None),
+        (Threshold(-9.5), None),
+        (MeanPlusStd(reject=True), None),
+        (UnconstrainedCohort(2, 0.4), None),
+        (TNorm(0.25, reject=True), None),
+        (TreeCohort(ratio=0.3), TREE),
+        (TreeCohort(TREE), TREE),
+        (TreeCohort(TREE), LabelTree({"space": "sport"})),
+        (TreeCohort(TREE), None),
+    ],
+)
+def test_rules_come_back(model, rule, tree, tmp_path):
+    """Every rule is kept with its parameters; a tree of its own too."""
+    labeler = Labeler(model, rule=rule, tree=tree).fit(TEXTS, LABELS)
+    labeler.save(tmp_path / "a")
+
+    loaded = polytopic.load(tmp_path / "a")
+    loaded.save(tmp_path / "b")
+
+    assert loaded.predict(FRESH) == labeler.predict(FRESH)
+    assert loaded.suggest(FRESH) == labeler.suggest(FRESH)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    kept, given = loaded.rule.get_params(), rule.get_params()
+    if "tree" in given and given["tree"] == tree:
+        assert kept.pop("tree") is None
+        del given["tree"]
+    assert kept == given
 
 
 def test_rules_of_ones_own_cannot_be_saved(tmp_path):

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from polytopic import PMM1, Document, Labeler, NaiveBayes, PolytopicError
 from polytopic.corpus import load_sample, stratified_split
-from polytopic.decision import TopK, WorldModel
+from polytopic.decision import TNorm, TopK, TreeCohort, WorldModel, tune_decision
 from polytopic.metrics import labeling_f
 from polytopic.text import Analyzer, TextCounts
 from tests.models.test_count_models import same_parameters
@@ -184,6 +184,20 @@ def test_rules_decide():
     assert fitted(model="nb", rule=WorldModel(1.0)).predict(["Mars", ""]) == [["space"], ["space"]]
     with pytest.raises(ValueError, match="needs a general model, which PMM1 has not"):
         fitted(model="pmm1", rule=WorldModel())
+    with pytest.raises(ValueError, match="TreeCohort needs the tree of labels"):
+        fitted(model="nb", rule=TreeCohort())
+
+
+def test_a_rule_that_was_tuned():
+    """A rule is found on the scores of the fitted model, and put in without another fit."""
+    labeler = fitted(model="nb")
+
+    tuned = tune_decision(
+        labeler.model_, labeler.transform(TEXTS), LABELS, [TNorm(), TopK()], cv="prefit"
+    )
+    labeler.rule = tuned.best_rule
+
+    assert labeling_f(LABELS, labeler.predict(TEXTS)) == pytest.approx(tuned.best_score)
 
 
 def test_in_a_grid_and_a_pipeline():

@@ -69,7 +69,8 @@ class Labeler(BaseEstimator):
     analyzer : Analyzer, default=None
         What makes terms of texts, instead of the language's own.
     rule : rule of :mod:`polytopic.decision`, default=None
-        Which labels are enough; the model's own way by default.
+        Which labels are enough; the model's own way by default. It can be replaced after ``fit``.
+        A :class:`~polytopic.decision.TreeCohort` without a tree takes the labeler's.
     min_df : int or "auto", default="auto"
         A term counts if at least this many documents have it; "auto" is 2 from 1000 documents
         on, else 1.
@@ -244,7 +245,7 @@ class Labeler(BaseEstimator):
 
     def _new_model(self):
         check_name(self.weights, "weights", SCHEMES)
-        model = new_model(self.model, self.rule)
+        model = new_model(self.model, self.rule, self.tree)
         if self.abstain is not None:
             check_abstention(self.abstain, self.rule, model)
         return model
@@ -416,7 +417,7 @@ class Labeler(BaseEstimator):
     def _choose(self, model, X):
         if self.rule is None:
             return model.choose(X)
-        return apply_rule(model, self.rule, X, model.fallback)
+        return apply_rule(model, self.rule, X, model.fallback, tree=self.tree)
 
     def _is_sure(self, model, X):
         """Return for each document whether it is to get labels at all."""

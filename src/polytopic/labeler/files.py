@@ -65,7 +65,7 @@ def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
             "language": labeler.language,
             **_plain({"min_df": labeler.min_df, "max_terms": labeler.max_terms}),
             "fields": _plain(labeler.fields) if labeler.fields is not None else None,
-            "rule": _rule_to_dict(labeler.rule),
+            "rule": _rule_to_dict(labeler.rule, labeler.tree),
             "weights": None if labeler.weights_ is None else labeler.weights_.scheme,
             **_plain({"keep_documents": labeler.keep_documents, "abstain": labeler.abstain}),
         },
@@ -149,7 +149,8 @@ def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
     }
 
 
-def _rule_to_dict(rule) -> dict[str, Any] | None:
+def _rule_to_dict(rule, tree: LabelTree | None) -> dict[str, Any] | None:
+    """Return a rule as plain values; its tree is left out if it is the labeler's own."""
     if rule is None:
         return None
     name = type(rule).__name__
@@ -157,7 +158,10 @@ def _rule_to_dict(rule) -> dict[str, Any] | None:
         raise ModelFileError(
             f"the rule {name} is not one of {', '.join(decision.RULES)} and cannot be saved."
         )
-    return {"name": name, "parameters": _plain(rule.get_params())}
+    parameters = rule.get_params()
+    if parameters.get("tree") is not None:
+        parameters["tree"] = None if rule.tree == tree else rule.tree.to_dict()
+    return {"name": name, "parameters": _plain(parameters)}
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,4 +178,9 @@ def _plain_value(value: Any) -> Any:
 
 
 def _rule_from_dict(rule: Mapping[str, Any] | None):
-    return rule and decision.RULES[rule["name"]](**rule["parameters"])
+    if rule is None:
+        return None
+    parameters = dict(rule["parameters"])
+    if parameters.get("tree") is not None:
+        parameters["tree"] = LabelTree.from_dict(parameters["tree"])
+    return decision.RULES[rule["name"]](**parameters)

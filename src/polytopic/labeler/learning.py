@@ -110,13 +110,18 @@ def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetC
     return counts.select(kept, vocabulary.terms)
 
 
-def new_model(model, rule):
+def new_model(model, rule, tree):
     """Return an unfitted model by its name, or like an instance, that the rule can work on."""
     model = named_model(model) if isinstance(model, str) else _cloned_model(model)
     if rule is not None and rule.needs_reference and not hasattr(model, "world_score"):
         raise ValueError(
             f"the rule {type(rule).__name__} needs a general model, which "
             f"{type(model).__name__} has not; use model='nb' or another rule."
+        )
+    if rule is not None and rule.needs_classes and rule.tree is None and tree is None:
+        raise ValueError(
+            f"the rule {type(rule).__name__} needs the tree of labels; give it to the labeler: "
+            "Labeler(tree=...)."
         )
     return model
 
