@@ -392,6 +392,64 @@ def test_a_rule_must_fit_its_model(folder):
 
 
 @pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        (["cohort", "--ratio", "0.6", "--size", "5"], "UnconstrainedCohort(ratio=0.6, size=5)"),
+        (["t-norm"], "TNorm()"),
+        (["mean-plus-std"], "MeanPlusStd()"),
+        (["tree-cohort", "--tree", "names", "--ratio", "0.5"], "TreeCohort(ratio=0.5)"),
+        (["top-3"], "TopK(k=3)"),
+    ],
+)
+def test_rules_for_a_model(folder, tmp_path, options, rule):
+    """The rule is kept with the model."""
+    run(
+        "train",
+        folder / "news.jsonl.gz",
+        "--to",
+        tmp_path / "m",
+        "--model",
+        "nb",
+        "--rule",
+        *options,
+    )
+
+    labeler = polytopic.load(tmp_path / "m")
+
+    assert repr(labeler.rule) == rule
+    assert labeler.predict(["The striker scored a goal."])[0]
+
+
+def test_the_best_rule(folder, tmp_path):
+    """It is chosen by documents that were held out, and then all are learned."""
+    train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--rule", "auto"
+
+    _, err = run(*train, "--model", "nb", "--tree", "names")
+
+    labeler = polytopic.load(tmp_path / "m")
+    assert re.search(r"Chose \w+\(.*\): labelling F 0\.\d+ on 56 held-out documents", err)
+    assert "Learned 278 documents" in err
+    assert type(labeler.rule).__name__ in err
+    assert run(*train)[1].startswith("Chose ")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--rule", "tree-cohort"], "--rule tree-cohort needs --tree"),
+        (["--rule", "top-2", "--ratio", "0.5"], "--ratio is for world-model, cohort"),
+        (["--ratio", "0.5"], "--ratio is for world-model, cohort"),
+        (["--rule", "t-norm", "--size", "5"], "--size is for cohort"),
+    ],
+)
+def test_options_of_other_rules(folder, options, sentence):
+    """What a rule has not cannot be set."""
+    train = "train", folder / "news.jsonl.gz", "--to", folder / "x"
+
+    assert sentence in run(*train, *options, code=2)[1]
+
+
+@pytest.mark.parametrize(
     ("model", "options", "sentence"),
     [
         ("mml", ["--smoothing", "1"], "--smoothing is for pmm1, pmm2, pdmm and nb, not for mml."),

@@ -22,6 +22,7 @@ def command(model):
         "model": manifest["model"]["name"],
         "parameters": manifest["model"]["parameters"],
         "chosen": manifest["model"]["chosen"],
+        "rule": _rule(manifest["settings"]["rule"]),
         "weights": manifest["settings"].get("weights"),
         "language": manifest["analyzer"]["language"],
         "labels": len(manifest["labels"]),
@@ -33,6 +34,13 @@ def command(model):
         table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])
     else:
         echo_json(facts)
+
+
+def _rule(rule):
+    if rule is None:
+        return None
+    parameters = {name: value for name, value in rule["parameters"].items() if name != "tree"}
+    return f"{rule['name']}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
 
 
 def _plain(value):

@@ -9,6 +9,14 @@ OPTIONS = {  # that are not for all models
     ("pmm1", "pmm2", "pdmm", "nb"): ("smoothing",),
     ("mml",): ("goal", "C", "keep_documents"),
 }
+RULES = {  # names of rules, and what they are called here
+    "mean-plus-std": "MeanPlusStd",
+    "world-model": "WorldModel",
+    "cohort": "UnconstrainedCohort",
+    "tree-cohort": "TreeCohort",
+    "t-norm": "TNorm",
+}
+HELD_OUT = 0.2  # share of documents that a rule is chosen by
 
 
 @click.command()
@@ -56,9 +64,14 @@ OPTIONS = {  # that are not for all models
 )
 @click.option(
     "--rule",
-    type=click.Choice(["world-model", "top-2", "top-3"]),
-    help="Which labels are enough; the model's own way by default. world-model is for nb.",
+    type=click.Choice([*RULES, "top-2", "top-3", "auto"]),
+    help="Which labels are enough; the model's own way by default. world-model is for nb, "
+    "tree-cohort needs --tree; auto chooses by a fifth of the documents, held out first.",
 )
+@click.option(
+    "--ratio", type=click.FloatRange(0, 1), help="How near to the best label others must be."
+)
+@click.option("--size", type=click.IntRange(min=1), help="Rivals in a cohort.")
 @click.option("--min-df", type=int, help="Documents a term must be in; 2 for 1000 or more.")
 @click.option("--max-terms", type=int, help="Terms to keep, the most frequent ones.")
 @click.option(
@@ -83,6 +96,8 @@ def command(
     tree,
     smoothing,
     rule,
+    ratio,
+    size,
     min_df,
     max_terms,
     field_weight,
@@ -96,8 +111,7 @@ def command(
     """
     if split == "test":
         raise click.UsageError("--split test is for suggest and eval; a test part is not learned.")
-    if rule == "world-model" and model != "nb":
-        raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
+    _check_rule(rule, model, tree, ratio, size)
     given = {"smoothing": smoothing, "decode": decode, "prior": prior, "goal": goal}
     given |= {"C": _number(cost), "keep_documents": keep_documents or None}
     settings = {name: value for name, value in given.items() if value is not None}
@@ -110,16 +124,21 @@ def command(
     labeler = Labeler(
         named_model(model, **settings),
         language=None if language == "none" else language,
-        rule=_rule(rule),
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
         fields=_weights(field_weight),
         tree=None if tree in (None, "names") else _tree_file(tree),
         keep_documents=keep_documents,
     )
-    labeler.fit(read(corpus, split=split, **reading))
+    documents = read(corpus, split=split, **reading)
+    if rule == "auto":
+        documents = list(documents)
+        labeler.rule = _best_rule(labeler, documents, tree)
+    labeler.fit(documents)
     if tree == "names":
         labeler.tree = LabelTree.from_names(labeler.classes_.tolist(), separator=None)
+    if rule != "auto":
+        labeler.rule = _rule(rule, ratio, size)  # now that there is a tree
     labeler.save(target, counts=not no_counts)
     click.echo(
         f"Learned {labeler.training_['documents']:,} documents, {labeler.classes_.size:,} labels "
@@ -152,12 +171,52 @@ def _number(cost):
         raise click.UsageError(f"--C {cost} is neither a number nor auto.") from None
 
 
-def _rule(name):
-    from polytopic.decision import TopK, WorldModel
+def _check_rule(rule, model, tree, ratio, size):
+    """Refuse what a rule needs and has not, or has not and gets."""
+    if rule == "world-model" and model != "nb":
+        raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
+    if rule == "tree-cohort" and tree is None:
+        raise click.UsageError("--rule tree-cohort needs --tree.")
+    if ratio is not None and rule not in ("world-model", "cohort", "tree-cohort", "t-norm"):
+        raise click.UsageError("--ratio is for world-model, cohort, tree-cohort and t-norm.")
+    if size is not None and rule != "cohort":
+        raise click.UsageError("--size is for cohort.")
+
+
+def _rule(name, ratio, size):
+    from polytopic import decision
 
     if name is None:
         return None
-    return WorldModel() if name == "world-model" else TopK(int(name.removeprefix("top-")))
+    if name.startswith("top-"):
+        return decision.TopK(int(name.removeprefix("top-")))
+    given = {"ratio": ratio, "size": size}
+    given = {key: value for key, value in given.items() if value is not None}
+    return decision.RULES[RULES[name]](**given)
+
+
+def _best_rule(labeler, documents, tree):
+    """Return the best rule for documents that were held out."""
+    from polytopic.corpus import stratified_split
+    from polytopic.decision import tune_decision
+    from polytopic.decision.surface import told
+    from polytopic.labels import LabelTree
+
+    documents = [document for document in documents if document.labels]
+    if tree == "names":
+        names = {label for document in documents for label in document.labels}
+        labeler.tree = LabelTree.from_names(sorted(names), separator=None)
+    train, rest = stratified_split(documents, HELD_OUT)
+    labeler.fit([documents[place] for place in train])
+    rest = [documents[place] for place in rest]
+    X, labels = labeler.transform(rest), [document.labels for document in rest]
+    tuned = tune_decision(labeler.model_, X, labels, cv="prefit", tree=labeler.tree)
+    click.echo(
+        f"Chose {told(tuned.best_rule)}: labelling F {tuned.best_score:.3f} "
+        f"on {tuned.n_docs:,} held-out documents.",
+        err=True,
+    )
+    return tuned.best_rule
 
 
 def _weights(pairs):

@@ -66,7 +66,7 @@ class DecisionSurface:
         best = [(rule, self._at(rule)) for rule in self.best_rules.values()]
         best.sort(key=lambda pair: -pair[1][self.metric])
         rows = [["rule", *columns]]
-        rows += [[_told(rule), *(f"{point[name]:.4f}" for name in columns)] for rule, point in best]
+        rows += [[told(rule), *(f"{point[name]:.4f}" for name in columns)] for rule, point in best]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
@@ -111,7 +111,7 @@ class DecisionSurface:
         for name, rule in self.best_rules.items():
             if rule.swept != "ratio":
                 score = self._at(rule)[self.metric]
-                axes.axhline(score, linestyle=next(styles), color="grey", label=_told(rule))
+                axes.axhline(score, linestyle=next(styles), color="grey", label=told(rule))
                 continue
             size = getattr(rule, "size", None)
             own = [p for p in self.surface if p["rule"] == name and p["size"] == size]
@@ -143,7 +143,7 @@ def _record(rule: Rule, measures: dict) -> dict[str, Any]:
     return {"rule": type(rule).__name__, **parameters, "reject": rule.reject, **measures}
 
 
-def _told(rule: Rule) -> str:
+def told(rule: Rule) -> str:
     """Return a rule with its parameters, short."""
     values = {name: getattr(rule, name) for name in PARAMETERS if hasattr(rule, name)}
     settings = [f"{name}={value:.4g}" for name, value in values.items()]
