@@ -1,5 +1,7 @@
 """polytopic train."""
 
+from collections.abc import Iterable
+
 import click
 
 from polytopic.cli.documents import document_options, read
@@ -130,7 +132,7 @@ def command(
         tree=None if tree in (None, "names") else _tree_file(tree),
         keep_documents=keep_documents,
     )
-    documents = read(corpus, split=split, **reading)
+    documents: Iterable = read(corpus, split=split, **reading)
     if rule == "auto":
         documents = list(documents)
         labeler.rule = _best_rule(labeler, documents, tree)
@@ -206,9 +208,9 @@ def _best_rule(labeler, documents, tree):
     if tree == "names":
         names = {label for document in documents for label in document.labels}
         labeler.tree = LabelTree.from_names(sorted(names), separator=None)
-    train, rest = stratified_split(documents, HELD_OUT)
+    train, held_out = stratified_split(documents, HELD_OUT)
     labeler.fit([documents[place] for place in train])
-    rest = [documents[place] for place in rest]
+    rest = [documents[place] for place in held_out]
     X, labels = labeler.transform(rest), [document.labels for document in rest]
     tuned = tune_decision(labeler.model_, X, labels, cv="prefit", tree=labeler.tree)
     click.echo(
