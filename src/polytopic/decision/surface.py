@@ -134,7 +134,7 @@ def _draw_lines(axes, points, across: str, line: str, metric: str) -> None:
             label=f"{line} {value}",
         )
     axes.set(xlabel=across, ylabel=metric, title="UnconstrainedCohort")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="x-small", ncols=2)
 
 
 def _record(rule: Rule, measures: dict) -> dict[str, Any]:
