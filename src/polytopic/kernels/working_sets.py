@@ -58,7 +58,7 @@ def new_visit(rank, n_labels, dtype):
 @compiled
 def ascend_sets(corpus, order, sizes, task, W, old, new):
     """Visit documents in this order; ``old`` has their working sets and ``new`` takes them."""
-    rank, n_labels = W.shape[0], W.shape[2]
+    _, rank, n_labels = W.shape
     visit = new_visit(rank, n_labels, W.dtype)
     room = new_room(visit.Z)
     n_sets, violation, missed, gap, linear = 0, 0.0, 0.0, 0.0, 0.0
@@ -76,8 +76,7 @@ def ascend_sets(corpus, order, sizes, task, W, old, new):
             missed = max(missed, merit)
         if n_sets == begin:
             continue
-        n_touched = _enter(labels, new, begin, n_sets, visit)
-        touched = visit.touched[:n_touched]
+        touched = visit.touched[: _enter(labels, new, begin, n_sets, visit)]
         worst, part = _ascend(labels, new, begin, n_sets, sizes, task, visit)
         violation = max(violation, worst)
         gap += part + (task.C * max(merit, 0.0) if task.shared else 0.0)
@@ -187,7 +186,7 @@ def _needed(labels, sets, begin, n_sets, sizes, goal, visit):
         common = 0
         for label in other:
             common += visit.own[label]
-        total += sets.value[s] * required(goal, sizes, labels.size, other.size, common)[0]
+        total += sets.value[s] * required(goal, sizes.vectors, labels.size, other.size, common)[0]
     return total
 
 
@@ -206,8 +205,8 @@ def _slope(labels, sets, s, sizes, goal, visit):
         for label in other:
             outside += visit.Z[q, label] + visit.steps[q, label]
         margin += sizes.vectors[n, q] * inside - sizes.vectors[size, q] * outside
-    need, scale = required(goal, sizes, n, size, common)
-    return need - margin / scale, scale, distance(sizes, n, size, common) / scale**2
+    need, scale = required(goal, sizes.vectors, n, size, common)
+    return need - margin / scale, scale, distance(sizes.vectors, n, size, common) / scale**2
 
 
 @compiled
@@ -257,10 +256,10 @@ def _curvature_between(labels, sets, s, t, sizes, scale, other_scale, visit):
             common += label == other
     for label in second:
         with_second += visit.own[label]
-    one = distance(sizes, n, a, with_first) / scale**2
-    two = distance(sizes, n, b, with_second) / other_scale**2
+    one = distance(sizes.vectors, n, a, with_first) / scale**2
+    two = distance(sizes.vectors, n, b, with_second) / other_scale**2
     # (L - s) @ (L - t) = (|L - s|^2 + |L - t|^2 - |s - t|^2) / 2
-    product = one * scale**2 + two * other_scale**2 - distance(sizes, a, b, common)
+    product = one * scale**2 + two * other_scale**2 - distance(sizes.vectors, a, b, common)
     return one + two - product / (scale * other_scale)
 
 
@@ -283,7 +282,7 @@ def _drop_zeros(sets, begin, n_sets):
 @compiled
 def start_weights(corpus, order, sizes, task, W, sets):
     """Add to the weights what the dual variables of documents make of them."""
-    rank, n_labels = W.shape[0], W.shape[2]
+    _, rank, n_labels = W.shape
     visit = new_visit(rank, n_labels, W.dtype)
     for place in range(order.size):
         d = order[place]
