@@ -142,7 +142,7 @@ def train(X, Y, sizes, dtype, *, labels, goal, C, tol, max_iter, order, start=No
                 [_allowed(start[doc], Y[doc].indices, sizes, task) for doc in chunk.tolist()]
             )
             start_weights(corpus, chunk, sizes, task, W, ascent.duals[k])
-    ascent.run(ascent.visit_all(task), order, tol, max_iter, ascent.visit_all(task, search=False))
+    ascent.run(ascent.visit_all(task), order, tol, max_iter)
     return ascent
 
 
