@@ -22,6 +22,10 @@ def compiled(function):
     return kernel
 
 
+# A kernel that is copied into those that call it, where a call takes longer than what it does.
+inlined = njit(inline="always")
+
+
 def _forgiving(load_index):
     """Return what loads the list of kept results; one that cannot be read counts as empty.
 

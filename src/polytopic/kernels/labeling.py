@@ -6,7 +6,16 @@ Weights are word-major here, (n_words, rank, n_labels).
 import numpy as np
 
 from polytopic.kernels import compiled
-from polytopic.kernels.sizes import SCORE, best_set, column_norms, highest, new_room, size_scores
+from polytopic.kernels.sizes import (
+    SCORE,
+    best_set,
+    column_norms,
+    highest,
+    new_room,
+    scores_between,
+    size_scores,
+    sum_above,
+)
 
 
 @compiled
@@ -41,7 +50,7 @@ def best_with(Z, sizes, wanted, chosen):
     for d in range(Z.shape[0]):
         best = -np.inf
         for size in range(1, sizes.width.size):
-            size_scores(Z[d], sizes, size, values)
+            size_scores(Z[d], sizes.vectors, size, values)
             highest(values, skip, size - 1, top)
             score = values[wanted]
             for label in top[: size - 1]:
@@ -70,31 +79,22 @@ def margins(Z, sizes, out):
         column_norms(Z[d], norms)
         price = 0.0
         for k in range(n_ends):
-            end = sizes.ends[k]
+            least, most = 1 if k == 0 else sizes.ends[k - 1] + 1, sizes.ends[k]
+            size_scores(Z[d], sizes.vectors, most, high)
+            scores_between(high if least == most else low, high, sizes.slack[k], norms, values)
+            if _may_improve(values, least, price, inside, outside):
+                for size in range(least, most + 1):
+                    size_scores(Z[d], sizes.vectors, size, values)
+                    price = _improve(values, size, price, none, top, inside, outside)
             low[:] = high
-            size_scores(Z[d], sizes, end, high)
-            if k > 0 and end > sizes.ends[k - 1] + 1:
-                for j in range(n_labels):
-                    values[j] = max(low[j], high[j]) + sizes.slack[k - 1] * norms[j]
-                least = sizes.ends[k - 1] + 1
-                if _may_improve(values, least, price, inside, outside):
-                    for size in range(least, end):
-                        size_scores(Z[d], sizes, size, values)
-                        price = _improve(values, size, price, none, top, inside, outside)
-            price = _improve(high, end, price, none, top, inside, outside)
         for j in range(n_labels):
             out[d, j] = inside[j] - outside[j]
 
 
 @compiled
 def _may_improve(values, size, price, inside, outside):
-    """Whether a set of this size or a larger one may be the best with, or without, some label.
-
-    No sum of ``n`` values exceeds ``n * price`` and what the values are above the price.
-    """
-    limit = size * price
-    for j in range(values.size):
-        limit += max(values[j] - price, 0.0)
+    """Whether a set of this size or a larger one may be the best with, or without, some label."""
+    limit = size * price + sum_above(values, price)
     for j in range(values.size):
         above = values[j] - price
         if limit + min(above, 0.0) > inside[j] or limit - max(above, 0.0) > outside[j]:
@@ -135,7 +135,7 @@ def n_best_sets(Z, sizes, n_best, found, scores):
     for d in range(Z.shape[0]):
         scores[d] = -np.inf
         for size in range(1, sizes.width.size):
-            size_scores(Z[d], sizes, size, values)
+            size_scores(Z[d], sizes.vectors, size, values)
             limit = 0.0
             for j in range(n_labels):
                 limit += max(values[j], 0.0)

@@ -1,7 +1,7 @@
 """Dual coordinate ascent for maximal margin labeling, a document at a time.
 
-The weights ``W`` (rank, n_words, n_labels) are explicit, and a document's scores ``Z`` (rank,
-n_labels) are ``Z[q] = x @ W[q]``. A dual variable keeps the document's own label set ``L`` apart
+The weights ``W`` (n_words, rank, n_labels) are explicit, and a document's scores ``Z`` (rank,
+n_labels) are ``Z[q] = x @ W[:, q]``. A dual variable keeps the document's own label set ``L`` apart
 from another one: it adds ``x ⊗ (phi(L) - phi(other)) / scale`` to the weights. Documents have unit
 length, so all that a visit does to ``Z`` is in the space of labels and sizes; the weights are
 changed once, in the end.
@@ -36,14 +36,13 @@ class Course(NamedTuple):
 
 @compiled
 def project(corpus, d, W, width, Z):
-    """Set the first rows of ``Z`` to a document's scores: ``Z[q] = x @ W[q]``."""
-    for q in range(width):
-        scores = Z[q]
-        scores[:] = 0
-        for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
-            x, row = corpus.data[k], W[q, corpus.indices[k]]
-            for j in range(row.size):
-                scores[j] += x * row[j]
+    """Set the first rows of ``Z`` to a document's scores: ``Z[q] = x @ W[:, q]``."""
+    scores = Z[:width].ravel()
+    scores[:] = 0
+    for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
+        x, row = corpus.data[k], W[corpus.indices[k]].ravel()
+        for j in range(scores.size):
+            scores[j] += x * row[j]
 
 
 @compiled
@@ -52,32 +51,31 @@ def project_some(corpus, d, W, first, width, labels, Z):
     for q in range(first, width):
         for label in labels:
             Z[q, label] = 0
-        for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
-            x, row = corpus.data[k], W[q, corpus.indices[k]]
+    for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
+        x, rows = corpus.data[k], W[corpus.indices[k]]
+        for q in range(first, width):
             for label in labels:
-                Z[q, label] += x * row[label]
+                Z[q, label] += x * rows[q, label]
 
 
 @compiled
 def add_some(corpus, d, W, first, width, labels, steps):
     """Add ``x ⊗ steps`` to the weights of some labels."""
     for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
-        x = corpus.data[k]
+        x, rows = corpus.data[k], W[corpus.indices[k]]
         for q in range(first, width):
-            row = W[q, corpus.indices[k]]
             for label in labels:
-                row[label] += x * steps[q, label]
+                rows[q, label] += x * steps[q, label]
 
 
 @compiled
 def add_all(corpus, d, W, width, steps):
     """Add ``x ⊗ steps`` to the weights of all labels."""
+    flat = steps[:width].ravel()
     for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
-        x = corpus.data[k]
-        for q in range(width):
-            row, step = W[q, corpus.indices[k]], steps[q]
-            for j in range(row.size):
-                row[j] += x * step[j]
+        x, row = corpus.data[k], W[corpus.indices[k]].ravel()
+        for j in range(flat.size):
+            row[j] += x * flat[j]
 
 
 # The paper's neighbours: label sets with one label more or less
@@ -111,7 +109,7 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new):
 
     ``old`` has the documents' dual variables and ``new`` takes them, in this order.
     """
-    rank, n_labels = W.shape[0], W.shape[2]
+    _, rank, n_labels = W.shape
     visit = Visit(
         np.zeros((rank, n_labels), W.dtype),
         np.zeros((rank, n_labels), W.dtype),
@@ -171,8 +169,8 @@ def _add_labels(labels, sizes, C, visit):
     vectors, alpha, values = sizes.vectors, visit.alpha, visit.values
     n, n_changed, violation, gap = labels.size, 0, 0.0, 0.0
     width, own_width = sizes.width[n + 1], max(sizes.width[n], sizes.width[n + 1])
-    size_scores(visit.Z, sizes, n + 1, values)
-    scale = np.sqrt(distance(sizes, n, n + 1, n))
+    size_scores(visit.Z, vectors, n + 1, values)
+    scale = np.sqrt(distance(vectors, n, n + 1, n))
     lead, spread, total = 0.0, 0.0, 0.0  # of the own labels in the smaller set, by a unit step
     for q in range(own_width):
         difference = vectors[n, q] - vectors[n + 1, q]
@@ -206,7 +204,7 @@ def _take_labels(labels, sizes, C, width, visit):
     """Keep the document apart from its labels without one; return violation and gap."""
     vectors, alpha, n = sizes.vectors, visit.alpha, labels.size
     violation, gap = 0.0, 0.0
-    scale = np.sqrt(distance(sizes, n, n - 1, n - 1))
+    scale = np.sqrt(distance(vectors, n, n - 1, n - 1))
     for taken in labels:
         margin = 0.0
         for label in labels:

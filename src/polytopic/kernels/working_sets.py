@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled
+from polytopic.kernels import compiled, inlined
 from polytopic.kernels.margins import Course, add_some, project
 from polytopic.kernels.sizes import best_set, distance, new_room, required
 
-PASSES = 3
+PASSES = 12
 ENOUGH = 0.1  # of the tolerance: smaller slopes end the passes of a visit
 
 
@@ -58,7 +58,7 @@ def new_visit(rank, n_labels, dtype):
 @compiled
 def ascend_sets(corpus, order, sizes, task, W, old, new):
     """Visit documents in this order; ``old`` has their working sets and ``new`` takes them."""
-    rank, n_labels = W.shape[0], W.shape[2]
+    _, rank, n_labels = W.shape
     visit = new_visit(rank, n_labels, W.dtype)
     room = new_room(visit.Z)
     n_sets, violation, missed, gap, linear = 0, 0.0, 0.0, 0.0, 0.0
@@ -76,12 +76,11 @@ def ascend_sets(corpus, order, sizes, task, W, old, new):
             missed = max(missed, merit)
         if n_sets == begin:
             continue
-        n_touched = _enter(labels, new, begin, n_sets, visit)
-        touched = visit.touched[:n_touched]
-        worst, part = _ascend(labels, new, begin, n_sets, sizes, task, visit)
+        touched = visit.touched[: _enter(labels, new, begin, n_sets, visit)]
+        worst, part, needed = _ascend(labels, new, begin, n_sets, sizes, task, visit)
         violation = max(violation, worst)
         gap += part + (task.C * max(merit, 0.0) if task.shared else 0.0)
-        linear += _needed(labels, new, begin, n_sets, sizes, task.goal, visit)
+        linear += needed
         add_some(corpus, d, W, 0, rank, touched, visit.steps)
         _leave(touched, visit)
         n_sets = _drop_zeros(new, begin, n_sets)
@@ -145,123 +144,124 @@ def _leave(touched, visit):
 
 @compiled
 def _ascend(labels, sets, begin, n_sets, sizes, task, visit):
-    """Make a few passes over a document's sets.
+    """Make a few passes over a document's sets, in terms of their dual variables alone.
 
-    Returns the largest violation of the first pass and the document's part of the gap: where the
-    limit is shared, without its loss and as it was at the beginning, or else set by set.
+    Returns the largest violation of the first pass; the document's part of the gap as it was at
+    the beginning, where the limit is shared without its loss; and the sum of its dual variables,
+    each times the margin that is required.
     """
-    violation, gap, total = 0.0, 0.0, 0.0
-    for s in range(begin, n_sets):
-        total += sets.value[s]
-        if task.shared and sets.value[s] > 0.0:
-            gap -= sets.value[s] * _slope(labels, sets, s, sizes, task.goal, visit)[0]
+    value = sets.value[begin:n_sets]
+    n = value.size
+    need, scale, slope, before = np.empty(n), np.empty(n), np.empty(n), value.copy()
+    gram = np.empty((n, n))
+    _measure(labels, sets, begin, sizes, task.goal, visit, need, scale, slope, gram)
+    violation, gap, total = 0.0, 0.0, value.sum()
+    for s in range(n):
+        gap -= value[s] * slope[s]
+        if not task.shared:
+            gap += task.C * max(slope[s], 0.0)
     for turn in range(PASSES):
         worst = 0.0
-        for s in range(begin, n_sets):
-            value = sets.value[s]
-            slope, scale, curvature = _slope(labels, sets, s, sizes, task.goal, visit)
-            if turn == 0 and not task.shared:
-                gap += task.C * max(slope, 0.0) - value * slope
-            limit = task.C - (total - value) if task.shared else task.C
-            after = min(max(value + slope / curvature, 0.0), limit)
-            if after != value:
-                worst = max(worst, abs(slope))
-                total += after - value
-                sets.value[s] = after
-                _move(labels, sets, s, sizes, (after - value) / scale, visit)
-            elif task.shared and slope > 0.0:
-                worst = max(worst, _exchange(labels, sets, s, begin, n_sets, sizes, task, visit))
+        for s in range(n):
+            limit = task.C - (total - value[s]) if task.shared else task.C
+            after = min(max(value[s] + slope[s] / gram[s, s], 0.0), limit)
+            step = after - value[s]
+            if step != 0.0:
+                worst = max(worst, abs(slope[s]))
+                total += step
+                value[s] = after
+                for t in range(n):
+                    slope[t] -= step * gram[s, t]
+            elif task.shared and slope[s] > 0.0:
+                worst = max(worst, _exchange(s, value, slope, gram))
         if turn == 0:
             violation = worst
         if worst <= ENOUGH * task.tol:
             break
-    return violation, gap
+    for s in range(n):
+        if value[s] != before[s]:
+            _move(labels, sets, begin + s, sizes, (value[s] - before[s]) / scale[s], visit)
+    return violation, gap, np.sum(value * need)
 
 
 @compiled
-def _needed(labels, sets, begin, n_sets, sizes, goal, visit):
-    """Return the sum of a document's dual variables, each times the margin that is required."""
-    total = 0.0
-    for s in range(begin, n_sets):
-        other = sets.label[sets.first[s] : sets.first[s + 1]]
+def _measure(labels, sets, begin, sizes, goal, visit, need, scale, slope, gram):
+    """Set the margins that are required, what divides them, slopes, and inner products.
+
+    Those of ``(phi(L) - phi(s)) / scale``, which a dual variable adds to the weights.
+    """
+    vectors, n_own = sizes.vectors, labels.size
+    base = _score(labels, vectors, visit.Z)
+    for s in range(need.size):
+        other = sets.label[sets.first[begin + s] : sets.first[begin + s + 1]]
         common = 0
         for label in other:
             common += visit.own[label]
-        total += sets.value[s] * required(goal, sizes, labels.size, other.size, common)[0]
-    return total
+        need[s], scale[s] = required(goal, vectors, n_own, other.size, common)
+        slope[s] = need[s] - (base - _score(other, vectors, visit.Z)) / scale[s]
+        gram[s, s] = distance(vectors, n_own, other.size, common)
+        for t in range(s):
+            third = sets.label[sets.first[begin + t] : sets.first[begin + t + 1]]
+            apart = distance(vectors, other.size, third.size, _n_common(other, third))
+            # (L - s) @ (L - t) = (|L - s|^2 + |L - t|^2 - |s - t|^2) / 2
+            product = gram[s, s] + gram[t, t] * scale[t] ** 2 - apart
+            gram[s, t] = gram[t, s] = product / (2.0 * scale[s] * scale[t])
+        gram[s, s] /= scale[s] ** 2
 
 
-@compiled
-def _slope(labels, sets, s, sizes, goal, visit):
-    """Return the slope of the objective in a dual variable, its scale and its curvature."""
-    other = sets.label[sets.first[s] : sets.first[s + 1]]
-    n, size, common = labels.size, other.size, 0
-    margin = 0.0
-    for label in other:
-        common += visit.own[label]
-    for q in range(visit.Z.shape[0]):
-        inside, outside = 0.0, 0.0
+@inlined
+def _score(labels, vectors, Z):
+    """Return the score of a label set."""
+    score = 0.0
+    for q in range(Z.shape[0]):
+        part = 0.0
         for label in labels:
-            inside += visit.Z[q, label] + visit.steps[q, label]
-        for label in other:
-            outside += visit.Z[q, label] + visit.steps[q, label]
-        margin += sizes.vectors[n, q] * inside - sizes.vectors[size, q] * outside
-    need, scale = required(goal, sizes, n, size, common)
-    return need - margin / scale, scale, distance(sizes, n, size, common) / scale**2
+            part += Z[q, label]
+        score += vectors[labels.size, q] * part
+    return score
+
+
+@inlined
+def _n_common(first, second):
+    """Return how many labels two sets share; labels rise."""
+    common, k = 0, 0
+    for label in first:
+        while k < second.size and second[k] < label:
+            k += 1
+        common += k < second.size and second[k] == label
+    return common
+
+
+@inlined
+def _exchange(s, value, slope, gram):
+    """Give a set of what the least violating one has; return by how much their slopes differed."""
+    least = -1
+    for t in range(value.size):
+        if t != s and value[t] > 0.0 and slope[t] < slope[s if least < 0 else least]:
+            least = t
+    if least < 0:
+        return 0.0
+    curvature = gram[s, s] + gram[least, least] - 2.0 * gram[s, least]
+    if curvature <= 0.0:
+        return 0.0
+    difference = slope[s] - slope[least]
+    step = min(difference / curvature, value[least])
+    value[s] += step
+    value[least] -= step
+    for t in range(value.size):
+        slope[t] -= step * (gram[s, t] - gram[least, t])
+    return difference
 
 
 @compiled
 def _move(labels, sets, s, sizes, step, visit):
-    """Move the scores as the dual variable of a set is changed, by ``step`` times its scale."""
+    """Add to the scores what the change of a set's dual variable, over its scale, does to them."""
     other = sets.label[sets.first[s] : sets.first[s + 1]]
     for q in range(visit.Z.shape[0]):
         for label in labels:
             visit.steps[q, label] += step * sizes.vectors[labels.size, q]
         for label in other:
             visit.steps[q, label] -= step * sizes.vectors[other.size, q]
-
-
-@compiled
-def _exchange(labels, sets, s, begin, n_sets, sizes, task, visit):
-    """Give a set of what the least violating one has; return by how much their slopes differed."""
-    slope, scale, _ = _slope(labels, sets, s, sizes, task.goal, visit)
-    least, low, low_scale = -1, slope, 1.0
-    for t in range(begin, n_sets):
-        if t != s and sets.value[t] > 0.0:
-            other, other_scale, _ = _slope(labels, sets, t, sizes, task.goal, visit)
-            if other < low:
-                least, low, low_scale = t, other, other_scale
-    if least < 0:
-        return 0.0
-    curvature = _curvature_between(labels, sets, s, least, sizes, scale, low_scale, visit)
-    if curvature <= 0.0:
-        return 0.0
-    step = min((slope - low) / curvature, sets.value[least])
-    sets.value[s] += step
-    sets.value[least] -= step
-    _move(labels, sets, s, sizes, step / scale, visit)
-    _move(labels, sets, least, sizes, -step / low_scale, visit)
-    return slope - low
-
-
-@compiled
-def _curvature_between(labels, sets, s, t, sizes, scale, other_scale, visit):
-    """Return ``|d_s - d_t|^2``, where ``d_s = (phi(L) - phi(s)) / scale``."""
-    first = sets.label[sets.first[s] : sets.first[s + 1]]
-    second = sets.label[sets.first[t] : sets.first[t + 1]]
-    n, a, b = labels.size, first.size, second.size
-    with_first, with_second, common = 0, 0, 0
-    for label in first:
-        with_first += visit.own[label]
-        for other in second:
-            common += label == other
-    for label in second:
-        with_second += visit.own[label]
-    one = distance(sizes, n, a, with_first) / scale**2
-    two = distance(sizes, n, b, with_second) / other_scale**2
-    # (L - s) @ (L - t) = (|L - s|^2 + |L - t|^2 - |s - t|^2) / 2
-    product = one * scale**2 + two * other_scale**2 - distance(sizes, a, b, common)
-    return one + two - product / (scale * other_scale)
 
 
 @compiled
@@ -283,7 +283,7 @@ def _drop_zeros(sets, begin, n_sets):
 @compiled
 def start_weights(corpus, order, sizes, task, W, sets):
     """Add to the weights what the dual variables of documents make of them."""
-    rank, n_labels = W.shape[0], W.shape[2]
+    _, rank, n_labels = W.shape
     visit = new_visit(rank, n_labels, W.dtype)
     for place in range(order.size):
         d = order[place]
@@ -291,7 +291,11 @@ def start_weights(corpus, order, sizes, task, W, sets):
         begin, end = sets.start[place], sets.start[place + 1]
         touched = visit.touched[: _enter(labels, sets, begin, end, visit)]
         for s in range(begin, end):
-            _, scale, _ = _slope(labels, sets, s, sizes, task.goal, visit)
+            other = sets.label[sets.first[s] : sets.first[s + 1]]
+            common = 0
+            for label in other:
+                common += visit.own[label]
+            scale = required(task.goal, sizes.vectors, labels.size, other.size, common)[1]
             _move(labels, sets, s, sizes, sets.value[s] / scale, visit)
         add_some(corpus, d, W, 0, rank, touched, visit.steps)
         _leave(touched, visit)

@@ -46,20 +46,29 @@ def by_vectors(vectors, *, empty) -> Sizes:
     """Return what kernels need to know of sizes, whose first vector is that of no label."""
     width = np.where(vectors != 0, np.arange(1, vectors.shape[1] + 1), 0).max(axis=1)
     ends = _ends(len(vectors) - 1)
-    slack = [_slack(vectors, *pair) for pair in pairwise(ends.tolist())]
-    return Sizes(vectors, width, ends, np.array([*slack, 0.0]), empty)
+    exact = vectors.astype(np.float64)
+    lengths = np.linalg.norm(exact, axis=1)
+    directions = exact / np.where(lengths > 0, lengths, 1.0)[:, None]
+    slack, turn = (
+        np.array([0.0, *(_slack(array, *pair) for pair in pairwise(ends.tolist()))], vectors.dtype)
+        for array in (exact, directions)
+    )
+    shrink = (1 / lengths[ends]).astype(vectors.dtype)
+    return Sizes(vectors, width, ends, slack, turn, shrink, empty)
 
 
 def rotated(vectors, weights):
-    """Turn sizes and weights (rank, n_words, n_labels) to the principal axes of the sizes.
+    """Turn sizes and weights (n_words, rank, n_labels) to the principal axes of the sizes.
 
-    Axes that no size needs are dropped. Weights are then word-major, (n_words, axes, n_labels).
+    Axes that no size needs are dropped.
     """
     _, lengths, axes = np.linalg.svd(vectors, full_matrices=False)
     axes = axes[lengths > lengths[0] * np.finfo(weights.dtype).eps]
-    turned = np.empty((weights.shape[1], len(axes), weights.shape[2]), weights.dtype)
-    for k, axis in enumerate(axes):
-        turned[:, k] = np.tensordot(axis.astype(weights.dtype), weights, axes=1)
+    n_words, _, n_labels = weights.shape
+    turned = np.zeros((n_words, len(axes), n_labels), weights.dtype)
+    for k, axis in enumerate(axes.astype(weights.dtype)):
+        for q, factor in enumerate(axis):  # no product of matrices, whose threads change bits
+            turned[:, k] += factor * weights[:, q]
     return vectors @ axes.T, turned
 
 

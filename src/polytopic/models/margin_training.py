@@ -9,6 +9,7 @@ import numpy as np
 from polytopic.kernels.margins import Corpus, Neighbours, ascend_neighbours
 from polytopic.kernels.sizes import EXACT, RESCALED, Sizes
 from polytopic.kernels.working_sets import Task, WorkingSets, ascend_sets, start_weights
+from polytopic.models.label_embedding import by_vectors
 
 CHUNK = 256  # documents whose dual variables are kept together
 GOALS = {"exact": EXACT, "f": RESCALED}
@@ -20,7 +21,7 @@ class Ascent:
 
     Attributes
     ----------
-    W : ndarray of shape (rank, n_words, n_labels)
+    W : ndarray of shape (n_words, rank, n_labels)
         Weights.
     chunks, duals : list
         Documents that are visited one after the other, and their dual variables.
@@ -128,8 +129,8 @@ def train(X, Y, sizes, dtype, *, labels, goal, C, tol, max_iter, order, start=No
     )
     docs = _canonical_order(X, Y)[order.permutation(X.shape[0])]
     chunks = [docs[begin : begin + CHUNK] for begin in range(0, docs.size, CHUNK)]
-    W = np.zeros((sizes.vectors.shape[1], X.shape[1], Y.shape[1]), dtype=dtype)
-    sizes = sizes._replace(vectors=sizes.vectors.astype(dtype, order="C"))  # compiled once
+    W = np.zeros((X.shape[1], sizes.vectors.shape[1], Y.shape[1]), dtype=dtype)
+    sizes = by_vectors(sizes.vectors.astype(dtype, order="C"), empty=sizes.empty)  # compiled once
     ascent = Ascent(corpus, sizes, W, chunks, [None] * len(chunks))
     if labels == "neighbours":
         ascent.run(ascent.visit_neighbours(C), order, tol, max_iter)
