@@ -537,6 +537,17 @@ def test_no_probability_of_sets_without_calibration():
 
 
 @only_compiled
+@only_compiled
+def test_what_was_not_chosen_is():
+    """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
+    X, Y = topics(60)
+
+    model = MML("auto", calibrate=True).fit(X, Y, chosen={})
+
+    assert model.chosen_ == MML("auto", calibrate=True).fit(X, Y).chosen_
+    assert MML(calibrate=True).fit(X, Y, chosen={}).chosen_ == {}
+
+
 @pytest.mark.parametrize("kind", ["one label", "one document", "one fold", "always right"])
 def test_calibration_of_odd_corpora(kind):
     """Where nothing can be learned from held-out documents, probabilities are still some."""

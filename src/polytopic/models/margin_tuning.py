@@ -23,18 +23,19 @@ FOLDS = 3
 KNOTS = 200  # of a curve
 
 
-def tune(model, X, Y):
-    """Choose what is not fixed, into ``chosen_``, by documents of unit length."""
-    enough = X.shape[0] >= FEWEST
+def chosen(model, X, Y) -> dict:
+    """Return what is chosen of that which is not fixed, by documents of unit length."""
+    found, enough = {}, X.shape[0] >= FEWEST
     if is_auto(model.C):
-        model.chosen_["C"] = _best_cost(model, X, Y) if enough else USUAL_COST
+        found["C"] = _best_cost(model, X, Y) if enough else USUAL_COST
     if model.calibrate and enough and model._form.kind != "single":
-        cost = model.chosen_.get("C", model.C)
+        cost = found.get("C", model.C)
         (judged,) = _held_out(model, X, Y, CALIBRATION_DOCS, [cost], _judge)
         leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
-        model.chosen_["set_curve"] = _curve(leads, right)
+        found["set_curve"] = _curve(leads, right)
         if margins.size:  # a label that is alone has no margin
-            model.chosen_["label_curve"] = _curve(margins, truth)
+            found["label_curve"] = _curve(margins, truth)
+    return found
 
 
 def _best_cost(model, X, Y):

@@ -139,7 +139,8 @@ class MML(MarginReasons):
             Labels; 1-D means one label a document. Documents without a label or without a word
             are not learned from.
         chosen : dict, default=None
-            What an earlier fit chose (``chosen_``), to be kept.
+            What an earlier fit chose (``chosen_``), to be kept. Where it lacks a ``C`` that is
+            to be chosen, all is chosen again.
         warm : MML, default=None
             A fitted model whose dual variables to start from. The result is then another
             approximation of the best weights than that of a cold start. For ``labels="all"``.
@@ -159,9 +160,10 @@ class MML(MarginReasons):
         known = np.flatnonzero(documents & (X.getnnz(axis=1) > 0))
         X, Y = X[known], targets.Y[known][:, self._columns]
         X = normalize(X) if known.size else X  # scikit-learn refuses to normalize nothing
-        self.chosen_ = dict(chosen or {})
-        if chosen is None:
-            margin_tuning.tune(self, X, Y)
+        if chosen is None or (is_auto(self.C) and "C" not in chosen):
+            self.chosen_ = margin_tuning.chosen(self, X, Y)
+        else:
+            self.chosen_ = dict(chosen)
         self._learn(X, Y, known, warm, rows)
         return self
 
