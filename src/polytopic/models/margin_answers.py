@@ -175,13 +175,18 @@ class MarginAnswers(LabelSetClassifier, BaseEstimator):
                 f"{FEWEST} documents or more."
             )
         X = self._check_words(X)
-        proba = np.interp(self.lead(X), *self.chosen_["set_curve"])
-        return np.where(X.getnnz(axis=1) > 0, proba, self._fallback_docs / self._n_docs)
+        lead = self.lead(X)
+        known = (X.getnnz(axis=1) > 0) | np.isposinf(lead)
+        proba = np.interp(lead, *self.chosen_["set_curve"])
+        return np.where(known, proba, self._fallback_docs / self._n_docs)
 
     def lead(self, X):
-        """Return how much more the best label set scores than the second best."""
-        scores = self._scorer.n_best(self._check_words(X), 2)[1]
-        return np.where(np.isfinite(scores[:, 1]), scores[:, 0] - scores[:, 1], 0.0)
+        """Return how much more the best label set scores than the second best.
+
+        It is ``inf`` where there is but one set.
+        """
+        best, second = self._scorer.n_best(self._check_words(X), 2)[1].T
+        return best - second
 
     def predict_sets(self, X, n_best=3) -> LabelSets:
         """Return each document's best label sets, exactly, with a bound on every other set.

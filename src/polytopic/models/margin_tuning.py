@@ -76,8 +76,10 @@ def _curve(scores, right):
     """Return knots of the rising curve that tells how often answers with a score are right.
 
     Scores between which isotonic regression sees no rise share one value, their part that is
-    right; half an answer of each kind is added, so that few answers never make it certain.
+    right; half an answer of each kind is added, so that few answers never make it certain. An
+    infinite score, of a set without a rival, is as good as the highest one.
     """
+    scores = np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0))
     level = IsotonicRegression().fit(scores, right).predict(scores)
     _, step = np.unique(level, return_inverse=True)
     n_right = np.bincount(step, weights=right)
