@@ -89,6 +89,27 @@ def test_more_sets_than_there_are():
     assert np.isneginf(found.bound).all()
 
 
+@pytest.mark.parametrize("n_best", [1, 2, 4, 9, 15, 20])
+def test_the_first_set_without_words_is_the_commonest(n_best):
+    """As in the answer; all sets score 0, each is listed once, with few labels before many."""
+    X, Y, _ = margins.corpus(n_docs=12)
+    Y[:4] = [0, 1, 0, 1]
+    model = MML().fit(X, Y)
+    nothing = np.zeros((1, X.shape[1]))
+
+    found = model.predict_sets(nothing, n_best)
+
+    others = [labels for labels in found.sets[0] if labels != (1, 3)]
+    assert found.sets[0] == [(1, 3), *others]
+    assert len({*others}) == len(others) == min(n_best, 15) - 1
+    assert [len(labels) for labels in others] == sorted(map(len, others))
+    assert model.predict(nothing).tolist() == [[0, 1, 0, 1]]
+    assert (found.log_posterior[0, : len(others) + 1] == 0).all()
+    assert found.bound[0] == (0 if n_best < 15 else -np.inf)
+    few = model.restricted(np.array([True, False, True, True]))
+    assert few.predict_sets(nothing, n_best).sets[0][0] == tuple(few.fallback.tolist())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_decision_function_is_best_with_less_best_without(kind):
     """For each label, by brute force; the answer has the labels above zero."""
@@ -516,6 +537,17 @@ def test_what_was_chosen_is_kept(goal):
     assert not cost.needs_documents
 
 
+@only_compiled
+def test_what_was_not_chosen_is():
+    """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
+    X, Y = topics(60)
+
+    model = MML("auto", calibrate=True).fit(X, Y, chosen={})
+
+    assert model.chosen_ == MML("auto", calibrate=True).fit(X, Y).chosen_
+    assert MML(calibrate=True).fit(X, Y, chosen={}).chosen_ == {}
+
+
 def test_too_few_documents_to_choose_by():
     """The usual C, and no curves; whose lack is told."""
     X, Y = topics(FEWEST - 1)
@@ -528,6 +560,15 @@ def test_too_few_documents_to_choose_by():
         model.set_proba(X)
 
 
+def test_a_set_without_a_rival_is_as_probable_as_any(calibrated):
+    """One label that is allowed leaves one label set, with words and without."""
+    model, X = calibrated
+    only = model.restricted(np.array([False, True, False, False]))
+
+    assert np.isposinf(only.lead(X)).all()
+    assert (only.set_proba(X) == max(model.chosen_["set_curve"][1])).all()
+
+
 def test_no_probability_of_sets_without_calibration():
     """It is told how to get one."""
     X, Y, _ = margins.corpus()
@@ -537,28 +578,6 @@ def test_no_probability_of_sets_without_calibration():
 
 
 @only_compiled
-@only_compiled
-def test_what_was_not_chosen_is():
-    """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
-    X, Y = topics(60)
-
-    model = MML("auto", calibrate=True).fit(X, Y, chosen={})
-
-    assert model.chosen_ == MML("auto", calibrate=True).fit(X, Y).chosen_
-    assert MML(calibrate=True).fit(X, Y, chosen={}).chosen_ == {}
-
-
-@only_compiled
-def test_what_was_not_chosen_is():
-    """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
-    X, Y = topics(60)
-
-    model = MML("auto", calibrate=True).fit(X, Y, chosen={})
-
-    assert model.chosen_ == MML("auto", calibrate=True).fit(X, Y).chosen_
-    assert MML(calibrate=True).fit(X, Y, chosen={}).chosen_ == {}
-
-
 @pytest.mark.parametrize("kind", ["one label", "one document", "one fold", "always right"])
 def test_calibration_of_odd_corpora(kind):
     """Where nothing can be learned from held-out documents, probabilities are still some."""

@@ -191,7 +191,8 @@ class MarginAnswers(LabelSetClassifier, BaseEstimator):
     def predict_sets(self, X, n_best=3) -> LabelSets:
         """Return each document's best label sets, exactly, with a bound on every other set.
 
-        ``log_posterior`` has their scores, and ``bound`` is the score of the next best set.
+        ``log_posterior`` has their scores, and ``bound`` is the score of the next best set. A
+        document without a known word has the most frequent label set first; all score 0 there.
 
         Parameters
         ----------
@@ -206,14 +207,14 @@ class MarginAnswers(LabelSetClassifier, BaseEstimator):
                 "y was 1-D, one label a document, so there are no label sets; use predict_proba."
             )
         check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MOST_SETS)
-        n_sets = int(n_best) + 1
-        Y, scores = self._scorer.n_best(self._check_words(X), n_sets)
-        rows = LabelSpace(self.classes_.tolist()).decode(Y)
-        sets = [
-            [tuple(labels) for labels in rows[start : start + n_best] if labels]
-            for start in range(0, len(rows), n_sets)
-        ]
-        return LabelSets(sets, scores[:, :-1], scores[:, -1])
+        X, n_sets = self._check_words(X), int(n_best) + 1
+        Y, scores = self._scorer.n_best(X, n_sets)
+        rows = [tuple(labels) for labels in LabelSpace(self.classes_.tolist()).decode(Y)]
+        sets = [list(filter(None, rows[k : k + n_sets])) for k in range(0, len(rows), n_sets)]
+        commonest = tuple(self.classes_[self._fallback].tolist())
+        for doc in np.flatnonzero(X.getnnz(axis=1) == 0):
+            sets[doc] = [commonest, *(labels for labels in sets[doc] if labels != commonest)]
+        return LabelSets([listed[:n_best] for listed in sets], scores[:, :-1], scores[:, -1])
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return each document's best label set that holds a label (a column), as an indicator."""
