@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.models.checks import check_sets
@@ -29,14 +28,8 @@ class MarginReasons(MarginAnswers):
     def account(self, x, y) -> Account:
         """Return what one document's score of a label set is made of, for words of unit weight."""
         x = self._check_words(x)
-        length = sparse.linalg.norm(x)
-        words = self._word_scores(x, y).sum(axis=1)
-        return Account(words / length if length else words, 0.0)
-
-    def label_contributions(self, x, y):
-        """Return what each stored word adds to the score for each label of the set."""
-        x = normalize(self._check_words(x))
-        return x.data[:, None] * self._word_scores(x, y)
+        by_label = self._word_scores(x, y) / (sparse.linalg.norm(x) or 1.0)
+        return Account(by_label.sum(axis=1), 0.0, by_label)
 
     def word_labels(self, X, Y=None) -> WordLabels:
         """Share each word among the labels of its document, by what speaks for them.
