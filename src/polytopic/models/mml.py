@@ -209,7 +209,7 @@ class MML(MarginReasons):
 
         ``rows`` has this model's row of each document, and ``known`` those documents that count.
         """
-        trained, own = self._duals
+        (trained, own), rows = self._duals, np.asarray(rows)
         place = np.full(rows.max(initial=-1) + 2, -1)
         place[own[own < place.size - 1]] = np.flatnonzero(own < place.size - 1)
         column = {label: k for k, label in enumerate(classes.tolist())}
