@@ -1,15 +1,20 @@
 """The page: whole, safe, and the same text."""
 
 import re
+from contextlib import redirect_stdout
+from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
+from io import StringIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from polytopic import Labeler
+from polytopic.cli.explain import show
 from polytopic.explain import to_html
-from polytopic.explain.drawing import PALETTE, marks, with_names
+from polytopic.explain.drawing import PALETTE, marks, percent, with_names
 from tests.explain.news import fitted
 
 TEXT = "A goal, a match and a rover in orbit.\nThe orchestra & <b>Zebra</b>!"
@@ -109,6 +114,34 @@ def test_words_tell_what_they_say():
     assert len(titles) == 2
     assert re.fullmatch(r"goal: sport \d+%, space \d+%; evidence [+−]\d\.\d", titles[0])
     assert titles[1].startswith("orbit: space")
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (0, "0%"),
+        (1e-9, "<1%"),
+        (0.004, "<1%"),
+        (0.006, "1%"),
+        (0.5, "50%"),
+        (0.994, "99%"),
+        (0.998, ">99%"),
+        (1 - 1e-9, ">99%"),
+        (1, "100%"),
+    ],
+)
+def test_only_all_is_a_hundred_percent(part, shown):
+    """On the page and the terminal, of shares and of probabilities; only nothing is 0%."""
+    explanation = fitted().explain(TEXT, ["sport"])
+    reason = replace(explanation.labels[0], share=part, probability=part)
+    explanation = replace(explanation, labels=[reason])
+    chip = f"<strong>sport</strong> {escape(shown)} of the text"
+
+    assert percent(part) == shown
+    assert f'{chip} <span class="soft">· probability {escape(shown)}</span>' in to_html(explanation)
+    with redirect_stdout(StringIO()) as terminal:
+        show(explanation, TEXT, words=3)
+    assert re.search(rf" {shown} +{shown} +sport", f" {terminal.getvalue()}")
 
 
 def test_fields_are_shown_one_by_one():

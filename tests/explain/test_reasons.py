@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from polytopic import MML, Document, Labeler
 from polytopic.decision import TopK
 from polytopic.models import MODELS
-from tests.explain.news import fitted
+from tests.explain.news import LABELS, TEXTS, fitted
 from tests.strategies import TERMS
 from tests.strategies import texts as corpora
 
@@ -278,7 +278,8 @@ def test_evidence_of_a_linear_model_is_exact():
     x, model = labeler.transform([text]), labeler.model_
 
     goal = {r.label: word for r in explanation.labels for word in r.words if word.term == "goal"}
-    added = model.label_contributions(x, labeler._space.encode([["space", "sport"]]))
+    account = model.account(x, labeler._space.encode([["space", "sport"]]))
+    added = x.data[:, None] * account.by_label
     row = x.indices.tolist().index(labeler.vocabulary_.index["goal"])
     assert [goal[label].evidence for label in ("space", "sport")] == added[row].tolist()
     assert goal["sport"].evidence > goal["space"].evidence
@@ -287,6 +288,27 @@ def test_evidence_of_a_linear_model_is_exact():
         pytest.approx(added[row].sum() / 2)
     ] * 2
     assert (explanation.unit, explanation.ledger.corpus) == ("score", 0)
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_a_word_of_every_text_weighs_nothing(shares):
+    """By ltc; it is listed all the same, for all labels, with its count and no evidence."""
+    labeler = Labeler("mml").fit([f"{text} News." for text in TEXTS], LABELS)
+    text = "News of a goal in orbit: news!"
+
+    explanation = labeler.explain(text, ["space", "sport"], why_not="film", shares=shares)
+
+    places = [place for place in explanation.places if place.term == "news"]
+    assert [text[place.start : place.end] for place in places] == ["News", "news"]
+    assert [place.evidence for place in places] == [0, 0]
+    assert all(close(sum(place.shares.values()), 1) for place in places)
+    for reason in explanation.labels:
+        (word,) = (word for word in reason.words if word.term == "news")
+        assert (word.count, word.evidence) == (2, 0)
+        assert word.share == places[0].shares[reason.label]
+    assert dict(explanation.why_not[0].words)["news"] == 0
+    assert "news" not in [keyword.term for keyword in explanation.keywords]
+    assert explanation.unknown == []
 
 
 def test_a_mixture_beside_shares_the_words():

@@ -218,6 +218,17 @@ def test_it_abstains_where_it_is_not_sure(model, sample):
     assert right[given].mean() > right.mean()
 
 
+def test_it_is_sure_of_what_has_no_rival(sample):
+    """With one label allowed there is one label set, so it does not abstain."""
+    documents, labeler = sample
+    labeler = clone(labeler).fit(documents[:200])
+    labeler.abstain = max(labeler.model_.chosen_["set_curve"][1])
+
+    answers = labeler.suggest(["The striker scored.", "Xyzzy"], include=["sport/football"])
+
+    assert [[s.label for s in row if s.chosen] for row in answers] == [["sport/football"]] * 2
+
+
 def test_abstention_needs_probabilities():
     """Without the probability of a label set there is a sentence, before anything is learned."""
     with pytest.raises(ValueError, match=r"use MML\(calibrate=True\)"):

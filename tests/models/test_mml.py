@@ -89,6 +89,27 @@ def test_more_sets_than_there_are():
     assert np.isneginf(found.bound).all()
 
 
+@pytest.mark.parametrize("n_best", [1, 2, 4, 9, 15, 20])
+def test_the_first_set_without_words_is_the_commonest(n_best):
+    """As in the answer; all sets score 0, each is listed once, with few labels before many."""
+    X, Y, _ = margins.corpus(n_docs=12)
+    Y[:4] = [0, 1, 0, 1]
+    model = MML().fit(X, Y)
+    nothing = np.zeros((1, X.shape[1]))
+
+    found = model.predict_sets(nothing, n_best)
+
+    others = [labels for labels in found.sets[0] if labels != (1, 3)]
+    assert found.sets[0] == [(1, 3), *others]
+    assert len({*others}) == len(others) == min(n_best, 15) - 1
+    assert [len(labels) for labels in others] == sorted(map(len, others))
+    assert model.predict(nothing).tolist() == [[0, 1, 0, 1]]
+    assert (found.log_posterior[0, : len(others) + 1] == 0).all()
+    assert found.bound[0] == (0 if n_best < 15 else -np.inf)
+    few = model.restricted(np.array([True, False, True, True]))
+    assert few.predict_sets(nothing, n_best).sets[0][0] == tuple(few.fallback.tolist())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_decision_function_is_best_with_less_best_without(kind):
     """For each label, by brute force; the answer has the labels above zero."""
@@ -118,7 +139,7 @@ def test_contributions_add_up_to_the_score(kind):
         y = np.array([[label in sets[k] for label in range(Y.shape[1])]]).astype(int)
         x = sparse.csr_matrix(X_new[[doc]])
         account = model.account(x, y)
-        parts = model.label_contributions(x, y)
+        parts = x.data[:, None] * account.by_label
 
         assert parts.shape == (x.nnz, len(sets[k]))
         assert x.data @ account.words + account.rest == pytest.approx(scores[doc, k], rel=1e-9)
@@ -265,7 +286,7 @@ def test_one_label_in_all(kind):
     assert (model.predict(X_new) == 1).all()
     assert np.isposinf(model.decision_function(X_new)).all()
     assert model.predict_sets(X_new).sets[0] == [(0,)]
-    assert model.lead(X_new).tolist() == [0.0] * len(X_new)
+    assert np.isposinf(model.lead(X_new)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -516,6 +537,17 @@ def test_what_was_chosen_is_kept(goal):
     assert not cost.needs_documents
 
 
+@only_compiled
+def test_what_was_not_chosen_is():
+    """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
+    X, Y = topics(60)
+
+    model = MML("auto", calibrate=True).fit(X, Y, chosen={})
+
+    assert model.chosen_ == MML("auto", calibrate=True).fit(X, Y).chosen_
+    assert MML(calibrate=True).fit(X, Y, chosen={}).chosen_ == {}
+
+
 def test_too_few_documents_to_choose_by():
     """The usual C, and no curves; whose lack is told."""
     X, Y = topics(FEWEST - 1)
@@ -526,6 +558,15 @@ def test_too_few_documents_to_choose_by():
     assert 0 <= model.predict_proba(X).min() <= model.predict_proba(X).max() <= 1
     with pytest.raises(ValueError, match="knows no probability of label sets"):
         model.set_proba(X)
+
+
+def test_a_set_without_a_rival_is_as_probable_as_any(calibrated):
+    """One label that is allowed leaves one label set, with words and without."""
+    model, X = calibrated
+    only = model.restricted(np.array([False, True, False, False]))
+
+    assert np.isposinf(only.lead(X)).all()
+    assert (only.set_proba(X) == max(model.chosen_["set_curve"][1])).all()
 
 
 def test_no_probability_of_sets_without_calibration():

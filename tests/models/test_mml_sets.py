@@ -4,8 +4,11 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from polytopic.kernels import labeling
+from polytopic.kernels.heaps import new_heap, pop, push
 from polytopic.kernels.sizes import EXACT, RESCALED, SCORE, best_set, new_room
 from polytopic.models.label_embedding import by_vectors, embed_sizes, rotated
 from tests.margins import SIMILARITIES, dice, label_sets
@@ -131,6 +134,43 @@ def test_of_equal_sets_the_smallest_and_first():
     assert chosen.tolist() == [[True, False, False, False]]
     assert several[0, :, 0].tolist() == [True, False]
     assert values.tolist() == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("n_best", [1, 40, 127, 130])
+def test_many_sets_are_listed_in_order(n_best):
+    """All of them if need be, each once, equal ones by size."""
+    rng = np.random.default_rng(4)
+    sizes, sets = by_vectors(sizes_of("dice", 4, 7).vectors, empty=False), label_sets(7)
+    equal = np.full((1, 4, 7), 0.1)
+    Z = np.concatenate([random_scores(rng, sizes, 5, 7), equal, 0 * equal])
+    found, scores = np.zeros((7, n_best, 7), bool), np.empty((7, n_best))
+
+    labeling.n_best_sets(Z, sizes, n_best, found, scores)
+
+    n_sets = min(n_best, len(sets))
+    for doc in range(7):
+        best = np.sort(set_scores(Z[doc], sizes, matrix_of(sets, 7)))[::-1][:n_sets]
+        np.testing.assert_allclose(scores[doc, :n_sets], best, atol=1e-9)
+        assert len({tuple(labels) for labels in found[doc, :n_sets].tolist()}) == n_sets
+    assert found[-1, :n_sets].sum(axis=1).tolist() == [len(labels) for labels in sets[:n_sets]]
+    assert np.isneginf(scores[:, n_sets:]).all()
+
+
+@given(st.lists(st.sampled_from([None, 0.0, 0.5, 1.0, -np.inf]), max_size=60))
+def test_a_heap_gives_the_first_item(steps):
+    """Whatever is pushed and popped in between: the lowest key, and of equal ones the oldest."""
+    heap, there = new_heap(len(steps)), []
+
+    for age, key in enumerate(steps):
+        if key is not None:
+            push(heap, len(there), key, age, -age)
+            there.append((key, age))
+        elif there:
+            first = there.pop(there.index(min(there)))
+            assert (heap.key[0], heap.rank[0], heap.item[0]) == (*first, -first[1])
+            pop(heap, len(there) + 1)
+        if there:
+            assert (heap.key[0], heap.rank[0]) == min(there)
 
 
 def test_without_labels_the_best_set_scores_best():

@@ -277,6 +277,26 @@ def test_a_warm_start_with_other_documents_and_labels(kind):
         )
 
 
+@pytest.mark.parametrize("change", ["learn", "forget"])
+@pytest.mark.parametrize("tol", [0.1, 0.01, 1e-6])
+def test_a_warm_start_is_as_near_the_best_as_a_cold_one(tol, change):
+    """Both gaps bound the same optimum; where they are narrow, all answers are the same."""
+    X, Y, X_new = margins.corpus(n_docs=60, n_words=20, seed=6)
+    few, many = np.arange(0, 54), np.arange(60)
+    old, new = (few, many) if change == "learn" else (many, few)
+    settings = {"rank": None, "tol": tol, "max_iter": 20_000}
+    before = MML(**settings).fit(X[old], Y[old])
+    rows = np.where(np.isin(new, old), new, -1)
+
+    cold = MML(**settings).fit(X[new], Y[new])
+    warm = MML(**settings).fit(X[new], Y[new], warm=before, rows=rows)
+
+    assert warm.n_iter_ <= cold.n_iter_
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=tol)
+    if tol < 1e-3:
+        assert (warm.predict(X_new) == cold.predict(X_new)).all()
+
+
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_a_warm_start_with_another_cost(goal):
     """Dual variables above a lower C come back into what is allowed."""
@@ -284,7 +304,7 @@ def test_a_warm_start_with_another_cost(goal):
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
     dear = MML(5.0, **settings).fit(X, Y)
 
-    warm = MML(0.1, **settings).fit(X, Y, warm=dear, rows=np.arange(12))
+    warm = MML(0.1, **settings).fit(X, Y, warm=dear, rows=list(range(12)))
 
     problem, alpha = stored_problem(warm, X, Y)
     assert alpha.min() > 0

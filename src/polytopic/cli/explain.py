@@ -90,7 +90,7 @@ def show(explanation, text, words):
     from rich.console import Console
     from rich.text import Text
 
-    from polytopic.explain.drawing import DIGITS, spoken
+    from polytopic.explain.drawing import DIGITS, percent, spoken
 
     digits = DIGITS[explanation.unit]
     console = Console(highlight=False)
@@ -102,8 +102,8 @@ def show(explanation, text, words):
         [">share", ">probability", "label", "words that say so (evidence)"],
         [
             (
-                f"{reason.share:.0%}",
-                f"{reason.probability:.0%}",
+                percent(reason.share),
+                percent(reason.probability),
                 Text(printable(reason.label), _style(k)),
                 _listed(_evidence(spoken(reason, words, digits)), digits),
             )

@@ -80,6 +80,14 @@ def sides(reason: WhyNot, limit: int, digits: int) -> dict[str, list[tuple[str, 
     }
 
 
+def percent(part: float) -> str:
+    """Return a share or probability in percent; only nothing is 0%, and only all is 100%."""
+    shown = f"{part:.0%}"
+    if shown == "0%" and part > 0:
+        return "<1%"
+    return ">99%" if shown == "100%" and part < 1 else shown
+
+
 def _least(digits: int) -> float:
     return 0.5 * 10.0**-digits
 

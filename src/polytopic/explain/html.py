@@ -13,6 +13,7 @@ from polytopic.explain.drawing import (
     Mark,
     ledger_lines,
     marks,
+    percent,
     sides,
     spoken,
 )
@@ -119,8 +120,8 @@ def to_html(
 def _chips(explanation: Explanation) -> str:
     chips = "\n".join(
         f'<li class="{_colour(k)}"><strong>{_safe(reason.label)}</strong> '
-        f'{reason.share:.0%} of the text <span class="soft">· probability '
-        f"{_percent(reason.probability)}</span>{_bar(reason.share)}</li>"
+        f'{_safe(percent(reason.share))} of the text <span class="soft">· probability '
+        f"{_safe(percent(reason.probability))}</span>{_bar(reason.share)}</li>"
         for k, reason in enumerate(explanation.labels)
     )
     return _section("Labels", f'<ul class="chips">\n{chips}\n</ul>')
@@ -148,7 +149,7 @@ def _marked(text: str, found: Iterable[Mark], digits: int) -> Iterator[str]:
     for place, label, strength in found:
         yield _safe(text[end : place.start])
         shares = sorted(place.shares.items(), key=lambda item: -item[1])[:4]
-        says = ", ".join(f"{name} {share:.0%}" for name, share in shares)
+        says = ", ".join(f"{name} {percent(share)}" for name, share in shares)
         title = _safe(f"{place.term}: {says}; evidence {_signed(place.evidence, digits)}")
         word, end = _safe(text[place.start : place.end]), place.end
         if strength:
@@ -179,7 +180,7 @@ def _label_table(reason: LabelReason, strongest: float, limit: int, digits: int)
     rows = [
         (
             _safe(word.term if word.count == 1 else f"{word.term} ×{word.count:g}"),
-            f"{word.share:.0%}",
+            _safe(percent(word.share)),
             _signed(word.evidence, digits),
             _bar(word.evidence / strongest),
         )
@@ -239,10 +240,6 @@ def _bar(part: float) -> str:
 
 def _colour(label: int) -> str:
     return f"l{label % len(PALETTE)}"
-
-
-def _percent(probability: float) -> str:
-    return "over 99%" if probability > 0.995 else f"{probability:.0%}"
 
 
 def _signed(number: float, digits: int) -> str:

@@ -21,7 +21,7 @@ class Reasons:
     :math:`x_w (\log \varphi_w - \log g_w)`, with :math:`\varphi` the words' distribution under
     the label set and :math:`g` that of the corpus; a label's part of it is its share of the word.
     By a linear model (MML) a label's part is what the word adds to the score by this label, and
-    the evidence their sum.
+    the evidence their sum; a word of weight 0, as one that is in every document has, adds 0.
 
     Parameters
     ----------
@@ -44,20 +44,34 @@ class Reasons:
     ):
         self.model, self.x, self.y = model, x, y
         self.counts, self.sharer = counts, sharer
-        self.terms = [terms[w] for w in x.indices.tolist()]
+        self.terms = [terms[w] for w in counts.indices.tolist()]
         self.labels = [str(label) for label in model.classes_[y.indices]]
-        self.world = model.world_log_proba_[x.indices]
-        self.parts = _parts(model, x, y)
-        self.evidence = x.data * (self.parts.words - self.world)
-        self.count = counts.data[np.searchsorted(counts.indices, x.indices)]
+        self.world = model.world_log_proba_[counts.indices]
+        self.weight = self._spread(x.data)
+        self.parts = self._parts(y)
+        self.evidence = self.weight * (self.parts.words - self.world)
         self.shares = self._word_shares()
         self.contributions = self._contributions()
-        self.unit = "nats" if hasattr(model, "log_likelihood") else "score"
+        self.unit = "nats" if self.parts.by_label is None else "score"
+
+    def _spread(self, values, rest=0.0):
+        """Return values of the words that the model sees for all words that are counted."""
+        spread = np.full((self.counts.nnz, *values.shape[1:]), rest)
+        spread[np.searchsorted(self.counts.indices, self.x.indices)] = values
+        return spread
+
+    def _parts(self, y):
+        """Return the parts of the score of a label set."""
+        words, rest, by_label = self.model.account(self.x, y)
+        words = self._spread(words)
+        log_likelihood, log_prior = float(self.weight @ words + rest), self.model.log_prior(y)[0]
+        log_joint = log_likelihood / float(self.model.temperature_) + log_prior
+        return _Parts(words, by_label, float(rest), log_likelihood, float(log_prior), log_joint)
 
     def ledger(self) -> Ledger:
         """Return how the score of the label set comes about."""
         return Ledger(
-            corpus=float(self.x.data @ self.world),
+            corpus=float(self.weight @ self.world),
             words=float(self.evidence.sum()),
             mixing=self.parts.rest,
             log_likelihood=self.parts.log_likelihood,
@@ -83,24 +97,24 @@ class Reasons:
         return sorted(reasons, key=lambda reason: (-reason.share, reason.label))
 
     def _word_shares(self):
-        """Return the share of each label in each stored word."""
-        model, x = self.model, self.x
+        """Return the share of each label in each word; equal ones where a word weighs nothing."""
+        n_labels = self.y.nnz
         if self.sharer is not None:
-            shape, indptr = x.shape, [0, x.nnz]
-            model, x = self.sharer, sparse.csr_matrix((self.count, x.indices, indptr), shape)
-        return model.word_labels(x, self.y).share.reshape(x.nnz, self.y.nnz)
+            return self.sharer.word_labels(self.counts, self.y).share.reshape(-1, n_labels)
+        shares = self.model.word_labels(self.x, self.y).share.reshape(-1, n_labels)
+        return self._spread(shares, 1 / n_labels)
 
     def _contributions(self):
-        """Return each label's part of each stored word's evidence: exact, or by its share."""
-        if hasattr(self.model, "label_contributions"):
-            return self.model.label_contributions(self.x, self.y)
-        return self.shares * self.evidence[:, None]
+        """Return each label's part of each word's evidence: exact, or by its share."""
+        if self.parts.by_label is None:
+            return self.shares * self.evidence[:, None]
+        return self.weight[:, None] * self._spread(self.parts.by_label)
 
     def _label_shares(self):
         """Return each label's share of the document: the mixture's, or of its words."""
         if self.sharer is not None:
             return self.sharer.mixture(self.counts, self.y)[0, self.y.indices]
-        said = self.count @ self.shares
+        said = self.counts.data @ self.shares
         if hasattr(self.model, "proportions"):
             words = np.zeros(self.y.shape)
             words[0, self.y.indices] = said
@@ -110,7 +124,7 @@ class Reasons:
     def _words(self, share, part):
         order = np.argsort(-part, kind="stable")
         terms = [self.terms[k] for k in order.tolist()]
-        columns = (values[order].tolist() for values in (self.count, share, part))
+        columns = (values[order].tolist() for values in (self.counts.data, share, part))
         return list(map(Word._make, zip(terms, *columns, strict=True)))
 
     def keywords(self) -> list[Keyword]:
@@ -140,8 +154,8 @@ class Reasons:
     def _why_not(self, column):
         model = self.model
         best = model.best_with(self.x, column)
-        other, temperature = _parts(model, self.x, best), float(model.temperature_)
-        amount = self.x.data * (self.parts.words - other.words) / temperature
+        other, temperature = self._parts(best), float(model.temperature_)
+        amount = self.weight * (self.parts.words - other.words) / temperature
         order = np.argsort(-amount, kind="stable")
         terms = [self.terms[k] for k in order.tolist()]
         return WhyNot(
@@ -155,7 +169,7 @@ class Reasons:
 
     def place_finder(self, analyzer: Analyzer, text, weights) -> PlaceFinder:
         """Return what finds the words in the text that the counts are of."""
-        evidence = self.evidence / self.count  # of one occurrence
+        evidence = self.evidence / self.counts.data  # of one occurrence
         return PlaceFinder(
             analyzer, strings_of(text), weights, self.terms, self.labels, self.shares, evidence
         )
@@ -164,15 +178,9 @@ class Reasons:
 class _Parts(NamedTuple):
     """The parts of a label set's score."""
 
-    words: np.ndarray  # what one unit of each stored word adds to the log likelihood or score
+    words: np.ndarray  # what one unit of each word adds to the log likelihood or score
+    by_label: np.ndarray | None  # by a linear model, what each label adds to that
     rest: float
     log_likelihood: float
     log_prior: float
     log_joint: float
-
-
-def _parts(model, x, y) -> _Parts:
-    words, rest = model.account(x, y)
-    log_likelihood, log_prior = float(x.data @ words + rest), float(model.log_prior(y)[0])
-    log_joint = log_likelihood / float(model.temperature_) + log_prior
-    return _Parts(words, float(rest), log_likelihood, log_prior, log_joint)

@@ -3,9 +3,12 @@
 Weights are word-major here, (n_words, rank, n_labels).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from polytopic.kernels import compiled
+from polytopic.kernels.heaps import Heap, new_heap, pop, push
 from polytopic.kernels.sizes import (
     SCORE,
     best_set,
@@ -119,80 +122,98 @@ def _improve(values, size, price, none, top, inside, outside):
     return min(0.0, last)
 
 
+class Listing(NamedTuple):
+    """Room to list the best label sets of a document."""
+
+    waiting: Heap  # sets of a size that may come next, the best one first
+    shifts: np.ndarray  # (2 * n_best + 1, n_labels) of those sets
+    kept: Heap  # the best sets of all, the worst one first, of equal ones the last
+    sets: np.ndarray  # (n_best, n_labels) marks the labels of those
+
+
 @compiled
 def n_best_sets(Z, sizes, n_best, found, scores):
     """Find the ``n_best`` label sets of each document, best first.
 
     ``found`` (n_docs, n_best, n_labels) marks them and ``scores`` has their scores, ``-inf``
     where there are fewer. Of each size the best sets are listed as long as they are among the
-    best of all.
+    best of all. Of equal sets those come first that were found first: the smaller ones.
     """
     n_labels = Z.shape[2]
     values, top = np.empty(n_labels), np.empty(n_labels, np.int64)
     none = np.zeros(n_labels, np.bool_)
-    shifts = np.empty((2 * n_best + 1, n_labels), np.int64)
-    worth = np.empty(2 * n_best + 1)
+    most = 2 * n_best + 1
+    shifts, sets = np.empty((most, n_labels), np.int64), np.empty((n_best, n_labels), np.bool_)
+    listing = Listing(new_heap(most), shifts, new_heap(n_best), sets)
     for d in range(Z.shape[0]):
-        scores[d] = -np.inf
+        n_kept = n_found = 0
         for size in range(1, sizes.width.size):
             size_scores(Z[d], sizes.vectors, size, values)
             limit = 0.0
             for j in range(n_labels):
                 limit += max(values[j], 0.0)
-            if limit > scores[d, n_best - 1]:
+            if n_kept < n_best or limit > listing.kept.key[0]:
                 held = highest(values, none, min(size + n_best, n_labels), top)
-                _list_sets(values, top[:held], size, shifts, worth, found[d], scores[d])
+                n_kept, n_found = _list_sets(values, top[:held], size, listing, n_kept, n_found)
+        scores[d, n_kept:] = -np.inf
+        while n_kept:
+            scores[d, n_kept - 1] = listing.kept.key[0]
+            found[d, n_kept - 1] = sets[listing.kept.item[0]]
+            pop(listing.kept, n_kept)
+            n_kept -= 1
 
 
 @compiled
-def _list_sets(values, top, size, shifts, worth, found, scores):
+def _list_sets(values, top, size, listing, n_kept, n_found):
     """List the sets of a size, best first, into the best of all.
 
     A set takes the labels ``top[k + shift[k]]``, shifts rising. A set is followed by that with
     its first positive shift one larger, and by that with the shift before it one larger: so
-    each set is reached once, and never before a better one.
+    each set is reached once, and never before a better one. Returns how many sets are kept, and
+    how many have been.
     """
-    n_best, free = scores.size, top.size - size
-    shifts[0, :size] = 0
-    worth[0] = 0.0
+    waiting, shifts = listing.waiting, listing.shifts
+    n_best, free = len(listing.sets), top.size - size
+    best = 0.0
     for label in top[:size]:
-        worth[0] += values[label]
-    n_open = 1
-    while n_open:
-        best = 0
-        for k in range(1, n_open):
-            if worth[k] > worth[best]:
-                best = k
-        if not worth[best] > scores[n_best - 1]:
-            return
-        shift, score = shifts[best, :size].copy(), worth[best]
-        _insert(top, shift, score, found, scores)
-        n_open -= 1
-        shifts[best], worth[best] = shifts[n_open], worth[n_open]
+        best += values[label]
+    shifts[0, :size] = 0
+    push(waiting, 0, -best, 0, 0)
+    n_waiting = n_shifts = 1
+    for _ in range(n_best):  # so many sets of a size can be among the best
+        if n_waiting == 0 or (n_kept == n_best and not -waiting.key[0] > listing.kept.key[0]):
+            break
+        score, shift = -waiting.key[0], shifts[waiting.item[0], :size]
+        pop(waiting, n_waiting)
+        n_waiting -= 1
+        n_kept = _keep(top, shift, score, listing, n_kept, n_found)
+        n_found += 1
         first = 0
         while first < size and shift[first] == 0:
             first += 1
         for k in (first, first - 1):
-            if k < 0 or k == size or n_open == worth.size:
+            if k < 0 or k == size:
                 continue
-            most = free if k == size - 1 else shift[k + 1]
-            if shift[k] < most:
-                shifts[n_open, :size] = shift
-                shifts[n_open, k] += 1
+            if shift[k] < (free if k == size - 1 else shift[k + 1]):
                 here = k + shift[k]
-                worth[n_open] = score - values[top[here]] + values[top[here + 1]]
-                n_open += 1
+                following = score - values[top[here]] + values[top[here + 1]]
+                shifts[n_shifts, :size] = shift
+                shifts[n_shifts, k] += 1
+                push(waiting, n_waiting, -following, n_shifts, n_shifts)
+                n_waiting, n_shifts = n_waiting + 1, n_shifts + 1
+    return n_kept, n_found
 
 
 @compiled
-def _insert(top, shift, score, found, scores):
-    """Insert a set into the best ones, after those that are as good."""
-    place = scores.size - 1
-    while place > 0 and score > scores[place - 1]:
-        scores[place] = scores[place - 1]
-        found[place] = found[place - 1]
-        place -= 1
-    scores[place] = score
-    found[place] = False
+def _keep(top, shift, score, listing, n_kept, n_found):
+    """Keep a set, instead of the worst one if there are enough; return how many are kept."""
+    place = n_kept
+    if n_kept == len(listing.sets):
+        place = listing.kept.item[0]
+        pop(listing.kept, n_kept)
+        n_kept -= 1
+    push(listing.kept, n_kept, score, -n_found, place)
+    listing.sets[place] = False
     for k in range(shift.size):
-        found[place, top[k + shift[k]]] = True
+        listing.sets[place, top[k + shift[k]]] = True
+    return n_kept + 1

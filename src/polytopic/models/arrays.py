@@ -1,4 +1,4 @@
-"""What count models have learned, as plain arrays for files and stores."""
+"""What models have learned, as plain arrays for files and stores."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from scipy import sparse
 
 from polytopic.labels import indicator
 from polytopic.models.checks import LARGEST
+
+OTHER_SIZES = "arrays of the model have other sizes than its labels and words"
 
 
 def pack(label_counts, sets, set_docs, world_counts):
@@ -37,7 +39,7 @@ def unpack(arrays, n_labels, n_words):
         or not np.diff(sets.indptr).all()
         or not sets.shape[0]
     ):
-        raise ValueError("arrays of the model have other sizes than its labels and words")
+        raise ValueError(OTHER_SIZES)
     counted = label_counts.data, set_docs, world_counts
     if not all((array >= 0).all() and (array <= LARGEST).all() for array in counted):
         raise ValueError("arrays of the model hold negative or infinite counts")
@@ -47,3 +49,20 @@ def unpack(arrays, n_labels, n_words):
         "set_docs": set_docs,
         "world_counts": world_counts,
     }
+
+
+def check_weights(arrays, n_labels, n_words):
+    """Refuse arrays that are no weights of these labels and words."""
+    weights, vectors, columns = (arrays[name] for name in ("weights", "vectors", "columns"))
+    if (
+        weights.shape != (n_words, vectors.shape[1], columns.size)
+        or arrays["label_docs"].shape != (n_labels,)
+        or arrays["docs"].shape != (2,)
+        or not arrays["fallback"].size
+        or not min(columns.min(), arrays["fallback"].min()) >= 0
+        or not max(columns.max(), arrays["fallback"].max()) < n_labels
+        or len(vectors) > columns.size + 1
+    ):
+        raise ValueError(OTHER_SIZES)
+    if not all(np.isfinite(array).all() for array in (weights, vectors)):
+        raise ValueError("arrays of the model hold infinite weights")

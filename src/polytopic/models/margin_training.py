@@ -137,9 +137,10 @@ def train(X, Y, sizes, dtype, *, labels, goal, C, tol, max_iter, order, start=No
         return ascent
     task = Task(GOALS[goal], C, goal == "f", tol)
     if start is not None:
+        own = np.split(Y.indices, Y.indptr[1:-1])
         for k, chunk in enumerate(chunks):
             ascent.duals[k] = _stored_sets(
-                [_allowed(start[doc], Y[doc].indices, sizes, task) for doc in chunk.tolist()]
+                [_allowed(start[doc], own[doc], sizes, task) for doc in chunk.tolist()]
             )
             start_weights(corpus, chunk, sizes, task, W, ascent.duals[k])
     ascent.run(ascent.visit_all(task), order, tol, max_iter)

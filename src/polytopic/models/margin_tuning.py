@@ -23,18 +23,19 @@ FOLDS = 3
 KNOTS = 200  # of a curve
 
 
-def tune(model, X, Y):
-    """Choose what is not fixed, into ``chosen_``, by documents of unit length."""
-    enough = X.shape[0] >= FEWEST
+def chosen(model, X, Y) -> dict:
+    """Return what is chosen of that which is not fixed, by documents of unit length."""
+    found, enough = {}, X.shape[0] >= FEWEST
     if is_auto(model.C):
-        model.chosen_["C"] = _best_cost(model, X, Y) if enough else USUAL_COST
+        found["C"] = _best_cost(model, X, Y) if enough else USUAL_COST
     if model.calibrate and enough and model._form.kind != "single":
-        cost = model.chosen_.get("C", model.C)
+        cost = found.get("C", model.C)
         (judged,) = _held_out(model, X, Y, CALIBRATION_DOCS, [cost], _judge)
         leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
-        model.chosen_["set_curve"] = _curve(leads, right)
+        found["set_curve"] = _curve(leads, right)
         if margins.size:  # a label that is alone has no margin
-            model.chosen_["label_curve"] = _curve(margins, truth)
+            found["label_curve"] = _curve(margins, truth)
+    return found
 
 
 def _best_cost(model, X, Y):
@@ -75,8 +76,10 @@ def _curve(scores, right):
     """Return knots of the rising curve that tells how often answers with a score are right.
 
     Scores between which isotonic regression sees no rise share one value, their part that is
-    right; half an answer of each kind is added, so that few answers never make it certain.
+    right; half an answer of each kind is added, so that few answers never make it certain. An
+    infinite score, of a set without a rival, is as good as the highest one.
     """
+    scores = np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0))
     level = IsotonicRegression().fit(scores, right).predict(scores)
     _, step = np.unique(level, return_inverse=True)
     n_right = np.bincount(step, weights=right)

@@ -30,11 +30,13 @@ class Account(NamedTuple):
     """What a document's log likelihood is made of: ``counts @ words + rest``.
 
     ``words`` has the log probability of each stored word under the label set, ``rest`` what no
-    word pays for, such as the price of a mixture.
+    word pays for, such as the price of a mixture. A linear model adds up scores instead, and
+    tells in ``by_label`` what each label of the set adds to ``words``.
     """
 
     words: np.ndarray
     rest: float
+    by_label: np.ndarray | None = None  # (n_words, n_set_labels)
 
 
 def label_scores(X, log_theta):

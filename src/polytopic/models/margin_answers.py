@@ -1,0 +1,227 @@
+"""What maximal margin labeling answers once its weights are known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import copy
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from polytopic.counts import canonical_counts
+from polytopic.labels import LabelSpace, TargetForm, Targets, with_fallback
+from polytopic.models.arrays import check_weights
+from polytopic.models.classifier import LabelSetClassifier
+from polytopic.models.label_sets import LabelSets
+from polytopic.models.margin_tuning import FEWEST
+from polytopic.models.set_scorer import SetScorer
+from polytopic.models.words import softmax
+
+MOST_SETS = 1 << 16
+
+
+class MarginAnswers(LabelSetClassifier, BaseEstimator):
+    """A classifier that scores label sets by linear weights, on documents of unit length."""
+
+    chosen_: dict
+
+    # What was learned
+
+    def _set_labels(self, targets: Targets):
+        """Take over the labels and how often they and their sets occur."""
+        self._set_classes(targets.labels, targets.form)
+        self.label_docs_ = targets.Y.getnnz(axis=0)
+        self._columns = np.flatnonzero(self.label_docs_)
+        Y = targets.Y.sorted_indices()
+        sets = Counter(
+            tuple(Y.indices[start:stop].tolist())
+            for start, stop in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)
+            if stop > start
+        )
+        commonest = min(sets, key=lambda labels: (-sets[labels], labels))
+        self._fallback = np.array(commonest, dtype=np.int64)
+        self._n_docs, self._fallback_docs = sets.total(), sets[commonest]
+
+    def _set_classes(self, labels, form):
+        names = any(isinstance(label, str) for label in labels)
+        self.classes_, self._form = np.array(labels, dtype=object if names else None), form
+
+    def _set_weights(self, vectors, weights):
+        self._vectors, self._weights = vectors, weights
+        self.n_features_in_ = weights.shape[0]
+        self._open = np.arange(self._columns.size)  # of the columns, those that may be answered
+
+    def to_arrays(self):
+        """Return what was learned as plain arrays."""
+        return {
+            "weights": self._weights,
+            "vectors": self._vectors,
+            "columns": self._columns,
+            "fallback": self._fallback,
+            "label_docs": self.label_docs_,
+            "docs": np.array([self._n_docs, self._fallback_docs]),
+        }
+
+    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        self._check_parameters()
+        check_weights(arrays, len(labels), n_words)
+        self._set_classes(labels, TargetForm())
+        self.chosen_, self.label_docs_ = dict(chosen or {}), arrays["label_docs"]
+        self._columns, self._fallback = arrays["columns"], arrays["fallback"]
+        self._n_docs, self._fallback_docs = arrays["docs"].tolist()
+        self._set_weights(arrays["vectors"], arrays["weights"])
+        return self
+
+    def _check_parameters(self):
+        raise NotImplementedError
+
+    def _check_words(self, X, *, reset=False):
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+        return canonical_counts(X)
+
+    # Answers
+
+    @property
+    def _scorer(self):
+        """What scores the label sets that may be answered."""
+        return SetScorer(
+            self._weights,
+            self._vectors,
+            self._columns,
+            self._open,
+            n_labels=self.classes_.size,
+            single=self._form.kind == "single",
+        )
+
+    @property
+    def fallback(self):
+        """Columns of the most frequent label set, which documents without words get."""
+        return self._fallback
+
+    def restricted(self, allowed):
+        """Return this model with some of its labels only: those where ``allowed`` is true."""
+        model = copy(self)
+        model._open = np.flatnonzero(allowed[self._columns])
+        if not model._open.size:
+            raise ValueError("none of the labels that are allowed has a document.")
+        if not allowed[self._fallback].all():
+            docs = np.where(allowed, self.label_docs_, -1)
+            model._fallback = np.argmax(docs, keepdims=True)
+        return model
+
+    def predict(self, X):
+        """Return each document's labels, in the form of the ``Y`` that was learned.
+
+        A document without a known word gets the most frequent label set.
+        """
+        Y = self.choose(X)
+        return self.classes_[Y.indices] if self._form.kind == "single" else self._form.give_back(Y)
+
+    def choose(self, X) -> sparse.csr_matrix:
+        """Return the predicted label sets as a sparse indicator, whatever the form of ``Y``."""
+        check_is_fitted(self)
+        X = self._check_words(X)
+        return with_fallback(X, self._scorer.best(X), self._fallback)
+
+    def decision_function(self, X):
+        """Return the score of the best set with each label less that of the best without it.
+
+        It is ``-inf`` for a label without documents, and ``inf`` for one that is alone.
+        """
+        check_is_fitted(self)
+        X = self._check_words(X)
+        if self._form.kind != "single":
+            return self._scorer.margins(X)
+        scores = self._scorer.label_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X):
+        """Return one probability for each document and label; see the notes of the class."""
+        check_is_fitted(self)
+        X = self._check_words(X)
+        if self._form.kind == "single":
+            return softmax(self._scorer.label_scores(X))
+        return self._probabilities(X, self._scorer.margins(X))
+
+    def assess(self, X, labels=None):
+        """Return predicted sets (CSR indicator), margins and probabilities."""
+        sets, X = self.choose(X), self._check_words(X)
+        margins = self._scorer.margins(X)
+        return sets, margins, self._probabilities(X, margins)
+
+    def _probabilities(self, X, margins):
+        if "label_curve" not in self.chosen_:
+            return expit(margins)
+        proba = np.interp(margins, *self.chosen_["label_curve"])
+        proba[X.getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
+        proba[np.isneginf(margins)] = 0.0
+        return proba
+
+    def set_proba(self, X):
+        """Return the probability that the whole label set of each document is right.
+
+        By isotonic regression on its lead over the second best set, on held-out documents.
+        """
+        check_is_fitted(self)
+        if "set_curve" not in self.chosen_:
+            raise ValueError(
+                "MML knows no probability of label sets; fit it with calibrate=True, on "
+                f"{FEWEST} documents or more."
+            )
+        X = self._check_words(X)
+        lead = self.lead(X)
+        known = (X.getnnz(axis=1) > 0) | np.isposinf(lead)
+        proba = np.interp(lead, *self.chosen_["set_curve"])
+        return np.where(known, proba, self._fallback_docs / self._n_docs)
+
+    def lead(self, X):
+        """Return how much more the best label set scores than the second best.
+
+        It is ``inf`` where there is but one set.
+        """
+        best, second = self._scorer.n_best(self._check_words(X), 2)[1].T
+        return best - second
+
+    def predict_sets(self, X, n_best=3) -> LabelSets:
+        """Return each document's best label sets, exactly, with a bound on every other set.
+
+        ``log_posterior`` has their scores, and ``bound`` is the score of the next best set. A
+        document without a known word has the most frequent label set first; all score 0 there.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_docs, n_words)
+            Weights of words.
+        n_best : int, default=3
+            Label sets to give, at most 65536.
+        """
+        check_is_fitted(self)
+        if self._form.kind == "single":
+            raise ValueError(
+                "y was 1-D, one label a document, so there are no label sets; use predict_proba."
+            )
+        check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MOST_SETS)
+        X, n_sets = self._check_words(X), int(n_best) + 1
+        Y, scores = self._scorer.n_best(X, n_sets)
+        rows = [tuple(labels) for labels in LabelSpace(self.classes_.tolist()).decode(Y)]
+        sets = [list(filter(None, rows[k : k + n_sets])) for k in range(0, len(rows), n_sets)]
+        commonest = tuple(self.classes_[self._fallback].tolist())
+        for doc in np.flatnonzero(X.getnnz(axis=1) == 0):
+            sets[doc] = [commonest, *(labels for labels in sets[doc] if labels != commonest)]
+        return LabelSets([listed[:n_best] for listed in sets], scores[:, :-1], scores[:, -1])
+
+    def best_with(self, X, label) -> sparse.csr_matrix:
+        """Return each document's best label set that holds a label (a column), as an indicator."""
+        check_is_fitted(self)
+        X = self._check_words(X)
+        check_scalar(label, "label", Integral, min_val=0, max_val=self.classes_.size - 1)
+        if label not in self._scorer.labels:
+            name = self.classes_[label]
+            raise ValueError(f"label {str(name)!r} has no documents, or is not allowed.")
+        return self._scorer.best_with(X, label)

@@ -1,0 +1,149 @@
+"""Label sets scored by linear weights of words, and the best of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from polytopic.kernels import labeling
+from polytopic.kernels.blocks import map_rows
+from polytopic.models.label_embedding import by_vectors
+from polytopic.models.label_sets import stack_sets
+
+
+@dataclass(frozen=True)
+class SetScorer:
+    """Scores label sets by the words of documents of unit length.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_words, rank, n_columns)
+        Weights of words for those labels that have any.
+    vectors : ndarray of shape (n_sizes, rank)
+        Embedding of the sizes of label sets, from no label on.
+    columns : ndarray of shape (n_columns,)
+        The labels that have weights.
+    allowed : ndarray
+        Places in ``columns`` of the labels that may be answered.
+    n_labels : int
+        Labels, with weights or not.
+    single : bool
+        Whether a label set has one label.
+    """
+
+    weights: np.ndarray
+    vectors: np.ndarray
+    columns: np.ndarray
+    allowed: np.ndarray
+    n_labels: int
+    single: bool
+
+    @cached_property
+    def labels(self):
+        """The labels that may be answered."""
+        return self.columns[self.allowed]
+
+    @cached_property
+    def sizes(self):
+        """The sizes that label sets may have, for kernels."""
+        largest = 1 if self.single else self.allowed.size
+        return by_vectors(self.vectors[: largest + 1].astype(self.weights.dtype), empty=False)
+
+    # Label sets
+
+    def best(self, X) -> sparse.csr_matrix:
+        """Return each document's best label set."""
+        return self._marked(X, labeling.best_sets)
+
+    def best_with(self, X, label) -> sparse.csr_matrix:
+        """Return each document's best label set that holds a label, which must be allowed."""
+        wanted = int(np.flatnonzero(self.labels == label)[0])
+        return self._marked(X, lambda Z, sizes, out: labeling.best_with(Z, sizes, wanted, out))
+
+    def n_best(self, X, n_best):
+        """Return the best label sets, ``n_best`` rows a document, and their scores."""
+        scores = np.empty((X.shape[0], n_best))
+
+        def block(Z, rows):
+            found = np.zeros((Z.shape[0], n_best, self.labels.size), dtype=bool)
+            labeling.n_best_sets(Z, self.sizes, n_best, found, scores[rows])
+            return found.sum(axis=2).ravel(), self.labels[np.nonzero(found)[2]]
+
+        return stack_sets(self._map_scores(block, X, n_best), self.n_labels), scores
+
+    def margins(self, X):
+        """Return the score of the best set with each label less that of the best without it."""
+        margins = np.full((X.shape[0], self.n_labels), -np.inf)
+
+        def block(Z, rows):
+            out = np.empty((Z.shape[0], self.labels.size))
+            labeling.margins(Z, self.sizes, out)
+            margins[rows, self.labels] = out
+
+        self._map_scores(block, X)
+        return margins
+
+    def label_scores(self, X):
+        """Return the score of each single label."""
+        scores = np.full((X.shape[0], self.n_labels), -np.inf)
+        vector = self.vectors[1].astype(self.weights.dtype)
+
+        def block(Z, rows):
+            scores[rows, self.labels] = np.einsum("q,dqj->dj", vector, Z)
+
+        self._map_scores(block, X)
+        return scores
+
+    def _marked(self, X, mark):
+        """Return the label sets that ``mark(Z, sizes, chosen)`` marks."""
+
+        def block(Z, rows):
+            chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
+            mark(Z, self.sizes, chosen)
+            return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
+
+        return stack_sets(self._map_scores(block, X), self.n_labels)
+
+    def _map_scores(self, function, X, answers=1):
+        """Call ``function(Z, rows)`` for blocks of documents with their scores.
+
+        Where it gives many answers a document, blocks are smaller.
+        """
+        weights = self.weights
+        if X.shape[1] != weights.shape[0]:
+            raise ValueError(f"X has {X.shape[1]} words, the model {weights.shape[0]}.")
+
+        def block(data, indices, indptr, rows):
+            Z = np.empty((indptr.size - 1, *weights.shape[1:]), weights.dtype)
+            labeling.project(data, indices, indptr, weights, Z)
+            if self.allowed.size < self.columns.size:
+                Z = np.ascontiguousarray(Z[:, :, self.allowed])
+            return function(Z, rows)
+
+        X = normalize(X).astype(weights.dtype)
+        return map_rows(block, X, (8 + answers) * self.columns.size)
+
+    # Words
+
+    def word_scores(self, words, labels):
+        """Return the weights of words for each label of a set, at its size."""
+        place = np.full(self.n_labels, -1)
+        place[self.columns] = np.arange(self.columns.size)
+        weights = self.weights[words][:, :, place[labels]].astype(np.float64)
+        size = min(len(labels), len(self.vectors) - 1)
+        scores = np.einsum("q,wqj->wj", self.vectors[size], weights)
+        scores[:, place[labels] < 0] = 0.0  # labels without documents have no words
+        return scores
+
+    def top_words(self, label, k):
+        """Return the ``k`` words that speak most for a label alone, and their weights."""
+        place = np.flatnonzero(self.columns == label)
+        if not place.size:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        weights = self.weights[:, :, int(place[0])].astype(np.float64) @ self.vectors[1]
+        top = np.argsort(-weights, kind="stable")[:k]
+        return top, weights[top]
