@@ -409,9 +409,20 @@ class Labeler(BaseEstimator):
         how much likelier they are in the label than in the corpus; by MML by their weight for
         the label.
         """
-        space, terms = self._space, self.vocabulary_.terms
+        space = self._space
         columns = [space.index(label) for label in (space if labels is None else labels)]
-        return [label_terms(self.model_, terms, self.tree, column, k) for column in columns]
+        return [label_terms(self, column, k) for column in columns]
+
+    def name(self, label: str, language: str | None = None) -> str:
+        """Return the name of a label that people are shown, the label itself if it has none.
+
+        The tree has the names. The language is by default that of the texts; where there is no
+        name in it, one in another language is taken, see :meth:`polytopic.LabelTree.name`.
+        """
+        check_is_fitted(self, "model_")
+        if self.tree is None:
+            return label
+        return self.tree.name(label, language or self.analyzer_.language)
 
     def _choose(self, model, X):
         if self.rule is None:

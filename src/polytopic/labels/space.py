@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
+from polytopic.labels.names import name_in
+
 
 class LabelSpace:
     """Label ids in canonical order, apart from the names that people see.
@@ -63,8 +65,7 @@ class LabelSpace:
 
     def name(self, label, language: str | None = None) -> str:
         """Return the name to show: in this language, else in any, else the id."""
-        names = self.names.get(label, {})
-        return names.get(language or "") or next(iter(names.values()), str(label))
+        return name_in(self.names.get(label, {}), language) or str(label)
 
     def encode(self, label_sets: Iterable[Collection]) -> sparse.csr_matrix:
         """Return the indicator of collections of label ids."""
