@@ -98,6 +98,21 @@ def widen(Y: sparse.csr_matrix, labels: Sequence, space: LabelSpace) -> sparse.c
     return indicator(place[Y.indices], Y.indptr, len(space))
 
 
+def merged(labels: Sequence) -> tuple[LabelSpace, sparse.csr_matrix]:
+    """Return a space of what columns become, and the indicator (columns, labels) of what."""
+    space = LabelSpace(labels)
+    place = np.array([space.index(label) for label in labels], dtype=np.intp)
+    return space, indicator(place, np.arange(place.size + 1), len(space))
+
+
+def merge(Y: sparse.csr_matrix, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the indicator of what the labels of each row become."""
+    Y = sparse.csr_matrix(Y) @ matrix
+    Y.data[:] = 1.0
+    Y.sort_indices()
+    return Y
+
+
 def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:
     """Return the label sets ``Y``, but ``fallback`` (columns) for documents without words."""
     known = np.zeros(Y.shape[0], dtype=bool)
