@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import metrics as sk
 
+from polytopic.labels import LabelTree
 from polytopic.metrics import (
+    by_level,
     class_perplexity,
     coverage,
     document_f1,
@@ -467,6 +469,35 @@ def test_refused_scores(true, scores, classes, sentence):
     for measure in [*SCORE_MEASURES.values(), class_perplexity]:
         with pytest.raises(ValueError, match=sentence):
             measure(true, scores, classes=classes)
+
+
+def test_by_level():
+    """Labels are replaced by their ancestors; what is not in the tree stays."""
+    tree = LabelTree.from_names(["a/b/c", "a/b/d", "a/e", "f"])
+    true, pred = [["a/b/c"], ["f"], ["x"]], [["a/b/d", "a/e"], ["f"], ["a/e"]]
+
+    values = by_level(true, pred, tree)
+    classes = ["a/b/c", "a/b/d", "a/e", "f", "x"]
+    true_columns = [[label in labels for label in classes] for labels in true]
+    pred_columns = [[label in labels for label in classes] for labels in pred]
+
+    assert values == pytest.approx({0: 2 / 3, 1: (2 / 3 + 1) / 3, 2: 1 / 3})
+    assert by_level(true_columns, pred_columns, tree, classes=classes) == values
+    assert by_level(true, pred, tree, exact_match) == pytest.approx({0: 2 / 3, 1: 1 / 3, 2: 1 / 3})
+    assert by_level(true, pred, tree, evaluate)[2] == evaluate(true, pred)
+    assert by_level([["x"]], [["y"]], tree) == {0: 0.0}
+    with pytest.raises(ValueError, match="give the label of each column as classes"):
+        by_level([[1]], [[1]], tree)
+
+
+def test_evaluate_with_a_tree():
+    """The hierarchical measures come with the others."""
+    tree = LabelTree.from_names(["a/b", "a/c"])
+
+    values = evaluate([["a/b"]], [["a/c"]], tree=tree)
+
+    assert values["labeling_f"] == 0
+    assert [values[f"hierarchical_{name}"] for name in ("precision", "recall", "f")] == [0.5] * 3
 
 
 def test_refused_elsewhere():

@@ -15,3 +15,7 @@ class ModelFileError(PolytopicError):
 
 class CorpusWarning(UserWarning):
     """Something of a document could not be read, and the document is kept without it."""
+
+
+class LabelWarning(UserWarning):
+    """Something about labels was decided for the caller, who may want it otherwise."""

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import polytopic
+from polytopic.cli import COMMANDS
 from polytopic.corpus import Document, load_sample, write_documents
 
 POLYTOPIC = [sys.executable, "-m", "polytopic"]
@@ -646,7 +647,7 @@ def test_help_is_fast():
     assert b"train" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["train", "suggest", "explain", "eval", "labels", "info"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command):
     """Each command tells what it does and what its options mean."""
     out, _ = run(command, "--help")

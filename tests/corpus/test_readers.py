@@ -11,6 +11,7 @@ import tracemalloc
 import pytest
 
 from polytopic.corpus import Document, read_documents
+from polytopic.corpus.readers import read_with_origins
 
 LINE = '{"id": "a", "text": "Wheat rose.", "labels": ["grain", "wheat"]}\n'
 DOCUMENT = Document("a", text="Wheat rose.", labels=["grain", "wheat"])
@@ -209,3 +210,14 @@ def test_a_real_corpus(data, name, train, test):
     assert sum(1 for _ in read_documents(path, split="train")) == train
     assert sum(1 for _ in read_documents(path, split="test")) == test
     assert all(document.labels and document.content for document in documents)
+
+
+def test_origins(write):
+    """Each document comes with its line, or with the columns that are no part of it."""
+    lines = write("news.jsonl", f"{LINE}\n{LINE}")
+    table = write("news.csv", 'id,text,labels,author\na,Wheat rose.,"grain,wheat",Ann\n')
+    plain = write("news.txt", "Wheat rose.\n")
+
+    assert list(read_with_origins(lines)) == [(DOCUMENT, LINE), (DOCUMENT, LINE)]
+    assert list(read_with_origins(table)) == [(DOCUMENT, {"author": "Ann"})]
+    assert [origin for _, origin in read_with_origins(plain)] == [{}]

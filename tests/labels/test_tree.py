@@ -7,22 +7,11 @@ import pickle
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from polytopic.labels import LabelTree
+from tests.labels.strategies import trees
 
 SCIENCE = {"space": "science", "mars": "space", "moon": "space", "sport": None, "golf": "sport"}
-
-
-@st.composite
-def trees(draw):
-    """Draw a forest: each label hangs under an earlier one, or under none."""
-    labels = draw(st.lists(st.text(min_size=1, max_size=3), unique=True, max_size=12))
-    parents = {
-        label: draw(st.sampled_from([None, *labels[:place]])) for place, label in enumerate(labels)
-    }
-    names = {label: label * 2 for label in labels if draw(st.booleans())}
-    return LabelTree(parents, names)
 
 
 @pytest.fixture
@@ -94,7 +83,9 @@ def test_fixed(tree):
     other.children("space").clear()
     other.to_dict()["parents"].clear()
     with pytest.raises(TypeError):
-        other.names["moon"] = "Moon"
+        other.names["moon"] = {"": "Moon"}
+    with pytest.raises(TypeError):
+        other.names["mars"]["fi"] = "Mars"
 
     assert other == LabelTree(SCIENCE, {"mars": "Mars"})
 
@@ -206,11 +197,75 @@ def test_from_names_arguments():
         LabelTree.from_names(["a/b"], "")
 
 
+def test_names_in_several_languages():
+    """The language asked for, else a variant, none, English, or whatever there is."""
+    names = {
+        "a": {"fi": "Avaruus", "en": " Outer\n space", "pt-BR": "Espaço"},
+        "b": {"": "Film", "en": "Movies"},
+        "c": {"sv": "Idrott", "fi": "Urheilu"},
+        "d": "",
+    }
+
+    tree = LabelTree(dict.fromkeys("abcd"), names)
+
+    assert [tree.name("a", language) for language in ("fi", "pt", "pt-PT", "de", None)] == [
+        "Avaruus",
+        "Espaço",
+        "Espaço",
+        "Outer space",
+        "Outer space",
+    ]
+    assert [tree.name("b", language) for language in ("en-GB", "de", None)] == [
+        "Movies",
+        "Film",
+        "Film",
+    ]
+    assert [tree.name(label, "de") for label in ("c", "d", "nowhere")] == [
+        "Urheilu",
+        "d",
+        "nowhere",
+    ]
+    with pytest.raises(ValueError, match=r"language == 'e n', must be a tag such as 'en'"):
+        LabelTree({"a": None}, {"a": {"e n": "x"}})
+    with pytest.raises(TypeError, match="alternatives == 'cars' is one string"):
+        LabelTree({"a": None}, alternatives={"a": "cars"})
+
+
+def test_find():
+    """By id, notation, name and alternative name, in this order, if one label is meant."""
+    tree = LabelTree(
+        {"u1": None, "u2": "u1", "u3": "u1", "Mars": None},
+        {"u1": {"en": "Space", "fi": "Avaruus"}, "u2": "Mars", "u3": {"en": "Moon"}},
+        alternatives={"u2": {"en": ["Red planet", "Space"]}, "u3": ["Luna"], "u1": ["Luna"]},
+        notations={"u3": "52.3"},
+    )
+
+    found = {name: tree.find(name) for name in ("u1", "52.3", "Avaruus", "Red planet")}
+
+    assert found == {"u1": "u1", "52.3": "u3", "Avaruus": "u1", "Red planet": "u2"}
+    assert tree.find("Space") == "u1"  # a name comes before an alternative one
+    assert tree.find("Mars") == "Mars"  # an id comes before a name
+    assert tree.find("Luna") is None  # of two labels
+    assert tree.find("Pluto") is None
+
+
+def test_including():
+    """Labels that a tree does not hold become roots; all else stays."""
+    tree = LabelTree(SCIENCE, {"mars": {"en": "Mars"}}, notations={"mars": "52"})
+
+    larger = tree.including(["mars", "pluto"])
+
+    assert larger == LabelTree(
+        SCIENCE | {"pluto": None}, {"mars": {"en": "Mars"}}, notations={"mars": "52"}
+    )
+    assert tree.including(["mars"]) == tree
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
         ("0\t\tAll\n01\t0\tSome, few\n", "tree.tsv"),
-        ("label\tparent\tname_fi\r\n0\t\tAll\r\n\r\n01\t0\tSome, few\r\n", "tree.tsv"),
+        ("label\tparent\tname\r\n0\t\tAll\r\n\r\n01\t0\tSome, few\r\n", "tree.tsv"),
         ('\ufeffID,Parent_ID,Name\n0,,All\n01,0,"Some, few"\n', "tree.csv"),
         ('child,parent,name\n01, 0,"Some, few"\n0,,All\n', "tree.txt"),
         ("0\t\tAll\n01\t0\tSome, few\n01\t0\n", "tree"),
@@ -236,8 +291,9 @@ def test_from_file_short_rows(tmp_path):
         ("a\tb\na\tc\n", "t.tsv", r"label 'a' has two parents in '.*', 'b' and 'c' \(line 2\)"),
         ("a\t\na\tc\n", "t.tsv", "label 'a' has two parents"),
         ("a\tb\n\tc\n", "t.tsv", "has no label in line 2"),
-        ("a,b,c,d\n", "t.csv", "has 4 columns in line 1, needs label, parent"),
-        ("id,name,parent\n", "t.csv", "has the header id, name, parent; needs label, parent"),
+        ("a,b,c,d\n", "t.csv", "has 4 columns in line 1, needs id, parent"),
+        ("id,parent\na,,b\n", "t.csv", "has 3 columns in line 2, needs id, parent"),
+        ("id,titel,oben\n", "t.csv", "has the header id, titel, oben; needs id, parent"),
         ('a,b,"c\n', "t.csv", "is no CSV: line 1"),
         ("a\tb\nb\ta\n", "t.tsv", "cycle"),
     ],
@@ -294,7 +350,7 @@ def test_library_classes(data):
     assert tree.roots == tuple("0123456789")
     assert used <= set(tree.nodes)
     assert tree.ancestors("00.109") == ["00.1", "00", "0"]
-    assert tree.names["00"] == "KIRJA-ALA"
+    assert tree.names["00"] == {"fi": "KIRJA-ALA"}
 
 
 @pytest.mark.corpus

@@ -6,11 +6,13 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 BLOCK = 1024
+END = object()
 
 
 def document_options(command: Callable) -> Callable:
@@ -44,10 +46,18 @@ def document_options(command: Callable) -> Callable:
 
 
 def read(
-    source: str, *, split: str | None = None, progress: bool = True, **reading: Any
+    source: str,
+    *,
+    split: str | None = None,
+    progress: bool = True,
+    origins: bool = False,
+    **reading: Any,
 ) -> Iterator:
-    """Yield documents, with progress on a terminal; report lines passed over on stderr."""
-    from polytopic.corpus import read_documents
+    """Yield documents, with progress on a terminal; report lines passed over on stderr.
+
+    With ``origins``, each comes with what it was read from.
+    """
+    from polytopic.corpus.readers import read_documents, read_with_origins
 
     bad: list[str] = []
 
@@ -55,49 +65,92 @@ def read(
         bad.append(str(error))
         click.echo(f"skipped: {error}", err=True)
 
-    documents = read_documents(source, split=split, on_bad_line=report, **reading)
-    yield from with_progress(documents) if progress and sys.stderr.isatty() else documents
+    reader = read_with_origins if origins else read_documents
+    documents = reader(source, split=split, on_bad_line=report, **reading)
+    yield from with_progress(documents) if progress else documents
     if bad:
         click.echo(f"{len(bad)} lines were skipped.", err=True)
 
 
 def with_progress(documents: Iterable) -> Iterator:
-    """Pass documents on and show on the terminal how many have been read."""
+    """Pass documents on and show on a terminal how many have been read."""
+    with shown_progress() as show:
+        for document in documents:
+            show(1)
+            yield document
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable]:
+    """Give what is called with how many documents have come and, if there is, what else to tell.
+
+    A terminal shows how many they are and how fast they come.
+    """
+    if not sys.stderr.isatty():
+        yield lambda more, text="": None
+        return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.text import Text
 
-    columns = SpinnerColumn(), TextColumn("{task.completed:,.0f} documents"), TimeElapsedColumn()
+    class Speed(TextColumn):
+        def render(self, task):
+            text = f"{task.completed:,.0f} documents"
+            text += f", {task.description}" if task.description else ""
+            return Text(text + (f", {task.speed:,.0f} a second" if task.speed else ""))
+
+    columns = SpinnerColumn(), Speed(""), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
-        for document in documents:
-            progress.advance(task)
-            yield document
+
+        def show(more: int, text: str = "") -> None:
+            progress.advance(task, more)
+            if text:
+                progress.update(task, description=text)
+
+        yield show
 
 
 def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
     """Yield what has been read so far, so that a slow stream is answered line by line."""
-    waiting: queue.Queue = queue.Queue(maxsize=2 * size)
-    end = object()
-
-    def fill() -> None:
-        try:
-            for document in documents:
-                waiting.put(document)
-            waiting.put(end)
-        except BaseException as error:  # passed on to the reader, below
-            waiting.put(error)
-
-    threading.Thread(target=fill, daemon=True).start()
+    waiting = _filled(documents, 2 * size)
     while True:
         block = [waiting.get()]
         while len(block) < size and not waiting.empty():
             block.append(waiting.get())
-        last = block[-1] if block[-1] is end or isinstance(block[-1], BaseException) else None
-        if last is not None:
-            block.pop()
+        last = block.pop() if _is_end(block[-1]) else None
         if block:
             yield block
         if isinstance(last, BaseException):
             raise last
-        if last is end:
+        if last is END:
             return
+
+
+def ahead(items: Iterable) -> Iterator:
+    """Yield items that another thread makes, one ahead."""
+    waiting = _filled(items, 1)
+    while not _is_end(item := waiting.get()):
+        yield item
+    if isinstance(item, BaseException):
+        raise item
+
+
+def _filled(items: Iterable, size: int) -> queue.Queue:
+    """Return a queue that a thread fills with items, and with END or what went wrong."""
+    waiting: queue.Queue = queue.Queue(maxsize=size)
+
+    def fill() -> None:
+        try:
+            for item in items:
+                waiting.put(item)
+            waiting.put(END)
+        except BaseException as error:  # passed on to the reader
+            waiting.put(error)
+
+    threading.Thread(target=fill, daemon=True).start()
+    return waiting
+
+
+def _is_end(item: Any) -> bool:
+    return item is END or isinstance(item, BaseException)

@@ -1,5 +1,7 @@
 """polytopic eval."""
 
+from typing import Any
+
 import click
 
 from polytopic.cli.documents import document_options, read
@@ -15,10 +17,12 @@ def command(model, documents, split, **reading):
     """Measure how well MODEL labels the labelled documents in DOCUMENTS.
 
     A true label that the model never saw counts as missed; documents without a label are left
-    out.
+    out. If MODEL has a tree, near misses are measured too (hierarchical precision, recall and
+    F: of labels together with all above them), and each level of the tree, with labels replaced
+    by those above them there.
     """
     from polytopic.labeler import load
-    from polytopic.metrics import evaluate
+    from polytopic.metrics import by_level, evaluate
 
     labeler = load(model)
     documents = list(read(documents, split=split, **reading))
@@ -27,10 +31,37 @@ def command(model, documents, split, **reading):
     documents = [d for d in documents if d.labels]
     if not documents:
         raise ValueError("no labelled document to measure on.")
-    true, predicted = [d.labels for d in documents], labeler.predict(documents)
-    scores = labeler.decision_function(documents)
-    measures = evaluate(true, predicted, scores, classes=labeler.classes_.tolist())
+    true, predicted = [_ids(labeler, d.labels) for d in documents], labeler.predict(documents)
+    scores, tree = labeler.decision_function(documents), labeler.tree
+    classes = labeler.classes_.tolist()
+    measures = evaluate(true, predicted, scores, classes=classes, tree=tree)
+    levels = {} if tree is None else by_level(true, predicted, tree, _measures, classes=classes)
     if on_terminal():
         table(f"{len(documents):,} documents", ["measure", ">value"], measures.items())
+        if levels:
+            columns = [f">{name}" for name in ("level", *levels[0])]
+            table("", columns, [(level, *values.values()) for level, values in levels.items()])
     else:
-        echo_json({"documents": len(documents), **{k: finite(v) for k, v in measures.items()}})
+        answer: dict[str, Any] = {
+            "documents": len(documents),
+            **{k: finite(v) for k, v in measures.items()},
+        }
+        if levels:
+            answer["levels"] = [
+                {"level": level, **{k: finite(v) for k, v in values.items()}}
+                for level, values in levels.items()
+            ]
+        echo_json(answer)
+
+
+def _ids(labeler, labels):
+    """Return the ids of labels, which documents may know by name."""
+    return sorted({labeler.resolve(label) for label in labels})
+
+
+def _measures(true, predicted):
+    """Return what is told of a level."""
+    from polytopic.metrics import exact_match, labeling_f, micro_f, retrieval_f
+
+    measures = (labeling_f, exact_match, micro_f, retrieval_f)
+    return {"labels": true.shape[1], **{m.__name__: m(true, predicted) for m in measures}}

@@ -44,7 +44,7 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
     if labels is not None:
         wanted = [name.strip() for name in labels.split(",") if name.strip()]
     explanation = labeler.explain(content, wanted, why_not=why_not, shares=shares)
-    named = with_names(explanation, labeler.tree.names if labeler.tree else {})
+    named = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
     if html:
         _write_page(html, named, content, labeler.analyzer_.language, words)
     if as_json or not on_terminal():

@@ -9,18 +9,31 @@ from polytopic.cli.show import echo_json, on_terminal, table
 @click.argument("model")
 @click.argument("label", required=False)
 @click.option(
+    "--to",
+    "target",
+    metavar="FILE",
+    help="Write the vocabulary to this file instead: .ttl, .rdf (SKOS), .csv or .tsv.",
+)
+@click.option(
     "--words", type=click.IntRange(min=1), default=10, show_default=True, help="Words to show."
 )
-def command(model, label, words):
+def command(model, label, target, words):
     """List the labels of MODEL, or show the words of one LABEL.
 
     Words are ranked by how much they set the label apart: by mml their weight for the label, by
     other models their probability in the label times the logarithm of how much likelier they are
     in it than in the corpus as a whole.
+
+    The vocabulary is the tree of MODEL with all its names, and the labels that are not in it.
     """
+    if label is not None and target is not None:
+        raise click.UsageError("--to writes all labels; leave out LABEL.")
     from polytopic.labeler import load
 
     labeler = load(model)
+    if target is not None:
+        _write(labeler, target)
+        return
     rows = labeler.label_terms(words) if label is None else labeler.label_terms(words, [label])
     if not on_terminal():
         for row in rows:
@@ -33,6 +46,14 @@ def command(model, label, words):
         )
     else:
         _show_words(label, rows[0])
+
+
+def _write(labeler, target):
+    from polytopic.labels import LabelTree
+
+    vocabulary = (labeler.tree or LabelTree({})).including(labeler.classes_.tolist())
+    vocabulary.to_file(target)
+    click.echo(f"Wrote {len(vocabulary):,} labels to {target}.", err=True)
 
 
 def _show_words(label, row):

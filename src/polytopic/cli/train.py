@@ -60,7 +60,12 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
     show_default=True,
     help="Language of the texts (en, cs, de, …); none takes words as they are.",
 )
-@click.option("--tree", help="Tree of labels: a TSV or CSV file of label and parent, or 'names'.")
+@click.option(
+    "--tree",
+    metavar="FILE|names",
+    help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV, see the guide; or the labels themselves, "
+    "if they are paths such as science/space.",
+)
 @click.option(
     "--smoothing", type=float, help="Pseudo-count of each word in each label, but for mml."
 )
@@ -129,7 +134,7 @@ def command(
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
         fields=_weights(field_weight),
-        tree=None if tree in (None, "names") else _tree_file(tree),
+        tree=None if tree in (None, "names") else LabelTree.from_file(tree),
         keep_documents=keep_documents,
     )
     documents: Iterable = read(corpus, split=split, **reading)
@@ -231,12 +236,3 @@ def _weights(pairs):
         except ValueError:
             raise click.UsageError(f"--field-weight {pair} is not like title=2.") from None
     return weights or None
-
-
-def _tree_file(path):
-    from polytopic.labels import LabelTree
-
-    try:
-        return LabelTree.from_file(path)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path!r} is not valid UTF-8 (byte {error.start + 1}).") from None

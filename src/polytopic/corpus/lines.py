@@ -25,10 +25,13 @@ class Lines:
     ----------
     number : int
         Number of the last line read; the first is 1.
+    last : str
+        The last line read.
     """
 
     def __init__(self, raw: Iterator[str | bytes], *, encoding: str, max_bytes: int):
         self.number = 0
+        self.last = ""
         self._raw = raw
         self._encoding = encoding
         self._max_bytes = max_bytes
@@ -53,7 +56,8 @@ class Lines:
         line = self._decode(raw)
         if "\0" in line:
             raise ValueError("holds a NUL byte")
-        return line.removeprefix("\ufeff") if self.number == 1 else line
+        self.last = line.removeprefix("\ufeff") if self.number == 1 else line
+        return self.last
 
     def _decode(self, raw: str | bytes) -> str:
         if isinstance(raw, str):

@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import itemgetter
 from reprlib import repr as short
 from typing import Any, Literal
 
@@ -17,6 +18,9 @@ from polytopic.errors import CorpusError, CorpusWarning
 MAX_LINE_BYTES = 64 * 2**20
 
 Record = dict[str, Any]
+Origin = str | Record
+"""The line of JSON that a document was read from; or what else the row of a table holds."""
+REST = "columns that are no part of a document"  # their key in a record
 
 _surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
 
@@ -73,20 +77,59 @@ def read_documents(
     >>> [document.text for document in read_documents(['{"text": "Wheat rose."}'])]
     ['Wheat rose.']
     """
+    pairs = read_with_origins(
+        source,
+        format=format,
+        split=split,
+        on_error=on_error,
+        on_bad_line=on_bad_line,
+        text_column=text_column,
+        labels_column=labels_column,
+        id_column=id_column,
+        time_column=time_column,
+        label_separator=label_separator,
+        encoding=encoding,
+        max_line_bytes=max_line_bytes,
+    )
+    return map(itemgetter(0), pairs)
+
+
+def read_with_origins(
+    source: Source,
+    *,
+    format: str | None = None,
+    split: str | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    on_bad_line: Callable[[CorpusError], object] | None = None,
+    text_column: str = "text",
+    labels_column: str = "labels",
+    id_column: str = "id",
+    time_column: str = "time",
+    label_separator: str = ",",
+    encoding: str = "utf-8",
+    max_line_bytes: int = MAX_LINE_BYTES,
+) -> Iterator[tuple[Document, Origin]]:
+    """Read documents as :func:`read_documents` does, each with what it was read from.
+
+    That is the line of JSON, or a dict of the columns of a table that are no part of a document;
+    in other formats nothing is left over.
+    """
     if on_error not in ("stop", "skip"):
         raise ValueError(f"on_error == {on_error!r}, must be 'stop' or 'skip'.")
     _check_encoding(encoding)
     columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
     name = source_name(source)
-    parse = _parser(find_format(format, name, default=_default_format(source)), columns)
-    lines = partial(Lines, encoding=encoding, max_bytes=max_line_bytes)
+    format = find_format(format, name, default=_default_format(source))
+    parse = _parser(format, columns)
 
-    def documents() -> Iterator[Document]:
+    def documents() -> Iterator[tuple[Document, Origin]]:
         with raw_lines(source, max_line_bytes) as raw:
-            for item in _documents_and_errors(lines(raw), parse, name):
-                if isinstance(item, Document):
-                    if split is None or (item.split or "train") == split:
-                        yield item
+            lines = Lines(raw, encoding=encoding, max_bytes=max_line_bytes)
+            for item in _documents_and_errors(lines, parse, name):
+                if isinstance(item, tuple):
+                    document, record = item
+                    if split is None or (document.split or "train") == split:
+                        yield document, lines.last if format == "jsonl" else record.get(REST, {})
                 elif on_error == "stop":
                     raise item
                 elif on_bad_line:
@@ -97,8 +140,8 @@ def read_documents(
 
 def _documents_and_errors(
     lines: Lines, parse: Callable[[Lines], Iterator[Record | None]], name: str
-) -> Iterator[Document | CorpusError]:
-    """Yield for each record its document, or the error that says why there is none."""
+) -> Iterator[tuple[Document, Record] | CorpusError]:
+    """Yield for each record its document and itself, or the error that says why there is none."""
     records = None
     while True:
         number = lines.start_record()
@@ -109,7 +152,7 @@ def _documents_and_errors(
             record = next(records)
             if record is not None:
                 _drop_bad_time(record, f"{name}, line {number}")
-                yield Document.from_dict(record, id=str(number))
+                yield Document.from_dict(record, id=str(number)), record
         except StopIteration:
             return
         except (ValueError, csv.Error, RecursionError) as error:
@@ -203,10 +246,12 @@ def _table(lines: Lines, columns: Columns, delimiter: str) -> Iterator[Record | 
     missing = [name for name in columns.required if name not in header]
     if header and missing:
         raise ValueError(f"column {missing[0]!r} is missing, the header has {', '.join(header)}")
-    return map(partial(_row, header=header, columns=columns), rows)
+    used = {*columns.texts, columns.labels, columns.id, columns.time, "split"}
+    rest = [name for name in header if name not in used]
+    return map(partial(_row, header=header, columns=columns, rest=rest), rows)
 
 
-def _row(cells: list[str], header: list[str], columns: Columns) -> Record | None:
+def _row(cells: list[str], header: list[str], columns: Columns, rest: list[str]) -> Record | None:
     if not cells:
         return None
     if len(cells) != len(header):
@@ -215,7 +260,8 @@ def _row(cells: list[str], header: list[str], columns: Columns) -> Record | None
     record = columns.content(values)
     record["labels"] = columns.split_labels(values.get(columns.labels, ""))
     keys = {"id": columns.id, "time": columns.time, "split": "split"}
-    return record | {key: values.get(column) or None for key, column in keys.items()}
+    record |= {key: values.get(column) or None for key, column in keys.items()}
+    return record | {REST: {name: values[name] for name in rest}} if rest else record
 
 
 def _default_format(source: Source) -> str | None:

@@ -59,7 +59,7 @@ def write_documents(
     columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
     header, encode = _encoder(format, columns)
     written = 0
-    with _opened(target) as write:
+    with open_target(target) as write:
         write(header.encode())
         for document in documents:
             line = encode(document)
@@ -148,8 +148,8 @@ class _Echo:
 
 
 @contextmanager
-def _opened(target: Target) -> Iterator[Callable[[bytes], object]]:
-    """Open a target and give what writes bytes to it."""
+def open_target(target: Target) -> Iterator[Callable[[bytes], object]]:
+    """Open a target and give what writes bytes to it; see :func:`write_documents`."""
     if isinstance(target, (str, os.PathLike)) and target != "-":
         with new_file(target, CorpusError) as file:
             if os.fspath(target).lower().endswith(".gz"):

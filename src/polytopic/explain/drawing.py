@@ -44,11 +44,16 @@ def marks(explanation: Explanation) -> Iterator[Mark]:
         yield Mark(place, order[label], strength if strength >= FAINT else 0.0)
 
 
+def with_name(label: str, name: str) -> str:
+    """Return a label for people: with its name beside it, if it has one."""
+    return f"{label} · {name}" if name != label else label
+
+
 def with_names(explanation: Explanation, names: Mapping[str, str]) -> Explanation:
     """Return the explanation for people: labels that have a name show it beside their id."""
 
     def shown(label):
-        return f"{label} · {names[label]}" if names.get(label, label) != label else label
+        return with_name(label, names.get(label, label))
 
     places = [
         place._replace(shares={shown(label): share for label, share in place.shares.items()})

@@ -3,6 +3,7 @@
 from polytopic.labeler.answers import Suggestion
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.files import load
+from polytopic.labeler.selection import Found, Selector
 from polytopic.labeler.suspects import Suspect, Suspects
 
-__all__ = ["Labeler", "Suggestion", "Suspect", "Suspects", "load"]
+__all__ = ["Found", "Labeler", "Selector", "Suggestion", "Suspect", "Suspects", "load"]

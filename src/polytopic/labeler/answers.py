@@ -10,7 +10,6 @@ from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation
 from polytopic.explain.reasons import Reasons
-from polytopic.labels import LabelTree
 
 
 class Suggestion(NamedTuple):
@@ -96,12 +95,13 @@ def explain_labels(labeler, text, given, why_not, sharer=None) -> Explanation:
     )
 
 
-def label_terms(model, terms, tree: LabelTree | None, column: int, k: int) -> dict:
+def label_terms(labeler, column: int, k: int) -> dict:
     """Return one label with its documents, parent and ``k`` most characteristic terms."""
+    model, terms, tree = labeler.model_, labeler.vocabulary_.terms, labeler.tree
     label = str(model.classes_[column])
     return {
         "label": label,
-        "name": tree.names.get(label, label) if tree else label,
+        "name": labeler.name(label),
         "parent": tree.parent(label) if tree and label in tree else None,
         "documents": int(model.label_docs_[column]),
         "words": [{"term": terms[word], **facts} for word, facts in _top_words(model, column, k)],

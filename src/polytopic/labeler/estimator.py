@@ -39,13 +39,13 @@ from polytopic.labeler.learning import (
 )
 from polytopic.labeler.reading import (
     LabelLists,
+    LabelReader,
     allowed_labels,
     check_iterable,
-    read_labels,
     read_names,
 )
 from polytopic.labeler.suspects import Suspects, find_suspects
-from polytopic.labels import LabelSpace
+from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import labeling_f
 from polytopic.models.checks import check_name, require_counts
 from polytopic.models.leave_one_out import TUNING_DOCS
@@ -79,7 +79,8 @@ class Labeler(BaseEstimator):
     fields : mapping of str to float, default=None
         Weights of fields; 1 for those not named.
     tree : LabelTree, default=None
-        The tree of labels, kept with the model.
+        The tree of labels, kept with the model. Labels may then be given by their ids, or by the
+        names or notations that the tree has for them; answers have ids.
     weights : {"ltc", "tfidf", "tf", "binary"}, default="ltc"
         What terms weigh in a model that is fitted on documents (MML), see
         :class:`~polytopic.text.weights.TermWeights`; the others see counts.
@@ -156,15 +157,21 @@ class Labeler(BaseEstimator):
     def fit(self, texts, labels=None):
         """Learn from texts and their labels, one collection of names a text.
 
-        ``labels`` may be left out if all texts are documents that carry their own.
+        ``labels`` may be left out if all texts are documents that carry their own. With a
+        ``tree``, a warning tells of labels that are not in it, and of names that were taken for
+        ids.
         """
         analyzer = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
-        model = self._new_model()
+        model, reader = self._new_model(), LabelReader(self.tree)
         if sees_documents(model):
-            return self._refit_documents(self._rows(texts, labels, analyzer), analyzer)
-        sample = Sample(TUNING_DOCS if model.needs_documents else 0)
-        counts = count_texts(texts, labels, analyzer, self.fields, sample)
-        return self._refit_counts(counts, analyzer, sample=sample)
+            rows = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
+            self._refit_documents(rows, analyzer)
+        else:
+            sample = Sample(TUNING_DOCS if model.needs_documents else 0)
+            counts = count_texts(texts, labels, analyzer, self.fields, sample, reader=reader)
+            self._refit_counts(counts, analyzer, sample=sample)
+        reader.warn(self.classes_.tolist())
+        return self
 
     def learn(self, texts, labels=None, *, warm=False):
         """Learn more texts; new labels may come.
@@ -191,21 +198,19 @@ class Labeler(BaseEstimator):
     def _change(self, texts, labels, warm, change):
         """Learn from what was learned and these texts, added or taken away."""
         check_is_fitted(self, "model_")
-        analyzer, chosen = self.analyzer_, self.model_.chosen_
+        analyzer, chosen, reader = self.analyzer_, self.model_.chosen_, self._reader
         if sees_documents(self.model_):
-            rows = change(require_documents(self), self._rows(texts, labels, analyzer))
+            new = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
+            rows = change(require_documents(self), new)
             require_some(rows.X.shape[0])
             previous = require_duals(self.model_) if warm else None
             return self._refit_documents(rows, analyzer, chosen=chosen, warm=previous)
         if warm:
             raise ValueError("warm == True is for models that are fitted on documents (mml).")
         counts = require_counts(self.counts_)
-        counts = change(counts, count_texts(texts, labels, analyzer, self.fields))
+        counts = change(counts, count_texts(texts, labels, analyzer, self.fields, reader=reader))
         require_some(counts.n_docs)
         return self._refit_counts(counts, analyzer, chosen=chosen)
-
-    def _rows(self, texts, labels, analyzer):
-        return collect_rows(texts, labels, analyzer, self.fields)
 
     def _refit_counts(self, counts, analyzer, *, chosen=None, sample=None):
         vocabulary = self._vocabulary(counts)
@@ -267,17 +272,28 @@ class Labeler(BaseEstimator):
     def _weigh(self, X):
         return X if self.weights_ is None else self.weights_.transform(X)
 
-    def predict(self, texts) -> list[list[str]]:
+    def predict(self, texts, *, level: int | None = None) -> list[list[str]]:
         """Return the labels of each text; one without a known word gets the commonest set.
 
         A text gets no label where the labeler abstains.
+
+        Parameters
+        ----------
+        texts : iterable of texts
+            What to label.
+        level : int, default=None
+            Give the labels' ancestors at this level of the tree instead, 0 being the roots. A
+            label that lies no deeper stands for itself.
         """
         X = self.transform(texts)
         if not X.shape[0]:
             return LabelLists()
-        labels = self._space.decode(self._choose(self.model_, X))
+        Y, space = self._choose(self.model_, X), self._space
+        if level is not None:
+            above = self._level(level)
+            Y, space = above.sets(Y), LabelSpace(above.labels)
         sure = self._is_sure(self.model_, X).tolist()
-        return LabelLists(row if ok else [] for row, ok in zip(labels, sure, strict=True))
+        return LabelLists(row if ok else [] for row, ok in zip(space.decode(Y), sure, strict=True))
 
     def predict_proba(self, texts) -> np.ndarray:
         """Return the model's probability of each label."""
@@ -292,7 +308,7 @@ class Labeler(BaseEstimator):
     def score(self, texts, labels) -> float:
         """Return the labelling F."""
         texts = list(check_iterable(texts))
-        targets = read_labels(labels, len(texts))
+        targets = self._reader.read(labels, len(texts))
         return labeling_f(LabelSpace(targets.labels).decode(targets.Y), self.predict(texts))
 
     def suggest(
@@ -302,6 +318,7 @@ class Labeler(BaseEstimator):
         *,
         include: Collection[str] | None = None,
         exclude: Collection[str] | None = None,
+        level: int | None = None,
     ) -> list[list[Suggestion]]:
         """Return the ``k`` best labels of each text, best first, and all that are predicted.
 
@@ -314,18 +331,29 @@ class Labeler(BaseEstimator):
         k : int, default=5
             Labels to give for each text.
         include, exclude : collection of str, default=None
-            The only labels allowed, and labels not allowed.
+            The only labels allowed, and labels not allowed; each stands for those below it in the
+            tree, too.
+        level : int, default=None
+            Roll the labels up to their ancestors at this level of the tree, 0 being the roots: a
+            label is chosen if one below it is, its score is the best one's, and its probability
+            that of any label below being right, were they independent
+            (:class:`~polytopic.labels.Level`).
         """
         X = self.transform(texts)
         if not X.shape[0]:
             return []
         model = self.model_
         if include is not None or exclude:
-            model = model.restricted(allowed_labels(self._space, include, exclude))
+            allowed = allowed_labels(self._space, self._reader, include, exclude)
+            model = model.restricted(allowed)
         Y, scores, proba = model.assess(X)
         if self.rule is not None:
             Y = self._choose(model, X)
         labels = self._space.ids
+        if level is not None:
+            above = self._level(level)
+            labels = above.labels
+            Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
         chosen = (Y.toarray() > 0) & self._is_sure(model, X)[:, None]
         rows = zip(chosen, scores, proba, strict=True)
         return [ranked(labels, *row, k) for row in rows]
@@ -355,8 +383,10 @@ class Labeler(BaseEstimator):
         """
         check_is_fitted(self, "model_")
         asked = [why_not] if isinstance(why_not, str) else why_not or ()
-        columns = {label: self._space.index(label) for label in asked}
-        given = None if labels is None else self._space.encode([read_names("labels", labels)])
+        columns = {label: self._space.index(label) for label in map(self.resolve, asked)}
+        given = None
+        if labels is not None:
+            given = self._space.encode([map(self.resolve, read_names("labels", labels))])
         sharer = self._mixture_beside() if shares else None
         return explain_labels(self, text, given, columns, sharer)
 
@@ -399,7 +429,7 @@ class Labeler(BaseEstimator):
             if not all(isinstance(text, Document) for text in texts):
                 raise ValueError("labels are needed, unless all texts are documents.")
             labels = [text.labels for text in texts]
-        Y = read_labels(labels, len(texts)).over(self.classes_.tolist())
+        Y = self._reader.read(labels, len(texts)).over(self.classes_.tolist())
         ids = [getattr(text, "id", None) for text in texts]
         return find_suspects(self.model_, self.vocabulary_.terms, ids, self.transform(texts), Y, k)
 
@@ -410,9 +440,40 @@ class Labeler(BaseEstimator):
         how much likelier they are in the label than in the corpus; by MML by their weight for
         the label.
         """
-        space, terms = self._space, self.vocabulary_.terms
-        columns = [space.index(label) for label in (space if labels is None else labels)]
-        return [label_terms(self.model_, terms, self.tree, column, k) for column in columns]
+        space = self._space
+        asked = space if labels is None else map(self.resolve, labels)
+        columns = [space.index(label) for label in asked]
+        return [label_terms(self, column, k) for column in columns]
+
+    def name(self, label: str, language: str | None = None) -> str:
+        """Return the name of a label that people are shown, the label itself if it has none.
+
+        The tree has the names. The language is by default that of the texts; where there is no
+        name in it, one in another language is taken, see :meth:`polytopic.LabelTree.name`.
+        """
+        check_is_fitted(self, "model_")
+        if self.tree is None:
+            return label
+        return self.tree.name(label, language or self.analyzer_.language)
+
+    def resolve(self, label: str) -> str:
+        """Return the id of a label that is given by its id, or by a name that the tree knows.
+
+        What is not known, or stands for several labels, is returned as it is.
+        """
+        return self._reader.resolve(label)
+
+    @property
+    def _reader(self):
+        return LabelReader(self.tree, self.classes_)
+
+    def _level(self, level):
+        if self.tree is None:
+            raise ValueError(
+                f"level == {level} needs a tree of labels, which this model was learned without; "
+                "give it one (tree=, --tree)."
+            )
+        return Level(self.classes_.tolist(), self.tree, level)
 
     def _choose(self, model, X):
         if self.rule is None:

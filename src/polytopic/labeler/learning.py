@@ -12,9 +12,9 @@ from sklearn.base import clone
 from polytopic.corpus.document import Document
 from polytopic.counts import LabelSetCounts
 from polytopic.errors import PolytopicError
-from polytopic.labeler.reading import check_iterable, read_labels
+from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labeler.rows import DocumentRows, RowCollector
-from polytopic.labels import LabelSpace, read_targets
+from polytopic.labels import LabelSpace
 from polytopic.models import MML, MODELS, PMM1, CountModel
 from polytopic.models.checks import require_counts
 from polytopic.text import Vocabulary, least_documents
@@ -56,10 +56,10 @@ class Sample:
         return [names for _, names, *_ in self._kept]
 
 
-def count_texts(texts, labels, analyzer, fields, sample=None) -> LabelSetCounts:
+def count_texts(texts, labels, analyzer, fields, sample=None, *, reader=None) -> LabelSetCounts:
     """Count texts, or documents from any iterator block by block; keep a sample of them."""
     counts = LabelSetCounts()
-    for block, targets in _blocks(texts, labels):
+    for block, targets in _blocks(texts, labels, reader):
         if sample is not None:
             sample.add(block, LabelSpace(targets.labels).decode(targets.Y))
         X, terms = analyzer.count(block, fields)
@@ -67,26 +67,27 @@ def count_texts(texts, labels, analyzer, fields, sample=None) -> LabelSetCounts:
     return counts
 
 
-def collect_rows(texts, labels, analyzer, fields) -> DocumentRows:
+def collect_rows(texts, labels, analyzer, fields, *, reader=None) -> DocumentRows:
     """Return texts as rows of counts; documents from any iterator are read block by block."""
     rows = RowCollector()
-    for block, targets in _blocks(texts, labels):
+    for block, targets in _blocks(texts, labels, reader):
         X, terms = analyzer.count(block, fields)
         rows.add(X, terms, targets)
     return rows.rows()
 
 
-def _blocks(texts, labels):
+def _blocks(texts, labels, reader):
     """Yield texts with their targets: all at once, or documents that carry their own by blocks."""
+    reader = reader or LabelReader(None)
     if labels is not None:
         texts = list(check_iterable(texts))
-        yield texts, read_labels(labels, len(texts))
+        yield texts, reader.read(labels, len(texts))
         return
     documents = iter(check_iterable(texts))
     while block := list(islice(documents, BLOCK)):
         if not all(isinstance(document, Document) for document in block):
             raise ValueError("requires labels to be passed, but the target y is None.")
-        yield block, read_targets([document.labels for document in block])
+        yield block, reader.read([document.labels for document in block], len(block))
 
 
 def choose_vocabulary(counts: LabelSetCounts, min_df, max_terms) -> Vocabulary:

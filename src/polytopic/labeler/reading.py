@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from polytopic.corpus.document import Document
-from polytopic.labels import LabelSpace, Targets, read_targets
+from polytopic.errors import LabelWarning
+from polytopic.labels import LabelSpace, LabelTree, Targets, read_targets
 
 
 class LabelLists(list):
@@ -38,6 +41,75 @@ def read_labels(labels, n_texts: int) -> Targets:
     return targets
 
 
+class LabelReader:
+    """Reads the labels of texts; those that are names in a tree get their ids.
+
+    Parameters
+    ----------
+    tree : LabelTree or None
+        What knows labels by name.
+    known : sequence of str
+        Labels in sorted order that are taken as they are.
+
+    Attributes
+    ----------
+    renamed : dict of str to str
+        The names that were read so far, and their ids.
+    """
+
+    def __init__(self, tree: LabelTree | None, known: Sequence[str] = ()):
+        self.tree, self.known = tree, known
+        self.renamed: dict[str, str] = {}
+
+    def read(self, labels, n_texts: int) -> Targets:
+        """Return the labels of texts."""
+        targets = read_labels(labels, n_texts)
+        if self.tree is None:
+            return targets
+        ids = {label: self.resolve(label) for label in targets.labels}
+        renamed = {label: other for label, other in ids.items() if other != label}
+        self.renamed |= renamed
+        return targets.renamed(ids) if renamed else targets
+
+    def resolve(self, label: str) -> str:
+        """Return the id of a label, which it is itself where no name is known to the tree."""
+        found = None if self.tree is None else self.tree.find(label)
+        place = bisect_left(self.known, label)
+        known = place < len(self.known) and self.known[place] == label
+        return label if found is None or known else found
+
+    def branch(self, space: LabelSpace, label: str) -> list[int]:
+        """Return the columns of a label and of all labels below it in the tree."""
+        label = self.resolve(label)
+        if self.tree is None or label not in self.tree:
+            return [space.index(label)]
+        nodes = (label, *self.tree.descendants(label))
+        under = [space.index(node) for node in nodes if node in space]
+        if not under:
+            raise ValueError(f"label {label!r} is in the tree, but nothing was learned under it.")
+        return under
+
+    def warn(self, learned: Sequence[str]) -> None:
+        """Tell of names that got ids, and of labels that are not in the tree."""
+        if self.tree is None:
+            return
+        strange = [label for label in learned if label not in self.tree]
+        sentences = []
+        if self.renamed:
+            name = min(self.renamed)
+            sentences.append(
+                f"{len(self.renamed):,} labels are names in the tree and are learned by their "
+                f"ids, such as {name!r} by {self.renamed[name]!r}."
+            )
+        if strange:
+            sentences.append(
+                f"{len(strange):,} of {len(learned):,} labels are not in the tree, such as "
+                f"{strange[0]!r}; they stand beside it, as roots."
+            )
+        for sentence in sentences:
+            warnings.warn(sentence, LabelWarning, stacklevel=3)
+
+
 def read_names(what: str, labels) -> set[str]:
     """Return label names, which must not be one string."""
     if isinstance(labels, str):
@@ -45,11 +117,16 @@ def read_names(what: str, labels) -> set[str]:
     return set(labels)
 
 
-def allowed_labels(space: LabelSpace, include, exclude) -> np.ndarray:
-    """Return which labels are allowed: those included, or all, but none that are excluded."""
+def allowed_labels(space: LabelSpace, reader: LabelReader, include, exclude) -> np.ndarray:
+    """Return which labels are allowed: those included, or all, but none that are excluded.
+
+    A label stands for all that are below it in the tree, too.
+    """
     allowed = np.full(len(space), include is None)
-    allowed[[space.index(label) for label in read_names("include", include or ())]] = True
-    allowed[[space.index(label) for label in read_names("exclude", exclude or ())]] = False
+    for label in read_names("include", include or ()):
+        allowed[reader.branch(space, label)] = True
+    for label in read_names("exclude", exclude or ()):
+        allowed[reader.branch(space, label)] = False
     if not allowed.any():
         raise ValueError("include and exclude leave no label.")
     return allowed

@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
+from polytopic.labels.names import name_in
+
 
 class LabelSpace:
     """Label ids in canonical order, apart from the names that people see.
@@ -63,8 +65,7 @@ class LabelSpace:
 
     def name(self, label, language: str | None = None) -> str:
         """Return the name to show: in this language, else in any, else the id."""
-        names = self.names.get(label, {})
-        return names.get(language or "") or next(iter(names.values()), str(label))
+        return name_in(self.names.get(label, {}), language) or str(label)
 
     def encode(self, label_sets: Iterable[Collection]) -> sparse.csr_matrix:
         """Return the indicator of collections of label ids."""
@@ -95,6 +96,21 @@ def widen(Y: sparse.csr_matrix, labels: Sequence, space: LabelSpace) -> sparse.c
     """Return an indicator over ``labels`` as one over a larger space."""
     place = np.array([space.index(label) for label in labels], dtype=np.intp)
     return indicator(place[Y.indices], Y.indptr, len(space))
+
+
+def merged(labels: Sequence) -> tuple[LabelSpace, sparse.csr_matrix]:
+    """Return a space of what columns become, and the indicator (columns, labels) of what."""
+    space = LabelSpace(labels)
+    place = np.array([space.index(label) for label in labels], dtype=np.intp)
+    return space, indicator(place, np.arange(place.size + 1), len(space))
+
+
+def merge(Y: sparse.csr_matrix, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the indicator of what the labels of each row become."""
+    Y = sparse.csr_matrix(Y) @ matrix
+    Y.data[:] = 1.0
+    Y.sort_indices()
+    return Y
 
 
 def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from polytopic.labels.space import LabelSpace, indicator, widen
+from polytopic.labels.space import LabelSpace, indicator, merge, merged, widen
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,11 @@ class Targets:
     def over(self, labels: Sequence) -> sparse.csr_matrix:
         """Return the indicator over these labels, which must hold all that occur."""
         return widen(self.Y, self.labels, LabelSpace(labels))
+
+    def renamed(self, ids: Mapping) -> Targets:
+        """Return the targets under other ids; labels that get the same one become one."""
+        space, matrix = merged([ids.get(label, label) for label in self.labels])
+        return Targets(merge(self.Y, matrix), space.ids, self.form)
 
 
 def read_targets(Y) -> Targets:

@@ -1,25 +1,38 @@
 """The tree of labels."""
 
-import csv
-import io
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-_SEPARATORS = ("/", "::", "--")
-_HEADERS = {"label", "child", "id"}
+from polytopic.labels import skos, tables
+from polytopic.labels.names import (
+    Alternatives,
+    Name,
+    name_in,
+    one_line,
+    read_alternatives,
+    read_name,
+)
+from polytopic.labels.paths import parents_of_paths
 
 
 class LabelTree:
-    """Which label lies under which: a forest, fixed once it is made.
+    """Which label lies under which, and what labels are called: a forest, fixed once it is made.
 
     Parameters
     ----------
     parents : mapping of str to str or None
         The parent of each label; None for a root. A parent that is no key is a root too.
-    names : mapping of str to str, optional
-        Display names; a label may go without.
+    names : mapping of label to str, or of label to {language: str}, optional
+        Names to show; a label may go without. Wherever a name has space, one is kept.
+    alternatives : mapping of label to list of str, or of label to {language: list}, optional
+        Other names that a label is known by.
+    notations : mapping of label to str, optional
+        Codes of a classification, where they are not the labels themselves.
 
     Attributes
     ----------
@@ -27,8 +40,10 @@ class LabelTree:
         All labels, sorted.
     roots : tuple of str
         Labels without a parent, sorted.
-    names : mapping of str to str
-        Display names, read-only.
+    depth : int
+        How many levels there are.
+    names, alternatives, notations : mapping
+        As given, by label and language (``""`` for none), read-only.
 
     Examples
     --------
@@ -37,20 +52,34 @@ class LabelTree:
     LabelTree(nodes=4, roots=2, levels=3)
     >>> tree.ancestors("mars"), tree.children("science"), tree.siblings("sport")
     (['space', 'science'], ['space'], ['science'])
+    >>> tree = LabelTree({"t1": None}, {"t1": {"en": "Space", "cs": "Vesmír"}})
+    >>> tree.name("t1", "cs"), tree.find("Space")
+    ('Vesmír', 't1')
     """
 
     def __init__(
-        self, parents: Mapping[str, str | None], names: Mapping[str, str] | None = None
+        self,
+        parents: Mapping[str, str | None],
+        names: Mapping[str, Name] | None = None,
+        *,
+        alternatives: Mapping[str, Alternatives] | None = None,
+        notations: Mapping[str, str] | None = None,
     ) -> None:
         self._parents = _with_roots(parents)
         self._levels = _levels(self._parents)
         self._children = _children(self._parents)
-        self._names = dict(names or {})
-        for label in self._names:
-            self._check(label)
+        self._names = self._of_labels(names, read_name)
+        self._alternatives = self._of_labels(alternatives, read_alternatives)
+        self._notations = self._of_labels(notations, one_line)
+
+    def _of_labels(self, values, read) -> dict[str, Any]:
+        """Return what is said of labels, sorted, without what is empty."""
+        values = values or {}
+        found = {self._check(label): read(values[label]) for label in sorted(values)}
+        return {label: value for label, value in found.items() if value}
 
     @classmethod
-    def from_names(cls, labels: Iterable[str], separator: str | None = "/") -> "LabelTree":
+    def from_names(cls, labels: Iterable[str], separator: str | None = "/") -> LabelTree:
         """Read the tree from labels that are paths; missing upper labels are added.
 
         Parameters
@@ -66,51 +95,65 @@ class LabelTree:
         >>> LabelTree.from_names(["role::program", "role::plugin"], "::").children("role")
         ['role::plugin', 'role::program']
         """
-        if isinstance(labels, str):
-            raise TypeError(f"labels is the string {labels!r}, needs a collection of labels.")
-        labels = list(labels)
-        if separator == "":
-            raise ValueError("separator is empty, needs at least one character.")
-        separator = _guess_separator(labels) if separator is None else separator
-        parents: dict[str, str | None] = {}
-        for label in labels:
-            node: str | None = label
-            while node is not None and node not in parents:
-                above = _upper(node, separator)
-                parents[node] = above
-                node = above
-        return cls(parents)
+        return cls(parents_of_paths(labels, separator))
 
     @classmethod
-    def from_file(cls, path: str | Path) -> "LabelTree":
-        """Read lines of label, parent and, if present, display name.
+    def from_file(cls, path: str | Path) -> LabelTree:
+        r"""Read a tree, or a flat list, of labels and their names from a file.
 
-        Columns stand between commas in a file that ends in ``.csv``, between tabs in ``.tsv``,
-        otherwise between tabs if the file holds any. Only commas allow quotes. A first line that
-        starts with ``label``, ``child`` or ``id`` is a header. An empty parent makes a root.
+        The ending tells the format:
+
+        - ``.ttl``, ``.rdf`` and ``.nt`` hold SKOS: concepts with broader and narrower ones,
+          preferred and alternative labels, notations. Ids are the concepts' URIs. Of several
+          broader concepts the first in sorted order is kept, with a warning; deprecated concepts
+          are left out.
+        - ``.csv``: columns between commas; ``.tsv``: between tabs, without quotes; otherwise
+          tabs if there are any. A header names the columns: ``id`` (or ``uri``, ``label``,
+          ``child``), ``parent``, ``name`` (or ``label``), ``alt``, ``notation``, the names also
+          by language (``label_en``, ``alt_fi``). Alternative names stand between ``|``. Without
+          a header the columns are label, parent and name; or, where the first label is a URI in
+          angle brackets, label, name and notation. An empty parent makes a root.
         """
-        parents: dict[str, str | None] = {}
-        names = {}
-        for line, (label, parent, name) in _read_rows(Path(path)):
-            if not label:
-                raise ValueError(f"{str(path)!r} has no label in line {line}.")
-            if parents.setdefault(label, parent or None) != (parent or None):
-                raise ValueError(
-                    f"label {label!r} has two parents in {str(path)!r}, {parents[label] or ''!r} "
-                    f"and {parent!r} (line {line}); a tree allows one."
-                )
-            if name:
-                names[label] = name
-        return cls(parents, names)
+        path = Path(path)
+        if path.suffix.lower() in skos.FORMATS:
+            return cls(**skos.read(path))
+        return cls(**tables.read(path))
+
+    def to_file(self, path: str | Path) -> None:
+        """Write the tree to a file that :meth:`from_file` reads; whole, or not at all.
+
+        Labels that are no URIs are written to SKOS as URIs that begin with
+        ``urn:polytopic:label:``. What a format cannot hold is refused.
+        """
+        path = Path(path)
+        if path.suffix.lower() in skos.FORMATS:
+            skos.write(self, path)
+        else:
+            tables.write(self, path)
 
     @classmethod
-    def from_dict(cls, tree: Mapping[str, Any]) -> "LabelTree":
+    def from_dict(cls, tree: Mapping[str, Any]) -> LabelTree:
         """Make the tree that :meth:`to_dict` wrote."""
-        return cls(tree["parents"], tree.get("names"))
+        return cls(**tree)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as a dict of plain values, ready for JSON."""
-        return {"parents": dict(self._parents), "names": dict(self._names)}
+        alternatives = {
+            label: {language: list(names) for language, names in found.items()}
+            for label, found in self._alternatives.items()
+        }
+        return {
+            "parents": dict(self._parents),
+            "names": {label: dict(found) for label, found in self._names.items()},
+            "alternatives": alternatives,
+            "notations": dict(self._notations),
+        }
+
+    def including(self, labels: Iterable[str]) -> LabelTree:
+        """Return the tree with these labels too: those it does not hold are roots."""
+        tree = self.to_dict()
+        tree["parents"] = dict.fromkeys(labels) | tree["parents"]
+        return LabelTree.from_dict(tree)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -123,9 +166,61 @@ class LabelTree:
         return tuple(self._children[None])
 
     @property
-    def names(self) -> Mapping[str, str]:
-        """Display names, read-only."""
+    def depth(self) -> int:
+        """How many levels there are."""
+        return 1 + max(self._levels.values(), default=-1)
+
+    @property
+    def names(self) -> Mapping[str, Mapping[str, str]]:
+        """Names to show by language, read-only."""
         return MappingProxyType(self._names)
+
+    @property
+    def alternatives(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        """Alternative names by language, read-only."""
+        return MappingProxyType(self._alternatives)
+
+    @property
+    def notations(self) -> Mapping[str, str]:
+        """Codes of a classification, read-only."""
+        return MappingProxyType(self._notations)
+
+    def name(self, label: str, language: str | None = None) -> str:
+        """Return the name to show: in this language or a variant of it, else in any.
+
+        Before any other come names without a language and English ones. A label without a name,
+        or one that is not in the tree, is shown as it is.
+        """
+        return name_in(self._names.get(label, {}), language) or label
+
+    def find(self, label: str) -> str | None:
+        """Return the label that is meant by its id, notation, name or alternative name.
+
+        These come in this order; names of every language count. None is returned for what is
+        not known, or stands for several labels.
+        """
+        return self._meant.get(label)
+
+    @cached_property
+    def _meant(self) -> dict[str, str | None]:
+        """Labels by all that they are called."""
+        kinds = (
+            ((text, label) for label, text in self._notations.items()),
+            ((text, label) for label, names in self._names.items() for text in names.values()),
+            (
+                (text, label)
+                for label, names in self._alternatives.items()
+                for texts in names.values()
+                for text in texts
+            ),
+        )
+        meant: dict[str, str | None] = {label: label for label in self._parents}
+        for pairs in kinds:
+            found: dict[str, str | None] = {}
+            for text, label in pairs:
+                found[text] = label if found.get(text, label) == label else None
+            meant = found | meant
+        return meant
 
     def parent(self, label: str) -> str | None:
         """Return the label above, None for a root."""
@@ -188,14 +283,16 @@ class LabelTree:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LabelTree):
             return NotImplemented
-        return self._parents == other._parents and self._names == other._names
+        return self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash(tuple(self._parents.items()))
 
+    def __reduce__(self):
+        return LabelTree.from_dict, (self.to_dict(),)
+
     def __repr__(self) -> str:
-        levels = 1 + max(self._levels.values(), default=-1)
-        return f"LabelTree(nodes={len(self)}, roots={len(self.roots)}, levels={levels})"
+        return f"LabelTree(nodes={len(self)}, roots={len(self.roots)}, levels={self.depth})"
 
 
 def _with_roots(parents: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -239,60 +336,3 @@ def _children(parents: Mapping[str, str | None]) -> dict[str | None, list[str]]:
     for label, parent in parents.items():
         children[parent].append(label)
     return children
-
-
-def _guess_separator(labels: list[str]) -> str:
-    """Return the one separator that occurs in the labels."""
-    found = [mark for mark in _SEPARATORS if any(mark in label for label in labels)]
-    if len(found) != 1:
-        what = f"{' and '.join(map(repr, found))} occur" if found else "no '/', '::' or '--' occurs"
-        raise ValueError(f"the separator is not clear: {what} in the labels. Give separator.")
-    return found[0]
-
-
-def _upper(label: str, separator: str) -> str | None:
-    """Return the path one step up, None at the top; doubled separators are one."""
-    upper = _trimmed(_trimmed(label, separator).rpartition(separator)[0], separator)
-    return upper or None
-
-
-def _trimmed(path: str, separator: str) -> str:
-    """Return a path without separators at its end."""
-    while path.endswith(separator):
-        path = path.removesuffix(separator)
-    return path
-
-
-def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return line number and the cells label, parent, name of each row below the header."""
-    rows = _read_cells(path)
-    if rows and rows[0][1][0].lower() in _HEADERS:
-        _check_header(path, rows.pop(0)[1])
-    for line, row in rows:
-        if len(row) > 3:
-            raise ValueError(
-                f"{str(path)!r} has {len(row)} columns in line {line}, needs label, parent[, name]."
-            )
-    return [(line, [*row, "", ""][:3]) for line, row in rows]
-
-
-def _read_cells(path: Path) -> list[tuple[int, list[str]]]:
-    """Return line number and cells of each row that is not blank."""
-    text = path.read_text(encoding="utf-8-sig")
-    if path.suffix == ".tsv" or (path.suffix != ".csv" and "\t" in text):
-        reader = csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(io.StringIO(text), strict=True)
-    try:
-        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
-    except csv.Error as error:
-        raise ValueError(f"{str(path)!r} is no CSV: line {reader.line_num}, {error}.") from None
-    return [(line, row) for line, row in rows if any(row)]
-
-
-def _check_header(path: Path, header: list[str]) -> None:
-    """Refuse a header that puts something else than the parent second."""
-    if len(header) < 2 or not header[1].lower().startswith("parent"):
-        raise ValueError(
-            f"{str(path)!r} has the header {', '.join(header)}; needs label, parent[, name]."
-        )

@@ -24,6 +24,7 @@ Equation numbers are those of
 from polytopic.metrics.evaluation import evaluate
 from polytopic.metrics.ranking import class_perplexity, coverage, ndcg_at_k, precision_at_k
 from polytopic.metrics.sets import (
+    by_level,
     document_f1,
     document_precision,
     document_recall,
@@ -37,6 +38,7 @@ from polytopic.metrics.sets import (
 )
 
 __all__ = [
+    "by_level",
     "class_perplexity",
     "coverage",
     "document_f1",

@@ -7,6 +7,9 @@ from polytopic.metrics.sets import (
     document_precision,
     document_recall,
     exact_match,
+    hierarchical_f,
+    hierarchical_precision,
+    hierarchical_recall,
     labeling_f,
     micro_f,
     retrieval_f,
@@ -22,6 +25,8 @@ _SET_MEASURES = (
     document_f1,
 )
 
+_TREE_MEASURES = (hierarchical_precision, hierarchical_recall, hierarchical_f)
+
 _SCORE_MEASURES = {
     "precision_at_1": at_k(precision, 1),
     "precision_at_3": at_k(precision, 3),
@@ -32,8 +37,8 @@ _SCORE_MEASURES = {
 }
 
 
-def evaluate(Y_true, Y_pred, scores=None, *, classes=None):
-    """Return all measures of label sets, and with scores those of rankings, in a fixed order.
+def evaluate(Y_true, Y_pred, scores=None, *, classes=None, tree=None):
+    """Return all measures of label sets, with a tree and with scores more, in a fixed order.
 
     Parameters
     ----------
@@ -43,6 +48,8 @@ def evaluate(Y_true, Y_pred, scores=None, *, classes=None):
         Score of each label, not NaN.
     classes : sequence of str, optional
         All labels the model knows; with names and scores the label of each column.
+    tree : LabelTree, optional
+        What lies above the labels, for the hierarchical measures.
 
     Returns
     -------
@@ -62,6 +69,9 @@ def evaluate(Y_true, Y_pred, scores=None, *, classes=None):
     """
     pair = check_pair(Y_true, Y_pred, classes)
     values = {measure.__name__: measure(*pair) for measure in _SET_MEASURES}
+    if tree is not None:
+        extended = (Y_true, Y_pred, tree, classes)
+        values |= {measure.__name__: measure(*extended) for measure in _TREE_MEASURES}
     if scores is not None:
         means = score_means(Y_true, scores, classes, list(_SCORE_MEASURES.values()))
         values |= zip(_SCORE_MEASURES, means, strict=True)

@@ -1,7 +1,9 @@
 """Measures of label sets: by document, by topic, over all, and along a tree."""
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from polytopic.labels import Level
 from polytopic.metrics.reading import (
     align,
     all_labels,
@@ -260,6 +262,44 @@ def hierarchical_f(Y_true, Y_pred, tree, classes=None):
     return float(_ratio(2 * both, true + pred, empty=1))
 
 
+def by_level(Y_true, Y_pred, tree, metric=labeling_f, *, classes=None):
+    """Measure at each level of a tree, labels being replaced by their ancestors there.
+
+    A label that lies no deeper than the level, or is not in the tree, stands for itself, so the
+    last level is that of the labels as they are.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
+        True and predicted labels.
+    tree : LabelTree
+        What lies above the labels.
+    metric : callable, default=labeling_f
+        Measure of two indicators, such as :func:`exact_match` or :func:`evaluate`.
+    classes : sequence of str, optional
+        Label of each column, needed with indicators; with names all labels the model knows.
+
+    Returns
+    -------
+    dict of int to float
+        By level, 0 for the roots; or to what else the metric gives.
+
+    Examples
+    --------
+    >>> from polytopic.labels import LabelTree
+    >>> tree = LabelTree.from_names(["science/space", "science/biology"])
+    >>> by_level([["science/space"]], [["science/biology"]], tree)
+    {0: 1.0, 1: 0.0}
+    """
+    true, pred, labels = _named_pair(Y_true, Y_pred, classes)
+    depth = 1 + max((tree.level(label) for label in labels if label in tree), default=0)
+    matrices = ((level, Level(labels, tree, level).matrix) for level in range(depth))
+    return {
+        level: metric(ones(csr_array(true @ matrix)), ones(csr_array(pred @ matrix)))
+        for level, matrix in matrices
+    }
+
+
 def harmonic_mean(precision, recall):
     """Return the F of precision and recall, 0 where both are."""
     return _ratio(2 * precision * recall, precision + recall, empty=0)
@@ -291,11 +331,17 @@ BY_DOCUMENT = {
 
 def _extended_pair(Y_true, Y_pred, tree, classes):
     """Return both indicators with the ancestors of each label as further labels."""
+    true, pred, labels = _named_pair(Y_true, Y_pred, classes)
+    above = _ancestor_matrix(labels, tree)
+    return ones(true @ above), ones(pred @ above)
+
+
+def _named_pair(Y_true, Y_pred, classes):
+    """Return both indicators and the labels of their columns, which must be known."""
     true, pred, labels = align(Y_true, Y_pred, classes)
     if labels is None:
         raise ValueError("Y_true is an indicator: give the label of each column as classes.")
-    above = _ancestor_matrix(labels, tree)
-    return ones(true @ above), ones(pred @ above)
+    return true, pred, labels
 
 
 def _ancestor_matrix(labels, tree):

@@ -1,0 +1,88 @@
+"""polytopic select."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from polytopic.cli.documents import ahead, blocks, document_options, read, shown_progress
+from polytopic.cli.show import finite
+
+KEY = "selected"  # under which a document tells what it was selected for
+
+
+@click.command()
+@click.argument("model")
+@click.argument("corpus", default="-")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    required=True,
+    metavar="LABEL",
+    help="Select documents with this label, or one below it in the tree; may be repeated.",
+)
+@click.option("--all", "every", is_flag=True, help="Every topic must be there, not just one.")
+@click.option(
+    "--min-share",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="How much of a document the topic must be, such as 0.3.",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="FILE",
+    default="-",
+    help="File to write, gzipped if it ends in .gz; standard output by default.",
+)
+@click.option("--split", help="Only this part of the corpus, such as test.")
+@document_options
+def command(model, corpus, topics, every, min_share, target, split, **reading):
+    """Write the documents in CORPUS (standard input by default) that are about a topic.
+
+    MODEL labels each document; one without a known word is never selected. Documents are
+    written as JSON lines, with all that they hold and, under "selected", the labels that were
+    found for each topic and, with --min-share, their share of the text. The shares are those of
+    MODEL if it is a mixture (pmm1, pmm2, pdmm), else of a pmm1 that is fitted beside it.
+    """
+    from polytopic.corpus.writers import open_target
+    from polytopic.labeler import Selector, load
+
+    selector = Selector(load(model), topics, min_share=min_share, every=every)
+    pairs = read(corpus, split=split, progress=False, origins=True, **reading)
+    counted = (
+        (block, selector.count([document for document, _ in block])) for block in blocks(pairs)
+    )
+    with open_target(target) as write, shown_progress() as show:
+        for block, counts in ahead(counted):
+            found = selector.judge(counts)
+            for (document, origin), topics_found in zip(block, found, strict=True):
+                if topics_found:
+                    write(_line(document, origin, topics_found).encode())
+            show(len(block), f"{selector.counts['selected']:,} selected")
+    click.echo(_summary(selector), err=True)
+
+
+def _line(document, origin, found):
+    """Return the document as it came, and what was found in it, as a line of JSON."""
+    told = {topic: _as_dict(*what) for topic, what in found.items()}
+    if isinstance(origin, str) and f'"{KEY}"' not in origin:
+        body = origin.rstrip().removesuffix("}")  # nothing of the line is changed
+        return f'{body}, "{KEY}": {json.dumps(told, ensure_ascii=False)}}}\n'
+    content = json.loads(origin) if isinstance(origin, str) else document.to_dict() | origin
+    return json.dumps({**content, KEY: told}, ensure_ascii=False) + "\n"
+
+
+def _as_dict(labels, share):
+    return {"labels": labels} if share is None else {"labels": labels, "share": finite(share)}
+
+
+def _summary(selector):
+    counts = selector.counts
+    topics = ", ".join(f"{topic} {selector.topic_counts[topic]:,}" for topic in selector.topics)
+    return (
+        f"Read {counts['read']:,} documents and selected {counts['selected']:,} ({topics}); "
+        f"{counts['no known word']:,} had no known word."
+    )

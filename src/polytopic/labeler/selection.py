@@ -1,0 +1,147 @@
+"""Texts picked by topic, out of a stream of any length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from itertools import pairwise
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_scalar
+
+from polytopic.labeler.estimator import Labeler
+from polytopic.labeler.reading import check_iterable, read_names
+from polytopic.labels import LabelSpace, indicator
+
+
+class Found(NamedTuple):
+    """What a text has of a topic: its labels there and, if it was asked for, their share."""
+
+    labels: list[str]
+    share: float | None
+
+
+class Selector:
+    """Picks the texts that are about topics, block by block, and counts them.
+
+    A text is about a topic if one of its predicted labels is the topic or lies below it in the
+    tree. A text without a known word is about nothing, and so is one where the labeler abstains.
+
+    Parameters
+    ----------
+    labeler : Labeler
+        What labels the texts.
+    topics : collection of str
+        Labels, also inner ones of the tree, by their ids or names.
+    min_share : float, default=None
+        How much of a text its labels in the topic must say, from 0 to 1; by the labeler's model if
+        it is a mixture, else by one that is fitted beside it.
+    every : bool, default=False
+        Whether all topics must be found, not just one.
+
+    Attributes
+    ----------
+    counts : Counter
+        How many texts were ``read`` and ``selected``, and how many had ``no known word``.
+    topic_counts : Counter
+        How many of the selected texts are about each topic.
+
+    Examples
+    --------
+    >>> labeler = Labeler("pmm1").fit(["goal match", "orbit rover"], [["sport"], ["space"]])
+    >>> Selector(labeler, ["sport"]).select(["a late goal", "in orbit", "nonsense"])
+    [{'sport': Found(labels=['sport'], share=None)}, {}, {}]
+    """
+
+    def __init__(
+        self,
+        labeler: Labeler,
+        topics: Collection[str],
+        *,
+        min_share: float | None = None,
+        every: bool = False,
+    ) -> None:
+        if not read_names("topics", topics):
+            raise ValueError("topics is empty, needs at least one label.")
+        self.labeler, self.min_share, self.every = labeler, min_share, every
+        self.topics = tuple(dict.fromkeys(topics))
+        if min_share is not None:
+            check_scalar(min_share, "min_share", Real, min_val=0, max_val=1)
+        self._space = LabelSpace(labeler.classes_.tolist())
+        branches = [labeler._reader.branch(self._space, topic) for topic in self.topics]
+        indptr = np.cumsum([0, *map(len, branches)])
+        self._members = indicator(np.concatenate(branches), indptr, len(self._space))
+        self._sharer = None if min_share is None else labeler._mixture_beside()
+        self.counts: Counter[str] = Counter()
+        self.topic_counts: Counter[str] = Counter()
+
+    def select(self, texts) -> list[dict[str, Found]]:
+        """Return what each text has of the topics, nothing where it is not selected."""
+        return self.judge(self.count(texts))
+
+    def count(self, texts) -> sparse.csr_matrix:
+        """Return the counts of known words, which :meth:`judge` takes."""
+        labeler = self.labeler
+        counts, terms = labeler.analyzer_.count(check_iterable(texts), labeler.fields)
+        return labeler.vocabulary_.select(counts, terms)
+
+    def judge(self, counts: sparse.csr_matrix) -> list[dict[str, Found]]:
+        """Return what each text, given by its counts, has of the topics."""
+        heard = np.flatnonzero(counts.getnnz(axis=1))
+        self.counts.update(read=counts.shape[0])
+        self.counts["no known word"] += counts.shape[0] - heard.size
+        found: list[dict[str, Found]] = [{} for _ in range(counts.shape[0])]
+        if heard.size:
+            for row, topics in self._judge(counts[heard]).items():
+                found[heard[row]] = topics
+                self.topic_counts.update(topics.keys())
+                self.counts.update(selected=1)
+        return found
+
+    def _judge(self, counts: sparse.csr_matrix) -> dict[int, dict[str, Found]]:
+        """Return what is found in the rows that are selected."""
+        Y = self._labels(counts)
+        hits = (Y @ self._members.T).toarray() > 0
+        rows = np.flatnonzero(self._enough(hits))
+        hits, Y, shares = hits[rows], Y[rows], None
+        if self._sharer is not None and rows.size:
+            shares = self._sharer.mixture(counts[rows], Y) @ self._members.T
+            hits &= shares >= self.min_share
+            kept = np.flatnonzero(self._enough(hits))
+            rows, hits, Y, shares = rows[kept], hits[kept], Y[kept], shares[kept]
+        return {
+            row: self._describe(labels, hits[place], None if shares is None else shares[place])
+            for place, (row, labels) in enumerate(zip(rows.tolist(), _rows(Y), strict=True))
+        }
+
+    def _labels(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
+        """Return the predicted label sets, empty where the labeler abstains."""
+        labeler = self.labeler
+        X = labeler._weigh(counts)
+        Y = sparse.csr_matrix(labeler._choose(labeler.model_, X))
+        if labeler.abstain is None:
+            return Y
+        sure = labeler._is_sure(labeler.model_, X).astype(np.float64)
+        return sparse.csr_matrix(sparse.diags_array(sure) @ Y)
+
+    def _enough(self, hits: np.ndarray) -> np.ndarray:
+        return hits.sum(axis=1) >= (hits.shape[1] if self.every else 1)
+
+    def _describe(self, labels: set[int], hits: np.ndarray, shares) -> dict[str, Found]:
+        """Return the topics of one text, with its labels in each."""
+        found = {}
+        for number in np.flatnonzero(hits).tolist():
+            members = self._members.indices[slice(*self._members.indptr[number : number + 2])]
+            own = sorted(self._space.ids[column] for column in labels.intersection(members))
+            share = None if shares is None else float(shares[number])
+            found[self.topics[number]] = Found(own, share)
+        return found
+
+
+def _rows(Y: sparse.csr_matrix) -> list[set[int]]:
+    """Return the columns of each row."""
+    columns = Y.indices.tolist()
+    return [set(columns[start:stop]) for start, stop in pairwise(Y.indptr.tolist())]

@@ -1,0 +1,179 @@
+"""Trees of labels as SKOS: the vocabularies of libraries, in Turtle or RDF/XML."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urljoin
+
+from polytopic.errors import LabelWarning, PolytopicError
+from polytopic.files import new_file
+from polytopic.labels.tables import URI
+
+if TYPE_CHECKING:
+    from polytopic.labels.tree import LabelTree
+
+FORMATS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}
+OURS = "urn:polytopic:label:"  # before labels that are no URIs
+SCHEME = "urn:polytopic:labels"
+BASE = "http://relative.invalid/"  # what relative URIs are read against, and taken off again
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def read(path: Path) -> dict[str, dict[str, Any]]:
+    """Return parents, names, alternatives and notations, what a tree is made of."""
+    graph = _parse(path)
+    concepts = _concepts(graph)
+    names, alternatives = _names(graph, concepts)
+    codes = _texts(graph, "notation", concepts)
+    return {
+        "parents": _parents(path, graph, concepts),
+        "names": names,
+        "alternatives": alternatives,
+        "notations": {label: min(text for _, text in found) for label, found in codes.items()},
+    }
+
+
+def write(tree: LabelTree, path: Path) -> None:
+    """Write a tree as one concept scheme."""
+    graph = _rdflib().Graph()
+    for triple in _triples(tree):
+        graph.add(triple)
+    format = FORMATS[path.suffix.lower()]
+    wrong = format == "xml" and next((o for o in graph.objects() if NO_XML.search(o)), None)
+    if wrong:
+        raise ValueError(f"the name {str(wrong)!r} cannot be written as XML; write .ttl.")
+    content = graph.serialize(format=format, encoding="utf-8")
+    with new_file(path, PolytopicError) as file:
+        file.write(content)
+
+
+def _rdflib():
+    """Load rdflib, which not everybody needs."""
+    try:
+        import rdflib
+    except ImportError:
+        raise PolytopicError(
+            "rdflib is not installed. Install it with: pip install 'polytopic[formats]'"
+        ) from None
+    return rdflib
+
+
+# Reading
+
+
+def _parse(path: Path):
+    """Return the statements of a file."""
+    rdflib, content, format = _rdflib(), path.read_bytes(), FORMATS[path.suffix.lower()]
+    try:
+        return rdflib.Graph().parse(data=content, format=format, publicID=BASE)
+    except Exception as error:  # each of rdflib's parsers has its own kinds
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise ValueError(f"{str(path)!r} cannot be read as {format}: {reason}.") from error
+
+
+def _concepts(graph) -> set:
+    """Return the concepts that are in use and have a URI."""
+    rdflib = _rdflib()
+    SKOS, RDF, OWL = rdflib.SKOS, rdflib.RDF, rdflib.OWL
+    found = set(graph.subjects(RDF.type, SKOS.Concept))
+    for relation in (SKOS.broader, SKOS.narrower):
+        found.update(graph.subjects(relation), graph.objects(None, relation))
+    found.update(graph.subjects(SKOS.topConceptOf), graph.objects(None, SKOS.hasTopConcept))
+    old = {s for s, o in graph.subject_objects(OWL.deprecated) if str(o).lower() in ("true", "1")}
+    return {concept for concept in found - old if isinstance(concept, rdflib.URIRef)}
+
+
+def _parents(path: Path, graph, concepts: set) -> dict[str, str | None]:
+    """Return the broader concept of each one, the first of several."""
+    SKOS = _rdflib().SKOS
+    broader: dict[str, set[str]] = defaultdict(set)
+    pairs = [*graph.subject_objects(SKOS.broader)]
+    pairs += [(below, above) for above, below in graph.subject_objects(SKOS.narrower)]
+    for below, above in pairs:
+        if below in concepts and above in concepts:
+            broader[_label(below)].add(_label(above))
+    several = sorted(label for label, above in broader.items() if len(above) > 1)
+    if several:
+        kept, other, *_ = sorted(broader[several[0]])
+        warnings.warn(
+            f"{len(several):,} labels of {str(path)!r} are under several others, of which a tree "
+            f"keeps the first: {several[0]!r} is under {kept!r}, no longer under {other!r}.",
+            LabelWarning,
+            stacklevel=2,
+        )
+    return {label: min(broader[label], default=None) for label in map(_label, concepts)}
+
+
+def _names(graph, concepts: set) -> tuple[dict, dict]:
+    """Return preferred and alternative names by label and language.
+
+    Of several preferred ones in a language the first in sorted order is the name.
+    """
+    names: dict[str, dict[str, str]] = {}
+    others: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for label, found in _texts(graph, "prefLabel", concepts).items():
+        names[label] = {}
+        for language, text in sorted(found):
+            if names[label].setdefault(language, text) != text:
+                others[label][language].append(text)
+    for label, found in _texts(graph, "altLabel", concepts).items():
+        for language, text in found:
+            others[label][language].append(text)
+    return names, others
+
+
+def _texts(graph, relation: str, concepts: set) -> dict[str, list[tuple[str, str]]]:
+    """Return languages and texts of each label that has any."""
+    rdflib = _rdflib()
+    found = defaultdict(list)
+    for concept, text in graph.subject_objects(rdflib.SKOS[relation]):
+        if concept in concepts and isinstance(text, rdflib.Literal) and text.strip():
+            found[_label(concept)].append(((text.language or "").lower(), str(text)))
+    return found
+
+
+def _label(concept) -> str:
+    """Return the label that a concept stands for."""
+    if concept.startswith(OURS):
+        return unquote(concept.removeprefix(OURS))
+    return str(concept.removeprefix(BASE))
+
+
+# Writing
+
+
+def _triples(tree: LabelTree) -> Iterator[tuple]:
+    """Give the statements of a tree."""
+    rdflib = _rdflib()
+    SKOS, Literal, scheme = rdflib.SKOS, rdflib.Literal, rdflib.URIRef(SCHEME)
+    yield scheme, rdflib.RDF.type, SKOS.ConceptScheme
+    for label in tree.nodes:
+        concept, parent = rdflib.URIRef(_uri(label)), tree.parent(label)
+        yield concept, rdflib.RDF.type, SKOS.Concept
+        yield concept, SKOS.inScheme, scheme
+        if parent is None:
+            yield concept, SKOS.topConceptOf, scheme
+            yield scheme, SKOS.hasTopConcept, concept
+        else:
+            yield concept, SKOS.broader, rdflib.URIRef(_uri(parent))
+            yield rdflib.URIRef(_uri(parent)), SKOS.narrower, concept
+        for language, name in tree.names.get(label, {}).items():
+            yield concept, SKOS.prefLabel, Literal(name, lang=language or None)
+        for language, others in tree.alternatives.get(label, {}).items():
+            yield from (
+                (concept, SKOS.altLabel, Literal(name, lang=language or None)) for name in others
+            )
+        if label in tree.notations:
+            yield concept, SKOS.notation, Literal(tree.notations[label])
+
+
+def _uri(label: str) -> str:
+    """Return the URI that a label is, or one made of it where it would not be read as it is."""
+    ours = label.startswith((OURS, BASE)) or label == SCHEME
+    plain = URI.fullmatch(label) and not ours and urljoin(BASE, label) == label
+    return label if plain else OURS + quote(label, safe="")

@@ -1,0 +1,253 @@
+"""The topic tree on the command line: vocabularies, levels, measures, and selection."""
+
+import gzip
+import json
+
+import pytest
+
+import polytopic
+from polytopic.corpus import Document, load_sample, write_documents
+from polytopic.labels import LabelTree
+from tests.cli.test_commands import lines, on_a_terminal, run
+
+SKOS = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix : <http://example.org/> .
+:science a skos:Concept ; skos:prefLabel "science"@en, "tiede"@fi ; skos:narrower :space .
+:space skos:prefLabel "space"@en, "avaruus"@fi ; skos:altLabel "cosmos"@en .
+:sport a skos:Concept ; skos:prefLabel "sport"@en ; skos:notation "79" .
+:golf a skos:Concept ; skos:broader :sport, :science .
+"""
+LABELLED = [("goal match", ["79"]), ("rover orbit", ["cosmos"]), ("orbit goal", ["space", "sport"])]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with the sample, a test part in it, and models of it with its tree."""
+    folder = tmp_path_factory.mktemp("tree")
+    documents = [
+        Document(d.id, text=d.text, labels=d.labels, split="test" if n % 5 == 0 else "train")
+        for n, d in enumerate(load_sample())
+    ]
+    write_documents(documents, folder / "news.jsonl.gz")
+    for model in ("nb", "pmm1"):
+        target = folder / f"{model}.model"
+        tree = ("--tree", "names")
+        run("train", folder / "news.jsonl.gz", "--to", target, "--model", model, *tree)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def thesaurus(tmp_path_factory):
+    """Return a folder with documents whose labels are names in a SKOS thesaurus, and a model."""
+    folder = tmp_path_factory.mktemp("thesaurus")
+    rows = [{"text": text, "labels": labels} for text, labels in LABELLED]
+    (folder / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "tree.ttl").write_text(SKOS)
+    train = "train", folder / "news.jsonl", "--to", folder / "m", "--model", "nb"
+    _, err = run(*train, "--tree", folder / "tree.ttl")
+    (folder / "told").write_text(err)
+    return folder
+
+
+def test_train_with_a_thesaurus(thesaurus):
+    """Names become ids, with warnings of all that was decided."""
+    told = (thesaurus / "told").read_text()
+
+    assert "warning: 1 labels of" in told
+    assert "'http://example.org/golf' is under 'http://example.org/science', no longer" in told
+    assert "4 labels are names in the tree and are learned by their ids, such as '79' by" in told
+    assert "Learned 3 documents, 2 labels" in told
+
+
+def test_answers_with_a_thesaurus(thesaurus):
+    """Answers have ids and show names; documents are measured by either."""
+    model, corpus = thesaurus / "m", thesaurus / "news.jsonl"
+
+    (answer,) = lines(run("suggest", model, "--format", "text", stdin=b"orbit rover\n")[0])
+    (measures,) = lines(run("eval", model, corpus)[0])
+
+    assert answer["labels"] == ["http://example.org/space"]
+    assert [s["name"] for s in answer["suggestions"]] == ["space", "sport"]
+    assert measures["precision_at_1"] == 1
+    assert "http://example.org/space · space" in on_a_terminal("suggest", model, corpus)
+
+
+def test_labels_outside_the_tree_are_told(folder):
+    """How many, and an example."""
+    tree = folder / "small.tsv"
+    tree.write_text("label\tparent\nsport/football\tsport\n")
+    train = "train", folder / "news.jsonl.gz", "--to", folder / "x", "--model", "nb"
+
+    _, err = run(*train, "--tree", tree)
+
+    assert "warning: 19 of 20 labels are not in the tree, such as 'culture/books'; they" in err
+
+
+@pytest.mark.parametrize("ending", ["ttl", "csv"])
+def test_export(thesaurus, ending):
+    """The vocabulary of a model goes out with its tree and all its names."""
+    target = thesaurus / f"out.{ending}"
+
+    out, err = run("labels", thesaurus / "m", "--to", target)
+
+    assert out == ""
+    assert err == f"Wrote 4 labels to {target}.\n"
+    assert LabelTree.from_file(target) == polytopic.load(thesaurus / "m").tree
+
+
+def test_export_refused(thesaurus):
+    """One label is no vocabulary, and the ending must be known."""
+    assert "leave out LABEL" in run("labels", thesaurus / "m", "79", "--to", "x.ttl", code=2)[1]
+    assert "must end in .ttl" in run("labels", thesaurus / "m", "--to", "x.doc", code=1)[1]
+
+
+def test_export_without_a_tree(tmp_path):
+    """The labels alone, all of them roots."""
+    (tmp_path / "news.jsonl").write_text('{"text": "goal", "labels": ["sport"]}\n')
+    run("train", tmp_path / "news.jsonl", "--to", tmp_path / "m", "--model", "nb")
+
+    run("labels", tmp_path / "m", "--to", tmp_path / "labels.tsv")
+
+    assert (tmp_path / "labels.tsv").read_text() == "id\tparent\nsport\t\n"
+    _, err = run("suggest", tmp_path / "m", "--level", 0, stdin=b'{"text": "goal"}', code=1)
+    assert "level == 0 needs a tree of labels" in err
+
+
+def test_suggest_at_a_level(folder):
+    """Labels above, and only those."""
+    test = "suggest", folder / "pmm1.model", folder / "news.jsonl.gz", "--split", "test"
+
+    flat, high = lines(run(*test)[0]), lines(run(*test, "--level", 0)[0])
+
+    for below, above in zip(flat, high, strict=True):
+        assert above["labels"] == sorted({label.split("/")[0] for label in below["labels"]})
+        assert all("/" not in s["label"] for s in above["suggestions"])
+    out, _ = run(*test, "--include", "sport")
+    assert all(s["label"].startswith("sport/") for a in lines(out) for s in a["suggestions"])
+
+
+def test_eval_by_level(folder):
+    """Near misses count a part, and each level is told."""
+    evaluate = "eval", folder / "nb.model", folder / "news.jsonl.gz"
+
+    (measures,) = lines(run(*evaluate)[0])
+
+    high, low = measures["levels"]
+    assert (high["level"], low["level"]) == (0, 1)
+    assert high["labels"] < low["labels"] == 20
+    assert high["labeling_f"] >= low["labeling_f"] == measures["labeling_f"]
+    assert measures["hierarchical_f"] >= measures["micro_f"]
+    assert {"hierarchical_precision", "hierarchical_recall"} <= set(measures)
+    shown = on_a_terminal(*evaluate)
+    assert "hierarchical_f" in shown
+    assert "retrieval_f" in shown.split("level", 1)[1]
+
+
+def test_select(folder, tmp_path):
+    """Matching documents with all that they hold, and counts on stderr."""
+    target = tmp_path / "out.jsonl.gz"
+    corpus = folder / "news.jsonl.gz"
+
+    out, err = run(
+        "select", folder / "nb.model", corpus, "--topic", "sport", "--topic", "culture/film",
+        "--to", target,
+    )  # fmt: skip
+
+    assert out == ""
+    with gzip.open(target, "rt") as file:
+        selected = [json.loads(line) for line in file]
+    originals = {d["id"]: d for d in lines(gzip.decompress(corpus.read_bytes()).decode())}
+    answers = lines(run("suggest", folder / "nb.model", corpus)[0])
+    wanted = [a["id"] for a in answers if a["labels"][0].startswith(("sport/", "culture/film"))]
+    assert [d["id"] for d in selected] == wanted
+    for document in selected:
+        found = document.pop("selected")
+        assert all(what["labels"] and "share" not in what for what in found.values())
+        assert document == originals[document["id"]]
+    sport = sum(a["labels"][0].startswith("sport/") for a in answers)
+    assert err == (
+        f"Read 348 documents and selected {len(wanted)} "
+        f"(sport {sport}, culture/film {len(wanted) - sport}); 0 had no known word.\n"
+    )
+
+
+def test_select_keeps_lines_as_they_are(folder):
+    """Whatever a line holds is in the answer, to the character; a stream is answered."""
+    line = '{"nested": {"π": [1.0, 1e400]}, "text": "The striker scored a goal.",  "n": 1}'
+    lines_in = f'{line}\n{{"text": "xyzzy"}}\n{{"text": "goal", "selected": 1}}\n'
+
+    out, err = run("select", folder / "nb.model", "--topic", "sport", stdin=lines_in.encode())
+
+    first, second = out.splitlines()
+    found = '"selected": {"sport": {"labels": ["sport/football"]}}'
+    assert first == f"{line[:-1]}, {found}}}"
+    assert second == f'{{"text": "goal", {found}}}'
+    assert "Read 3 documents and selected 2 (sport 2); 1 had no known word." in err
+
+
+def test_select_by_share(folder, tmp_path):
+    """The share is told; other formats come out as JSON lines with all their columns."""
+    table = tmp_path / "news.csv"
+    text = "The striker came back after surgery; doctors at the hospital praised the patient."
+    table.write_text(f'body,author,labels\n"{text}",Ann,"a,b"\nThe rover reached orbit.,Bob,\n')
+    select = "select", folder / "pmm1.model", table, "--text-column", "body", "--topic"
+
+    (one,) = lines(run(*select, "health", "--topic", "sport", "--all", "--min-share", 0.2)[0])
+    none, err = run(*select, "health", "--min-share", 0.9)
+
+    assert (one["text"], one["labels"], one["author"]) == (text, ["a", "b"], "Ann")
+    assert set(one["selected"]) == {"health", "sport"}
+    assert sum(what["share"] for what in one["selected"].values()) == pytest.approx(1)
+    assert none == ""
+    assert "Read 2 documents and selected 0 (health 0)" in err
+
+
+def test_select_with_a_bad_line(folder, tmp_path):
+    """A file is written whole or not at all; a bad line may be skipped."""
+    corpus = tmp_path / "news.jsonl"
+    corpus.write_text('{"text": "goal"}\n{"text":\n{"text": "goal"}\n')
+    select = (
+        "select",
+        folder / "nb.model",
+        corpus,
+        "--topic",
+        "sport",
+        "--to",
+        tmp_path / "out.jsonl",
+    )
+
+    _, err = run(*select, code=1)
+    assert "news.jsonl, line 2: not valid JSON" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["news.jsonl"]
+
+    _, err = run(*select, "--on-error", "skip")
+    assert "1 lines were skipped" in err
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "sentence"),
+    [
+        (["--topic", "golf"], 1, "label 'golf' is not known"),
+        ([], 2, "Missing option '--topic'"),
+        (["--topic", "sport", "--min-share", "2"], 2, "is not in the range"),
+        (["--topic", "sport", "--to", "/nowhere/x"], 1, "'/nowhere' does not exist"),
+    ],
+)
+def test_select_refuses(folder, options, code, sentence):
+    """One sentence, and the exit code of the manual."""
+    out, err = run("select", folder / "nb.model", folder / "news.jsonl.gz", *options, code=code)
+
+    assert out == ""
+    assert sentence in err
+
+
+def test_select_shows_progress(folder):
+    """On a terminal: how many documents, how many of them selected."""
+    shown = on_a_terminal(
+        "select", folder / "nb.model", folder / "news.jsonl.gz", "--topic", "culture/film"
+    )
+
+    assert "selected" in shown
+    assert "Read 348 documents" in shown
