@@ -3,9 +3,9 @@
 Every rule is tuned for labelling F by ``tune_decision`` with five folds of the training documents,
 once a model for all rules, and measured on the test documents by the corpus's own split. The
 smoothing of NaiveBayes and the C of LogisticRegression are chosen there too. LinearSVC (C = 1) and
-LogisticRegression are one-vs-rest on ltc weights. "Its own" is the model's own answer; for one-vs-rest that is all labels that score
-above zero, or the best one. ``TreeCohort`` needs a tree, which debtags-en has in its names. The
-rule that tuning takes is bold.
+LogisticRegression are one-vs-rest on ltc weights. "Its own" is the model's own answer; for
+one-vs-rest that is all labels that score above zero, or the best one. ``TreeCohort`` needs a tree,
+which debtags-en has in its names. The rule that tuning takes is bold.
 """
 
 import argparse

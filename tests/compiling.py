@@ -4,8 +4,10 @@ import subprocess
 import sys
 
 import numpy as np
+from scipy import sparse
 
-from polytopic import MML, PDMM, PMM1, PMM2, NaiveBayes
+from polytopic import MML, PDMM, PMM1, PMM2, LabelTree, NaiveBayes
+from polytopic.decision import RULES, Rule, TreeCohort
 
 MODELS = {
     "pmm": [
@@ -19,12 +21,24 @@ MODELS = {
     "pdmm": [PDMM(), PDMM(decode="greedy")],
     "mml": [MML(), MML(labels="neighbours")],
     "mml-exact": [MML(rank=None), MML(rank=None, labels="neighbours")],
+    "rules": [
+        TreeCohort(LabelTree({"a": "b"})) if r is TreeCohort else r() for r in RULES.values()
+    ],
 }
 
 
 def use(model):
-    """Call all that a model can do on a few documents."""
+    """Call all that a model or a rule can do on a few documents."""
     rng = np.random.default_rng(0)
+    if isinstance(model, Rule):
+        scores, Y = rng.normal(size=(20, 3)), sparse.csr_matrix(np.ones((20, 3)))
+        if isinstance(model, TreeCohort):
+            model.set_params(tree=LabelTree({"a": "b"}))
+        model.fit(classes=["a", "b", "c"]).decide(scores, reference=np.zeros(20))
+        model.decide(scores.astype(np.float32), reference=np.zeros(20))
+        value = None if model.swept is None else [getattr(model, model.swept)]
+        model.count(scores, Y, value, reference=np.zeros(20), measure=lambda *counts: None)
+        return
     X, Y = rng.poisson(1.0, (20, 6)), (rng.random((20, 3)) < 0.5).astype(int)
     Y[:, 0] = 1
     model.fit(X, Y).predict(X)
