@@ -32,6 +32,8 @@ def use(model):
     rng = np.random.default_rng(0)
     if isinstance(model, Rule):
         scores, Y = rng.normal(size=(20, 3)), sparse.csr_matrix(np.ones((20, 3)))
+        if isinstance(model, TreeCohort):
+            model.set_params(tree=LabelTree({"a": "b"}))
         model.fit(classes=["a", "b", "c"]).decide(scores, reference=np.zeros(20))
         model.decide(scores.astype(np.float32), reference=np.zeros(20))
         value = None if model.swept is None else [getattr(model, model.swept)]
