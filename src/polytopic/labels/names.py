@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -52,8 +53,14 @@ def one_line(text: str) -> str:
 
 def _by_language(values: Mapping[str, Value]) -> Mapping[str, Value]:
     """Return what is not empty, by languages in lower case and in sorted order."""
-    found = {language.lower(): value for language, value in values.items() if value}
-    for language in found:
-        if language and not _LANGUAGE.fullmatch(language):
-            raise ValueError(f"language == {language!r}, must be a tag such as 'en' or 'pt-br'.")
+    found = {_tag(language): value for language, value in values.items() if value}
     return MappingProxyType({language: found[language] for language in sorted(found)})
+
+
+@lru_cache
+def _tag(language: str) -> str:
+    """Return a language in lower case, which must be a tag, or empty."""
+    tag = language.lower()
+    if tag and not _LANGUAGE.fullmatch(tag):
+        raise ValueError(f"language == {language!r}, must be a tag such as 'en' or 'pt-br'.")
+    return tag

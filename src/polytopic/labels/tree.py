@@ -288,6 +288,9 @@ class LabelTree:
     def __hash__(self) -> int:
         return hash(tuple(self._parents.items()))
 
+    def __deepcopy__(self, memo):
+        return self  # nothing can change it
+
     def __reduce__(self):
         return LabelTree.from_dict, (self.to_dict(),)
 
