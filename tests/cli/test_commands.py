@@ -14,15 +14,14 @@ import pytest
 import polytopic
 from polytopic.cli import COMMANDS
 from polytopic.corpus import Document, load_sample, write_documents
+from tests.cli.processes import run_polytopic
 
 POLYTOPIC = [sys.executable, "-m", "polytopic"]
 
 
 def run(*arguments, stdin=b"", code=0):
     """Run the command and return what it wrote to stdout and stderr."""
-    done = subprocess.run(
-        [*POLYTOPIC, *map(str, arguments)], input=stdin, capture_output=True, timeout=120
-    )
+    done = run_polytopic(*arguments, stdin=stdin)
     assert done.returncode == code, done.stderr.decode()
     assert b"Traceback" not in done.stderr
     return done.stdout.decode(), done.stderr.decode()
@@ -161,13 +160,14 @@ def test_explain_writes_a_page(folder, tmp_path):
 
 def test_explain_writes_a_page_to_a_pipe(folder):
     """What cannot be replaced is written as it is: the page comes before the results."""
-    out, err = run("explain", folder / "news.model", "--html", "/dev/stdout", "A goal.")
+    question = ["explain", str(folder / "news.model"), "--html", "/dev/stdout", "A goal."]
+    done = subprocess.run([*POLYTOPIC, *question], capture_output=True, check=True, text=True)
 
-    page, end, results = out.partition("</html>\n")
+    page, end, results = done.stdout.partition("</html>\n")
     assert page.startswith("<!DOCTYPE html>")
     assert end
     assert lines(results)[0]["labels"]
-    assert err == "Wrote /dev/stdout.\n"
+    assert done.stderr == "Wrote /dev/stdout.\n"
 
 
 def test_explain_colours_words(folder):
