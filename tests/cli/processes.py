@@ -43,9 +43,9 @@ def _command(arguments, files, folder, environment):
     os.environ.update(environment)
     for stream, file in enumerate(files):
         os.dup2(os.open(file, os.O_RDWR | os.O_CREAT), stream)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
     sys.argv = ["polytopic", *arguments]
 
     from polytopic.cli import main
