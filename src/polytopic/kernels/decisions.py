@@ -183,16 +183,29 @@ def accept(scores, cut, ties, indices, ends):
         for j in range(row.size):  # a label that is not accepted is overwritten: no branch
             indices[n] = j
             n += not row[j] < lowest
-        written, n = n, start
-        for k in range(start, written):
-            score = row[indices[k]]
-            if score != score:
-                return False
-            indices[n] = indices[k]
-            n += score > lowest or left > 0
-            left -= score == lowest
+        equal, unknown = 0, 0
+        for k in range(start, n):
+            equal += row[indices[k]] == lowest
+            unknown += row[indices[k]] != row[indices[k]]
+        if unknown:
+            return False
+        if equal > left:
+            n = _without_ties(row, lowest, left, indices, start, n)
         ends[d] = n
     return True
+
+
+@compiled
+def _without_ties(row, lowest, left, indices, start, stop):
+    """Leave out labels at the very cut, but for the first; return where the others end."""
+    n = start
+    for k in range(start, stop):
+        label = indices[k]
+        if row[label] > lowest or left > 0:
+            indices[n] = label
+            n += 1
+        left -= row[label] == lowest
+    return n
 
 
 @compiled
