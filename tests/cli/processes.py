@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import pty
+import select
 import sys
 import tempfile
 from pathlib import Path
@@ -24,16 +26,39 @@ def run_polytopic(*arguments, stdin=b"", timeout=120):
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / name for name in ("in", "out", "err")]
         files[0].write_bytes(stdin)
-        process = FORKS.Process(
-            target=_command, args=(list(map(str, arguments)), files, os.getcwd(), dict(os.environ))
-        )
-        process.start()
+        process = _start(arguments, files)
         process.join(timeout)
         if process.exitcode is None:
             process.kill()
             process.join()
             raise TimeoutError(f"polytopic {arguments} takes more than {timeout} seconds.")
         return Done(process.exitcode, *(file.read_bytes() for file in files[1:]))
+
+
+def on_a_terminal(*arguments, colour=False):
+    """Run the command in a pseudo-terminal and return what a person sees."""
+    colours = {"TERM": "xterm", "COLORTERM": "truecolor"} if colour else {"NO_COLOR": "1"}
+    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    parent, child = pty.openpty()
+    process = _start(arguments, [os.ttyname(child)] * 3, {**inherited, "COLUMNS": "100", **colours})
+    seen = b""
+    while process.is_alive() or select.select([parent], [], [], 0)[0]:
+        if select.select([parent], [], [], 0.05)[0]:
+            seen += os.read(parent, 65536)
+    os.close(child)
+    os.close(parent)
+    assert process.exitcode == 0
+    return seen.decode()
+
+
+def _start(arguments, files, environment=None):
+    """Start the command with files for its streams."""
+    process = FORKS.Process(
+        target=_command,
+        args=(list(map(str, arguments)), files, os.getcwd(), environment or dict(os.environ)),
+    )
+    process.start()
+    return process
 
 
 def _command(arguments, files, folder, environment):

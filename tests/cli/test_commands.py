@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-import pty
 import re
 import signal
 import subprocess
@@ -14,7 +12,7 @@ import pytest
 import polytopic
 from polytopic.cli import COMMANDS
 from polytopic.corpus import Document, load_sample, write_documents
-from tests.cli.processes import run_polytopic
+from tests.cli.processes import on_a_terminal, run_polytopic
 
 POLYTOPIC = [sys.executable, "-m", "polytopic"]
 
@@ -290,34 +288,6 @@ def test_tables_on_a_terminal(folder, tmp_path):
     audited = on_a_terminal("audit", folder / "news.jsonl.gz", "--model", "nb")
     assert "fits better" in audited
     assert "Audited 278 documents" in audited
-
-
-def on_a_terminal(*arguments, colour=False):
-    """Run the command in a pseudo-terminal and return what a person sees."""
-    colours = {"TERM": "xterm", "COLORTERM": "truecolor"} if colour else {"NO_COLOR": "1"}
-    inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    parent, child = pty.openpty()
-    process = subprocess.Popen(
-        [*POLYTOPIC, *map(str, arguments)],
-        stdin=child,
-        stdout=child,
-        stderr=child,
-        env={**inherited, "COLUMNS": "100", **colours},
-    )
-    os.close(child)
-    seen = b""
-    while True:
-        try:
-            part = os.read(parent, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not part:
-            break
-        seen += part
-    process.wait(timeout=60)
-    os.close(parent)
-    assert process.returncode == 0
-    return seen.decode()
 
 
 def test_one_possible_label_is_valid_json(folder):
@@ -605,6 +575,7 @@ def test_failures_are_one_sentence(tmp_path, arguments, code, sentence):
     assert out == ""
 
 
+@pytest.mark.long
 def test_a_line_of_50_mb(tmp_path):
     """A huge document is labelled like any other."""
     corpus = tmp_path / "news.jsonl.gz"

@@ -8,7 +8,8 @@ import pytest
 import polytopic
 from polytopic.corpus import Document, load_sample, write_documents
 from polytopic.labels import LabelTree
-from tests.cli.test_commands import lines, on_a_terminal, run
+from tests.cli.processes import on_a_terminal
+from tests.cli.test_commands import lines, run
 
 SKOS = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
