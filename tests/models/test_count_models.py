@@ -541,7 +541,7 @@ def test_permutations_by_hypothesis(documents, data):
 @pytest.mark.parametrize("model", MODELS)
 def test_memory_grows_with_what_is_there(model):
     """Predicting sparse label sets never holds documents × labels, let alone × words."""
-    n_docs, n_labels = 10_000, 600
+    n_docs, n_labels = 16_000, 600
     X = sparse.random(n_docs, 300, density=0.01, random_state=0, format="csr")
     X.data = np.ceil(3 * X.data)
     Y = sparse.csr_matrix(
