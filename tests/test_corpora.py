@@ -230,7 +230,7 @@ def test_pmm2_on_all_yahoo_sets(data, name):
 def test_every_corpus_from_file_to_labels(data, tmp_path, name, language, model):
     """A labeler learns the training part, is saved and loaded, and labels each text by itself."""
     train = list(read_documents(data(name), split="train"))
-    test = list(read_documents(data(name), split="test"))[:500]
+    test = list(read_documents(data(name), split="test"))[:100]
     labeler = Labeler(model, language=language).fit(train)
     labeler.save(tmp_path / "model")
 
