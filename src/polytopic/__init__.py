@@ -21,6 +21,7 @@ _ROOMS = {
     "PMM1": "models",
     "PMM2": "models",
     "PDMM": "models",
+    "CoL": "models",
     "LabelSetCounts": "counts",
     "LabelSpace": "labels",
     "LabelTree": "labels",

@@ -8,8 +8,10 @@ from polytopic.cli.documents import document_options, read
 
 OPTIONS = {  # that are not for all models
     ("pmm1", "pmm2", "pdmm"): ("decode", "prior"),
-    ("pmm1", "pmm2", "pdmm", "nb"): ("smoothing",),
-    ("mml",): ("goal", "C", "keep_documents"),
+    ("pmm1", "pmm2", "pdmm", "nb", "col"): ("smoothing",),
+    ("mml",): ("goal", "C"),
+    ("mml", "col"): ("keep_documents",),
+    ("col",): ("topics",),
 }
 RULES = {  # names of rules, and what they are called here
     "mean-plus-std": "MeanPlusStd",
@@ -26,11 +28,11 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
 @click.option("--to", "target", required=True, help="Model file to write.")
 @click.option(
     "--model",
-    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb"]),
+    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col"]),
     default="mml",
     show_default=True,
     help="mml: maximal margin labeling; pmm1, pmm2, pdmm: mixtures of labels, equal, with "
-    "biases, or each text's own; nb: naive Bayes.",
+    "biases, or each text's own; nb: naive Bayes; col: labels that share topics.",
 )
 @click.option(
     "--goal",
@@ -41,7 +43,12 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
     "--C", "cost", metavar="NUMBER|auto", help="What a violated margin of mml costs; auto chooses."
 )
 @click.option(
-    "--keep-documents", is_flag=True, help="Keep the documents' counts, so that mml can learn."
+    "--keep-documents",
+    is_flag=True,
+    help="Keep the documents' counts, so that mml or col can learn.",
+)
+@click.option(
+    "--topics", type=click.IntRange(min=1), help="Topics of col; three a label if left out."
 )
 @click.option(
     "--decode",
@@ -97,6 +104,7 @@ def command(
     goal,
     cost,
     keep_documents,
+    topics,
     decode,
     prior,
     language,
@@ -120,10 +128,12 @@ def command(
         raise click.UsageError("--split test is for suggest and eval; a test part is not learned.")
     _check_rule(rule, model, tree, ratio, size)
     given = {"smoothing": smoothing, "decode": decode, "prior": prior, "goal": goal}
-    given |= {"C": _number(cost), "keep_documents": keep_documents or None}
+    given |= {"C": _number(cost), "keep_documents": keep_documents or None, "topics": topics}
     settings = {name: value for name, value in given.items() if value is not None}
     _check_fit(model, settings)
     settings.pop("keep_documents", None)
+    if topics is not None:
+        settings["n_topics"] = settings.pop("topics")
     from polytopic.labeler import Labeler
     from polytopic.labeler.learning import named_model
     from polytopic.labels import LabelTree

@@ -61,9 +61,9 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : {"mml", "pmm1", "pmm2", "pdmm", "nb"} or model, default="mml"
+    model : {"mml", "pmm1", "pmm2", "pdmm", "nb", "col"} or model, default="mml"
         What scores the labels; an instance brings its own parameters. "mml" chooses its ``C`` and
-        is calibrated.
+        is calibrated, and "col" has three topics for each label.
     language : str or None, default="en"
         Language of the texts; None takes words as they are.
     analyzer : Analyzer, default=None
@@ -82,8 +82,8 @@ class Labeler(BaseEstimator):
         The tree of labels, kept with the model. Labels may then be given by their ids, or by the
         names or notations that the tree has for them; answers have ids.
     weights : {"ltc", "tfidf", "tf", "binary"}, default="ltc"
-        What terms weigh in a model that is fitted on documents (MML), see
-        :class:`~polytopic.text.weights.TermWeights`; the others see counts.
+        What terms weigh in MML, see :class:`~polytopic.text.weights.TermWeights`; the other
+        models see counts.
     keep_documents : bool, default=True
         Whether to keep the rows of documents that such a model was fitted on, without which it
         cannot ``learn`` or ``forget``. The others need the table of counts alone.
@@ -103,7 +103,7 @@ class Labeler(BaseEstimator):
     documents_ : DocumentRows or None
         The documents learned, if they are kept.
     weights_ : TermWeights or None
-        What weighs the counts for a model that is fitted on documents.
+        What weighs the counts for a model that does not see them as they are.
     training_ : dict
         How many documents, label sets and terms were learned.
 
@@ -206,7 +206,7 @@ class Labeler(BaseEstimator):
             previous = require_duals(self.model_) if warm else None
             return self._refit_documents(rows, analyzer, chosen=chosen, warm=previous)
         if warm:
-            raise ValueError("warm == True is for models that are fitted on documents (mml).")
+            require_duals(self.model_)
         counts = require_counts(self.counts_)
         counts = change(counts, count_texts(texts, labels, analyzer, self.fields, reader=reader))
         require_some(counts.n_docs)
@@ -226,10 +226,12 @@ class Labeler(BaseEstimator):
         counts = rows.table()
         vocabulary = self._vocabulary(counts)
         frequency = vocabulary_view(counts, vocabulary).document_frequency
-        weights = TermWeights(self.weights).fit_frequencies(frequency, counts.n_docs)
-        X = weights.transform(vocabulary.select(rows.X, rows.terms))
+        X, model, weights = vocabulary.select(rows.X, rows.terms), self._new_model(), None
+        if not model.sees_counts:
+            weights = TermWeights(self.weights).fit_frequencies(frequency, counts.n_docs)
+            X = weights.transform(X)
         start = {} if warm is None else {"warm": warm, "rows": rows.before}
-        model = self._new_model().fit(X, rows.label_names, chosen=chosen, **start)
+        model.fit(X, rows.label_names, chosen=chosen, **start)
         kept = rows if self.keep_documents else None
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights)
 

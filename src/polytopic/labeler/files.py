@@ -116,7 +116,8 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
     )
     labeler.documents_ = labeler.weights_ = labeler._beside = None
     if sees_documents(model):
-        labeler.weights_ = _weights(labeler, arrays["weights.idf"])
+        if not model.sees_counts:
+            labeler.weights_ = _weights(labeler, arrays["weights.idf"])
         if manifest["documents"]:
             labeler.documents_ = DocumentRows.from_arrays(
                 _part(arrays, "documents."),

@@ -15,12 +15,15 @@ from polytopic.errors import PolytopicError
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace
-from polytopic.models import MML, MODELS, PMM1, CountModel
+from polytopic.models import MODELS, PMM1, CountModel, DocumentModel
 from polytopic.models.checks import require_counts
 from polytopic.text import Vocabulary, least_documents
 
 BLOCK = 8192  # documents counted at once
-NAMED = {"mml": {"C": "auto", "calibrate": True, "random_state": 0}}  # parameters of a name
+NAMED: dict[str, dict] = {  # parameters of a name
+    "mml": {"C": "auto", "calibrate": True, "random_state": 0},
+    "col": {"n_topics": "auto"},
+}
 
 
 class Sample:
@@ -135,7 +138,7 @@ def named_model(name: str, **settings):
 
 
 def _cloned_model(model):
-    if not isinstance(model, CountModel | MML):
+    if not isinstance(model, CountModel | DocumentModel):
         raise TypeError(
             f"model is a {type(model).__name__}, must be one of {', '.join(MODELS)} "
             "or an instance of such a model."
@@ -162,6 +165,8 @@ def require_documents(labeler) -> DocumentRows:
 
 def require_duals(model):
     """Return a model that a warm start can go on from: not one from a file."""
+    if not hasattr(model, "duals_over"):
+        raise ValueError(f"warm == True is for mml, not for {type(model).__name__}.")
     if not hasattr(model, "objective_"):
         raise PolytopicError(
             "a model file holds no dual variables to go on from; learn or forget once without "

@@ -2,6 +2,8 @@
 
 from polytopic.models.base import CountModel
 from polytopic.models.classifier import LabelSetClassifier
+from polytopic.models.col import CoL
+from polytopic.models.documents import DocumentModel
 from polytopic.models.label_sets import LabelSets
 from polytopic.models.mml import MML
 from polytopic.models.naive_bayes import NaiveBayes
@@ -10,7 +12,7 @@ from polytopic.models.pmm import PMM1, PMM2
 from polytopic.models.prior import SetPrior
 from polytopic.models.words import Account, WordLabels
 
-MODELS = {model.name: model for model in (MML, NaiveBayes, PMM1, PMM2, PDMM)}
+MODELS = {model.name: model for model in (MML, NaiveBayes, PMM1, PMM2, PDMM, CoL)}
 
 __all__ = [
     "MML",
@@ -19,7 +21,9 @@ __all__ = [
     "PMM1",
     "PMM2",
     "Account",
+    "CoL",
     "CountModel",
+    "DocumentModel",
     "LabelSetClassifier",
     "LabelSets",
     "NaiveBayes",

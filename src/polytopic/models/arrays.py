@@ -56,13 +56,39 @@ def check_weights(arrays, n_labels, n_words):
     weights, vectors, columns = (arrays[name] for name in ("weights", "vectors", "columns"))
     if (
         weights.shape != (n_words, vectors.shape[1], columns.size)
-        or arrays["label_docs"].shape != (n_labels,)
-        or arrays["docs"].shape != (2,)
-        or not arrays["fallback"].size
-        or not min(columns.min(), arrays["fallback"].min()) >= 0
-        or not max(columns.max(), arrays["fallback"].max()) < n_labels
         or len(vectors) > columns.size + 1
     ):
         raise ValueError(OTHER_SIZES)
+    _check_labels(arrays, n_labels)
     if not all(np.isfinite(array).all() for array in (weights, vectors)):
         raise ValueError("arrays of the model hold infinite weights")
+
+
+def check_topics(arrays, n_labels, n_words):
+    """Refuse arrays that are no topics of these labels and words."""
+    alpha, beta, columns, words = (arrays[name] for name in ("alpha", "beta", "columns", "words"))
+    if (
+        alpha.shape != (columns.size, beta.shape[1])
+        or beta.shape[0] != n_words
+        or words.shape != (n_words,)
+        or arrays["mean"].shape != columns.shape
+        or arrays["covariance"].shape != (columns.size, columns.size)
+        or not arrays["size_proba"].ndim == 1 < arrays["size_proba"].size
+    ):
+        raise ValueError(OTHER_SIZES)
+    _check_labels(arrays, n_labels)
+    positive = all(np.isfinite(array).all() and (array > 0).all() for array in (alpha, beta))
+    if not positive or not (words >= 0).all():
+        raise ValueError("arrays of the model hold topics that are no distributions")
+
+
+def _check_labels(arrays, n_labels):
+    columns, fallback = arrays["columns"], arrays["fallback"]
+    if (
+        arrays["label_docs"].shape != (n_labels,)
+        or arrays["docs"].shape != (2,)
+        or not fallback.size
+        or not min(columns.min(), fallback.min()) >= 0
+        or not max(columns.max(), fallback.max()) < n_labels
+    ):
+        raise ValueError(OTHER_SIZES)

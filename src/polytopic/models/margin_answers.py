@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from copy import copy
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytopic.counts import canonical_counts
-from polytopic.labels import LabelSpace, TargetForm, Targets, with_fallback
+from polytopic.labels import LabelSpace, TargetForm, with_fallback
 from polytopic.models.arrays import check_weights
-from polytopic.models.classifier import LabelSetClassifier
+from polytopic.models.documents import DocumentModel
 from polytopic.models.label_sets import LabelSets
 from polytopic.models.margin_tuning import FEWEST
 from polytopic.models.set_scorer import SetScorer
@@ -25,31 +23,12 @@ from polytopic.models.words import softmax
 MOST_SETS = 1 << 16
 
 
-class MarginAnswers(LabelSetClassifier, BaseEstimator):
+class MarginAnswers(DocumentModel):
     """A classifier that scores label sets by linear weights, on documents of unit length."""
 
-    chosen_: dict
+    sees_counts = False
 
     # What was learned
-
-    def _set_labels(self, targets: Targets):
-        """Take over the labels and how often they and their sets occur."""
-        self._set_classes(targets.labels, targets.form)
-        self.label_docs_ = targets.Y.getnnz(axis=0)
-        self._columns = np.flatnonzero(self.label_docs_)
-        Y = targets.Y.sorted_indices()
-        sets = Counter(
-            tuple(Y.indices[start:stop].tolist())
-            for start, stop in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)
-            if stop > start
-        )
-        commonest = min(sets, key=lambda labels: (-sets[labels], labels))
-        self._fallback = np.array(commonest, dtype=np.int64)
-        self._n_docs, self._fallback_docs = sets.total(), sets[commonest]
-
-    def _set_classes(self, labels, form):
-        names = any(isinstance(label, str) for label in labels)
-        self.classes_, self._form = np.array(labels, dtype=object if names else None), form
 
     def _set_weights(self, vectors, weights):
         self._vectors, self._weights = vectors, weights
@@ -99,29 +78,14 @@ class MarginAnswers(LabelSetClassifier, BaseEstimator):
             single=self._form.kind == "single",
         )
 
-    @property
-    def fallback(self):
-        """Columns of the most frequent label set, which documents without words get."""
-        return self._fallback
-
     def restricted(self, allowed):
         """Return this model with some of its labels only: those where ``allowed`` is true."""
         model = copy(self)
         model._open = np.flatnonzero(allowed[self._columns])
         if not model._open.size:
             raise ValueError("none of the labels that are allowed has a document.")
-        if not allowed[self._fallback].all():
-            docs = np.where(allowed, self.label_docs_, -1)
-            model._fallback = np.argmax(docs, keepdims=True)
+        model._fallback = self._fallback_within(allowed)
         return model
-
-    def predict(self, X):
-        """Return each document's labels, in the form of the ``Y`` that was learned.
-
-        A document without a known word gets the most frequent label set.
-        """
-        Y = self.choose(X)
-        return self.classes_[Y.indices] if self._form.kind == "single" else self._form.give_back(Y)
 
     def choose(self, X) -> sparse.csr_matrix:
         """Return the predicted label sets as a sparse indicator, whatever the form of ``Y``."""
@@ -221,7 +185,5 @@ class MarginAnswers(LabelSetClassifier, BaseEstimator):
         check_is_fitted(self)
         X = self._check_words(X)
         check_scalar(label, "label", Integral, min_val=0, max_val=self.classes_.size - 1)
-        if label not in self._scorer.labels:
-            name = self.classes_[label]
-            raise ValueError(f"label {str(name)!r} has no documents, or is not allowed.")
+        self._check_label(label, self._scorer.labels)
         return self._scorer.best_with(X, label)

@@ -8,19 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
 
 from polytopic.kernels.blocks import n_threads
 from polytopic.metrics import exact_match, labeling_f
 from polytopic.models.checks import is_auto
+from polytopic.models.curves import rising_curve
 
 COSTS = (0.1, 0.3, 1.0, 3.0)
 USUAL_COST = 1.0  # where there are too few documents to choose
 FEWEST = 30  # documents to choose by
 TUNING_DOCS, CALIBRATION_DOCS = 3000, 12000
 FOLDS = 3
-KNOTS = 200  # of a curve
 
 
 def chosen(model, X, Y) -> dict:
@@ -32,9 +31,9 @@ def chosen(model, X, Y) -> dict:
         cost = found.get("C", model.C)
         (judged,) = _held_out(model, X, Y, CALIBRATION_DOCS, [cost], _judge)
         leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
-        found["set_curve"] = _curve(leads, right)
+        found["set_curve"] = rising_curve(leads, right)
         if margins.size:  # a label that is alone has no margin
-            found["label_curve"] = _curve(margins, truth)
+            found["label_curve"] = rising_curve(margins, truth)
     return found
 
 
@@ -70,23 +69,3 @@ def _held_out(model, X, Y, n_docs, costs, judge):
         warnings.simplefilter("ignore", ConvergenceWarning)  # that of the last fit is told
         results = list(pool.map(run, [(cost, out) for cost in costs for out in folds]))
     return [results[start : start + FOLDS] for start in range(0, len(results), FOLDS)]
-
-
-def _curve(scores, right):
-    """Return knots of the rising curve that tells how often answers with a score are right.
-
-    Scores between which isotonic regression sees no rise share one value, their part that is
-    right; half an answer of each kind is added, so that few answers never make it certain. An
-    infinite score, of a set without a rival, is as good as the highest one.
-    """
-    scores = np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0))
-    level = IsotonicRegression().fit(scores, right).predict(scores)
-    _, step = np.unique(level, return_inverse=True)
-    n_right = np.bincount(step, weights=right)
-    share = np.maximum.accumulate((n_right + 0.5) / (np.bincount(step) + 1.0))
-    low, high = np.full(share.size, np.inf), np.full(share.size, -np.inf)
-    np.minimum.at(low, step, scores)
-    np.maximum.at(high, step, scores)
-    x, y = np.column_stack([low, high]).ravel(), np.repeat(share, 2)
-    kept = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
-    return [x[kept].tolist(), y[kept].tolist()]

@@ -1,0 +1,29 @@
+"""Weights of the points at which a prior of label sets is looked at."""
+
+import numpy as np
+
+from polytopic.kernels import compiled
+
+
+@compiled
+def weigh_points(indices, indptr, docs, shares, weights):
+    """Add the posterior weights of points to ``weights``; return the log likelihood.
+
+    ``shares`` are those of labels at each point, (n_labels, n_points). For each label set ``y``
+    with ``n`` documents::
+
+        p = shares[y].prod(axis=0)
+        weights += n * p / p.sum()
+    """
+    n_points, total = shares.shape[1], 0.0
+    p = np.empty(n_points)
+    for k in range(indptr.size - 1):
+        p[:] = shares[indices[indptr[k]]]
+        for label in indices[indptr[k] + 1 : indptr[k + 1]]:
+            for i in range(n_points):
+                p[i] *= shares[label, i]
+        mass = p.sum()
+        total += docs[k] * np.log(mass / n_points)
+        for i in range(n_points):
+            weights[i] += docs[k] / mass * p[i]
+    return total

@@ -1,0 +1,227 @@
+"""The correlated labeling model."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state, check_scalar
+
+from polytopic.labels import read_targets
+from polytopic.models.checks import check_as_many, check_name, check_pseudo_count, check_words
+from polytopic.models.col_reasons import ColReasons
+from polytopic.models.col_tuning import chosen_by_documents
+from polytopic.models.label_training import fit_labels
+from polytopic.models.topic_training import (
+    learn_in_turns,
+    learn_stepwise,
+    start_topics,
+    warn_of,
+)
+
+TOPICS_A_LABEL, FEWEST_TOPICS = 3, 100  # by n_topics="auto"
+EPOCHS, STEPS = 2, 50
+
+
+class CoL(ColReasons):
+    r"""Correlated labeling model: labels that go together share topics of words.
+
+    A document draws its labels from logistic normal shares, :math:`\eta \sim N(\mu, \Sigma)`,
+    and for each of them shares of topics :math:`\theta_m \sim \mathrm{Dir}(\alpha_{c_m})`; each
+    word comes from one of the labels, evenly, one of its topics :math:`z`, and from
+    :math:`\beta_z` ([1]_, Eq. (2)). Given the labels, what is learned of :math:`\mu, \Sigma` and
+    of :math:`\alpha, \beta` has nothing to do with each other.
+
+    Parameters
+    ----------
+    n_topics : int or "auto", default=100
+        Topics of words. "auto" is three for each label, and at least 100. With fewer topics than
+        labels, labels have to share them.
+    covariance : {"mcem", "variational"}, default="mcem"
+        How :math:`\mu` and :math:`\Sigma` are learned: by Monte-Carlo EM, or by the variational
+        updates of [1]_, which find little correlation where most documents have one label.
+    predict_mode : {"weights", "sets", "paper"}, default="weights"
+        How labels are found: by their shares of the document, its classes' weights; by a greedy
+        search for the most probable label set; or, as in [1]_, by the posterior of each label
+        alone. Weights and posteriors must be at least a part of the best label's, which is
+        chosen by held-out documents.
+    smoothing : float, default=0.05
+        Pseudo-count of every pair of a topic and a word.
+    batch_size : int, default=None
+        Learn stepwise from batches of this many documents, in memory that grows with the batch;
+        by default from all at once.
+    max_iter : int, default=None
+        EM steps at most, 50 by default; or times to go through the batches, 2 by default.
+    tol : float, default=1e-3
+        EM ends when a step raises the bound by less than this part of it.
+    random_state : int, RandomState or None, default=0
+        Which documents topics start from, and which are held out.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Label ids in sorted order, or column numbers if fitted on an indicator.
+    label_mean_ : ndarray of shape (n_labels,)
+        :math:`\mu`, less what is common to all labels; ``-inf`` for a label without documents.
+    label_covariance_ : ndarray of shape (n_labels, n_labels)
+        :math:`P \Sigma P` with :math:`P = I - 1 1^\top / C`, all that the labels tell of it.
+    topic_prior_ : ndarray of shape (n_labels, n_topics)
+        :math:`\alpha`; 0 for a label without documents.
+    topic_word_proba_ : ndarray of shape (n_topics, n_words)
+        :math:`\beta`.
+    word_proba_ : ndarray of shape (n_labels, n_words)
+        Word distribution of each label, :math:`\sum_j \bar\alpha_{cj} \beta_j`.
+    elbo_ : ndarray
+        Course of the bound of the documents' log likelihood given their labels, with the log
+        prior of the topics; EM never lowers it. By batches, one value for each time.
+    label_objective_ : ndarray
+        Course of the mean log likelihood of label sets, or of its variational bound.
+    chosen_ : dict
+        What was chosen by held-out documents.
+    n_iter_ : int
+        EM steps run, or times gone through the batches.
+
+    Notes
+    -----
+    ``decision_function`` gives the log odds of a label's weight (with "paper", of its posterior).
+    ``predict_proba`` gives the probability of a label by isotonic regression on held-out
+    documents; with "sets" the marginals over the label sets that the search met; with "paper"
+    the posterior of the label alone.
+
+    References
+    ----------
+    .. [1] Wang, Huang and Zhu, "A Generative Probabilistic Model for Multi-Label Classification",
+       ICDM 2008.
+
+    Examples
+    --------
+    >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0]]
+    >>> model = CoL(n_topics=4).fit(X, [["sport"], ["film"], ["film", "sport"]])
+    >>> model.classes_, model.predict([[4, 0, 1]])
+    (array(['film', 'sport'], dtype=object), array([[0, 1]]))
+    """
+
+    name = "col"
+
+    def __init__(
+        self,
+        n_topics=100,
+        *,
+        covariance="mcem",
+        predict_mode="weights",
+        smoothing=0.05,
+        batch_size=None,
+        max_iter=None,
+        tol=1e-3,
+        random_state=0,
+    ):
+        self.n_topics = n_topics
+        self.covariance = covariance
+        self.predict_mode = predict_mode
+        self.smoothing = smoothing
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.poor_score = True  # on scikit-learn's blobs, which are no counts
+        return tags
+
+    # Learning
+
+    def fit(self, X, y, *, chosen=None):
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_docs, n_words)
+            Word counts, not negative.
+        y : indicator of shape (n_docs, n_labels), or one collection of names a document
+            Labels; 1-D means one label a document. Documents without a label are ignored.
+        chosen : dict, default=None
+            What an earlier fit chose (``chosen_``), to be kept.
+        """
+        self._check_parameters()
+        targets = read_targets(y)
+        X = check_words(self, X, reset=True)
+        check_as_many(X, targets.Y)
+        labelled = np.flatnonzero(targets.Y.getnnz(axis=1))
+        if not labelled.size:
+            raise ValueError("Y has no labelled document; at least one is needed.")
+        self._set_labels(targets)
+        X, Y = X[labelled], targets.Y[labelled]
+        self._columns = _canonical_order(X, Y, self._columns)
+        Y = Y[:, self._columns].sorted_indices()
+        if chosen is None:
+            self.chosen_ = chosen_by_documents(self, X, Y)
+        else:
+            self.chosen_ = dict(chosen)
+        prior, objective = fit_labels(Y, self.covariance)
+        course = self._learn(X, Y, self._steps, prior)
+        self.label_objective_, self.elbo_ = np.array(objective), np.array(course.elbo)
+        self.n_iter_ = len(course.elbo) - (self.batch_size is None)
+        warn_of(course, self._steps)
+        return self
+
+    def _learn(self, X, Y, max_iter, prior):
+        """Learn topics from documents whose labels all occur, and take all over."""
+        course = self._learn_topics(X, Y, max_iter)
+        self._set_state(course.topics, prior, X.sum(axis=0).A1)
+        return course
+
+    def _learn_topics(self, X, Y, max_iter):
+        random = check_random_state(self.random_state)
+        topics = start_topics(X, Y, self._n_topics(Y.shape[1]), random)
+        if self.batch_size is None:
+            return learn_in_turns(
+                X, Y, topics, smoothing=self.smoothing, max_iter=max_iter, tol=self.tol
+            )
+        return learn_stepwise(
+            X,
+            Y,
+            topics,
+            smoothing=self.smoothing,
+            max_iter=max_iter,
+            batch_size=self.batch_size,
+            random=random,
+        )
+
+    def _n_topics(self, n_labels):
+        if isinstance(self.n_topics, str):
+            return max(TOPICS_A_LABEL * n_labels, FEWEST_TOPICS)
+        return int(self.n_topics)
+
+    @property
+    def _steps(self):
+        if self.max_iter is not None:
+            return int(self.max_iter)
+        return STEPS if self.batch_size is None else EPOCHS
+
+    # Checks
+
+    def _check_parameters(self):
+        if self.n_topics != "auto":
+            check_scalar(self.n_topics, "n_topics", Integral, min_val=1)
+        check_name(self.covariance, "covariance", ("mcem", "variational"))
+        check_name(self.predict_mode, "predict_mode", ("weights", "sets", "paper"))
+        check_pseudo_count(self.smoothing, "smoothing")
+        for name in ("batch_size", "max_iter"):
+            if getattr(self, name) is not None:
+                check_scalar(getattr(self, name), name, Integral, min_val=1)
+        check_scalar(self.tol, "tol", Real, min_val=0)
+
+
+def _canonical_order(X, Y, columns):
+    """Return columns of labels in an order that does not depend on their names.
+
+    It is by documents, then by the documents' words and their numbers of labels.
+    """
+    docs = Y[:, columns].getnnz(axis=0)
+    words = Y[:, columns].T @ X.sum(axis=1).A1
+    others = Y[:, columns].T @ Y.getnnz(axis=1)
+    return columns[np.lexsort((others, words, -docs))]

@@ -1,0 +1,84 @@
+"""What the correlated labeling model chooses by held-out documents."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from polytopic.metrics import labeling_f
+from polytopic.models.curves import rising_curve
+from polytopic.models.label_training import fit_labels
+
+FEWEST = 30  # documents to choose by
+MOST_HELD_OUT = 3000
+STEPS = 8  # of EM at most, without the held-out documents
+TEMPERATURES = (0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0)
+USUAL = {"threshold": float(np.log(0.5)), "temperature": 1.0}
+N_THRESHOLDS = 100
+
+
+def chosen_by_documents(model, X, Y) -> dict:
+    """Return the threshold, the temperature of label sets, and the curve of probabilities.
+
+    A fifth of the documents is held out, and the rest learned, for as many steps as are enough.
+    """
+    known = np.flatnonzero(X.getnnz(axis=1))
+    if known.size < FEWEST or model._form.kind == "single":
+        return dict(USUAL)
+    order = check_random_state(model.random_state).permutation(known)
+    n_out = min(known.size // 5, MOST_HELD_OUT)
+    out, rest = order[:n_out], np.sort(order[n_out:])
+    seen = np.flatnonzero(Y[rest].getnnz(axis=0))
+    part = copy(model)
+    part.chosen_, part._columns = dict(USUAL), model._columns[seen]
+    own, by_sets = Y[rest][:, seen], model.predict_mode == "sets"
+    prior = fit_labels(own, model.covariance)[0] if by_sets else None
+    part._learn(X[rest], own, min(model._steps, STEPS), prior)
+    truth = np.zeros((n_out, Y.shape[1]), dtype=bool)
+    truth[Y[out].nonzero()] = True
+    return _choose(part, X[out], truth[:, seen], truth.sum(axis=1))
+
+
+def _choose(part, X, truth, n_true):
+    found = dict(USUAL)
+    if part.predict_mode == "sets":
+        found["temperature"] = _best_temperature(part, X, truth)
+        return found
+    scores = part._log_scores(X)
+    relative = scores - scores.max(axis=1, keepdims=True)
+    found["threshold"] = best_threshold(relative, truth, n_true)
+    if part.predict_mode == "weights":
+        found["label_curve"] = rising_curve(_log_odds(scores).ravel(), truth.ravel())
+    return found
+
+
+def _log_odds(scores):
+    with np.errstate(divide="ignore"):
+        return scores - np.log1p(-np.exp(np.minimum(scores, 0.0)))
+
+
+def best_threshold(relative, truth, n_true):
+    """Return the threshold of scores, relative to each document's best, with the best mean F."""
+    values = relative[truth & (relative < 0)]
+    if not values.size:
+        return USUAL["threshold"]
+    best, top = 0.0, -1.0
+    for threshold in np.unique(np.quantile(values, np.linspace(0, 1, N_THRESHOLDS))):
+        given = relative >= threshold
+        f = (2 * (given & truth).sum(axis=1) / (given.sum(axis=1) + n_true)).mean()
+        if f > top:
+            best, top = float(threshold), f
+    return best
+
+
+def _best_temperature(part, X, truth):
+    """Return the temperature whose most probable sets have the best F, the lowest of several."""
+    best, top = 1.0, -1.0
+    for temperature in TEMPERATURES:
+        part.chosen_["temperature"] = temperature
+        f = labeling_f(truth.astype(int), part.choose(X)[:, part._columns].toarray())
+        if f > top:
+            best, top = temperature, f
+    return best

@@ -1,0 +1,158 @@
+"""Learning topics from documents with labels."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from polytopic.models.dirichlet import fit_dirichlets
+from polytopic.models.topics import LEARNING, Topics, WordIndex
+
+OWN, OTHERS = 1.0, 1e-3  # alpha at the start: of a label's own topics together, of each other one
+SHARED = 0.02  # the latter for labels that have no topic to themselves
+DOCUMENT, CORPUS = 0.2, 0.01  # parts of a document and of all words in a topic at the start
+SOFTENING, FORGETTING = 2.0, 0.6  # of stepwise learning: batch t counts (t + 2) ** -0.6
+
+
+@dataclass
+class Course:
+    """Topics, and what led to them."""
+
+    topics: Topics
+    elbo: list[float] = field(default_factory=list)
+    converged: bool = False
+
+
+def start_topics(X, Y, n_topics, random) -> Topics:
+    """Return topics made of the mean of each label's documents, and of single ones.
+
+    Labels have as many as the roots of their numbers of documents ask for. Where there are fewer
+    topics than labels, the most frequent labels have one each, and the others that of the label
+    whose words are most like theirs.
+    """
+    weights = sparse.diags(1.0 / np.maximum(Y.getnnz(axis=1), 1)) @ Y
+    means = _distributions((weights.T @ X).tocsr())
+    docs = Y.getnnz(axis=0)
+    if n_topics < docs.size:
+        owners, alpha = _shared_topics(means, docs, n_topics)
+        words = means[owners].toarray()
+    else:
+        owners, first = _own_topics(docs, n_topics)
+        alpha = np.full((docs.size, n_topics), OTHERS)
+        alpha[owners, np.arange(n_topics)] += OWN / np.bincount(owners)[owners]
+        words = means[owners].toarray()
+        seeds = _members(Y, owners, random)
+        words[~first] *= 1 - DOCUMENT
+        words[~first] += DOCUMENT * _distributions(X[seeds[~first]]).toarray()
+    corpus = X.sum(axis=0).A1 + 1.0
+    words = (1 - CORPUS) * words + CORPUS * corpus / corpus.sum()
+    return Topics(alpha, np.ascontiguousarray((words.T / words.sum(axis=1)), dtype=np.float32))
+
+
+def _distributions(counts):
+    """Return rows of counts, each divided by its sum."""
+    total = counts.sum(axis=1).A1
+    return sparse.csr_matrix(sparse.diags(1.0 / np.where(total > 0, total, 1.0)) @ counts)
+
+
+def _own_topics(docs, n_topics):
+    """Return the label of each topic, and which are the first of a label."""
+    wanted = np.sqrt(docs) / np.sqrt(docs).sum() * (n_topics - docs.size)
+    topics = 1 + np.floor(wanted).astype(np.int64)
+    left = n_topics - topics.sum()
+    topics[np.argsort(-(wanted % 1), kind="stable")[:left]] += 1
+    owners = np.repeat(np.arange(docs.size), topics)
+    return owners, np.concatenate([[True], owners[1:] != owners[:-1]])
+
+
+def _shared_topics(means, docs, n_topics):
+    """Return the label that each topic is made of, and alpha."""
+    owners = np.sort(np.argsort(-docs, kind="stable")[:n_topics])
+    roots = means.sqrt()
+    nearest = np.asarray((roots @ roots[owners].T).todense()).argmax(axis=1)
+    nearest[owners] = np.arange(n_topics)
+    alpha = np.full((docs.size, n_topics), SHARED)
+    alpha[np.arange(docs.size), nearest] += OWN
+    return owners, alpha
+
+
+def _members(Y, owners, random):
+    """Return a random document of the label of each topic."""
+    by_label = Y.tocsc()
+    n_docs = np.diff(by_label.indptr)[owners]
+    place = (random.uniform(size=owners.size) * n_docs).astype(np.int64)
+    return by_label.indices[by_label.indptr[owners] + place]
+
+
+def learn_in_turns(X, Y, topics, *, smoothing, max_iter, tol) -> Course:
+    r"""Climb the bound by variational EM over all documents.
+
+    ``elbo`` has the bound before each step, with :math:`s \sum_{jw} \log \beta_{jw}` for the
+    smoothing :math:`s`, and that after the last one.
+    """
+    course, index, docs = Course(topics), WordIndex(X), Y.getnnz(axis=0)
+    inference = None
+    for step in range(max_iter + 1):
+        inference = course.topics.infer(X, Y, LEARNING, inference)
+        log_beta = np.log(course.topics.beta, dtype=np.float64).sum()
+        course.elbo.append(float(inference.bounds.sum() + smoothing * log_beta))
+        gain = course.elbo[-1] - course.elbo[-2] if step else np.inf
+        course.converged = gain < tol * abs(course.elbo[-1])
+        if course.converged or step == max_iter:
+            return course
+        means = inference.log_shares() / np.maximum(docs, 1)[:, None]
+        course.topics = Topics(
+            fit_dirichlets(course.topics.alpha, docs, means),
+            _normalised(inference.word_counts(index) + smoothing),
+        )
+    return course
+
+
+def learn_stepwise(X, Y, topics, *, smoothing, max_iter, batch_size, random) -> Course:
+    """Follow the bound by batches of documents, ``max_iter`` times over all of them.
+
+    ``elbo`` has the bound of all documents in each pass, each by the topics it met.
+    """
+    course, n_docs = Course(topics, converged=True), X.shape[0]
+    counts = log_sums = label_docs = np.zeros(1)
+    batch = 0
+    for _ in range(max_iter):
+        order, bound = random.permutation(n_docs), 0.0
+        for rows in np.array_split(order, -(-n_docs // batch_size)):
+            own, labels = X[rows], Y[rows]
+            inference = course.topics.infer(own, labels)
+            bound += inference.bounds.sum()
+            step, batch = (batch + SOFTENING) ** -FORGETTING if batch else 1.0, batch + 1
+            said = inference.word_counts(WordIndex(own)) * (n_docs / rows.size)
+            counts = counts + step * (said - counts)
+            log_sums = log_sums + step * (inference.log_shares() - log_sums)
+            label_docs = label_docs + step * (labels.getnnz(axis=0) - label_docs)
+            means = log_sums / np.where(label_docs > 0, label_docs, 1.0)[:, None]
+            course.topics = Topics(
+                fit_dirichlets(course.topics.alpha, label_docs, means, n_steps=1),
+                _normalised(counts + smoothing),
+            )
+        log_beta = np.log(course.topics.beta, dtype=np.float64).sum()
+        course.elbo.append(float(bound + smoothing * log_beta))
+    return course
+
+
+def _normalised(counts):
+    """Return word-major counts as a distribution of words for each topic."""
+    return (counts / counts.sum(axis=0)).astype(np.float32)
+
+
+def warn_of(course: Course, max_iter: int) -> None:
+    """Tell that EM has not come to an end."""
+    if not course.converged:
+        warnings.warn(
+            f"CoL stopped after max_iter == {max_iter} steps, the last of which raised the bound "
+            f"by {course.elbo[-1] - course.elbo[-2]:.3g} to {course.elbo[-1]:.6g}; raise max_iter "
+            "or tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,556 @@
+"""The correlated labeling model beside transcriptions of its paper."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import optimize, sparse, special, stats
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from polytopic import CoL
+from polytopic.kernels import topics as kernels
+from polytopic.metrics import exact_match, labeling_f
+from polytopic.models.col_tuning import best_threshold
+from polytopic.models.dirichlet import fit_dirichlets, objective
+from polytopic.models.topics import Precision, Topics
+from tests import topics as slow
+from tests.strategies import matrices
+
+MODES = ["weights", "sets", "paper"]
+NEGATIVE = {"check_decision_proba_consistency": "its documents have negative counts"}
+
+
+@parametrize_with_checks([CoL(n_topics=5)], expected_failed_checks=lambda estimator: NEGATIVE)
+def test_scikit_learn_checks(estimator, check):
+    """The estimator keeps scikit-learn's contract."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def drawn(n_docs=600, n_labels=4, n_topics=8, n_words=60, seed=0, length=60):
+    """Return documents drawn from the model, with two topics a label, and its label words."""
+    rng = np.random.default_rng(seed)
+    beta = rng.dirichlet(np.full(n_words, 0.1), n_topics)
+    alpha = np.full((n_labels, n_topics), 0.01)
+    for label in range(n_labels):
+        alpha[label, 2 * label : 2 * label + 2] = 1.5
+    eta = rng.multivariate_normal(np.zeros(n_labels), planted(n_labels), n_docs)
+    X, Y = np.zeros((n_docs, n_words)), np.zeros((n_docs, n_labels), dtype=int)
+    for doc in range(n_docs):
+        shares, size = special.softmax(eta[doc]), rng.integers(1, 4)
+        Y[doc, rng.choice(n_labels, size=min(size, 3), p=shares)] = 1
+        own = np.flatnonzero(Y[doc])
+        theta = np.mean([rng.dirichlet(alpha[label]) for label in own], axis=0)
+        X[doc] = rng.multinomial(length, theta @ beta)
+    return X, Y, (alpha / alpha.sum(axis=1, keepdims=True)) @ beta
+
+
+def planted(n_labels):
+    """Return a covariance whose first two labels go together."""
+    sigma = 2.0 * np.eye(n_labels)
+    sigma[0, 1] = sigma[1, 0] = 1.8
+    return sigma
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """Return documents drawn from the model."""
+    return drawn()
+
+
+@pytest.fixture(scope="module")
+def model(corpus):
+    """Return the model of these documents."""
+    X, Y, _ = corpus
+    return CoL(n_topics=12).fit(X[:400], Y[:400])
+
+
+# Topics
+
+
+@pytest.mark.parametrize("x", [1e-6, 1e-3, 0.04, 0.5, 1.0, 3.7, 7.99, 8.0, 120.0, 1e6])
+def test_digamma(x):
+    """The series is as good as SciPy's functions."""
+    assert kernels.digamma(x) == pytest.approx(special.digamma(x), rel=1e-10, abs=1e-10)
+    assert kernels.exp_digamma(x) == pytest.approx(np.exp(special.digamma(x)), rel=1e-9)
+
+
+def small_case(seed, n_labels=2, n_topics=3, n_words=5):
+    """Return topics and one document with all labels."""
+    rng = np.random.default_rng(seed)
+    alpha = rng.uniform(0.3, 2.0, (n_labels, n_topics))
+    beta = rng.dirichlet(np.ones(n_words), n_topics)
+    n = rng.integers(1, 6, n_words).astype(float)
+    topics = Topics(alpha, np.ascontiguousarray(beta.T))
+    return topics, n, sparse.csr_matrix(n), sparse.csr_matrix(np.ones((1, n_labels)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_inference_step_by_step(seed):
+    """Each step is the slow one, and none lowers the bound."""
+    topics, n, x, y = small_case(seed)
+    alpha, beta = topics.alpha, topics.beta.T
+    gamma = alpha * (1 + n.sum() / (2 * alpha.sum(axis=1, keepdims=True)))
+
+    bounds = []
+    for step in range(12):
+        found = topics.infer(x, y, Precision(step, 0.0, 0.0))
+        (block,) = found.blocks.values()
+        bounds.append(float(found.bounds[0]))
+        order = np.argsort(block.topics)
+
+        assert bounds[-1] == pytest.approx(slow.joint_bound(n, alpha, beta, gamma), abs=1e-9)
+        gamma = slow.next_gamma(n, alpha, beta, gamma)
+        np.testing.assert_allclose(
+            block.counts.reshape(2, -1)[:, order], gamma - alpha, rtol=1e-9, atol=1e-9
+        )
+    assert (np.diff(bounds) >= -1e-10).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_inference_goes_on_from_what_is_known(seed):
+    """Two calls of five steps are one of ten, less the look between them."""
+    topics, _, x, y = small_case(seed)
+
+    half = topics.infer(x, y, Precision(5, 0.0, 0.0))
+    twice = topics.infer(x, y, Precision(4, 0.0, 0.0), half)
+    once = topics.infer(x, y, Precision(10, 0.0, 0.0))
+
+    assert twice.bounds == pytest.approx(once.bounds, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_is_below_the_evidence(seed, n_labels):
+    """And above that of the paper's factored family, which is one of the joint ones."""
+    topics, n, x, y = small_case(seed, n_labels, n_topics=2, n_words=3)
+
+    bound = topics.bound(x, y)[0]
+
+    assert bound <= slow.log_evidence(n, topics.alpha, topics.beta.T) + 1e-7
+    assert bound >= slow.factored_bound(n, topics.alpha, topics.beta.T) - 1e-7
+    if n_labels == 2:
+        assert bound > slow.factored_bound(n, topics.alpha, topics.beta.T)
+
+
+def test_topics_left_out_still_give_a_bound():
+    """Fewer topics give a lower bound, and never a higher one."""
+    topics, _, x, y = small_case(1, n_topics=8)
+
+    values = [topics.infer(x, y, Precision(50, 0.0, least)).bounds[0] for least in (0, 0.1, 0.3)]
+
+    assert values[0] >= values[1] >= values[2]
+    assert values[0] > values[2]
+
+
+def test_expected_counts():
+    """Word counts by topics add up to the words, as the posterior shares them out."""
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(rng.poisson(0.7, (30, 9)).astype(float))
+    Y = (rng.random((30, 3)) < 0.5).astype(float)
+    Y[:, 0] = 1.0
+    topics = Topics(rng.uniform(0.2, 1, (3, 4)), rng.dirichlet(np.ones(9), 4).T.copy())
+    from polytopic.models.topics import WordIndex
+
+    inference = topics.infer(X, sparse.csr_matrix(Y), Precision(30, 0.0, 0.0))
+    counts = inference.word_counts(WordIndex(X))
+
+    expected = np.zeros((9, 4))
+    for block in inference.blocks.values():
+        for doc in range(30):
+            own = slice(block.ends[doc], block.ends[doc + 1])
+            ratios = block.ratios[X.indptr[doc] : X.indptr[doc + 1]]
+            words = X[doc].indices
+            part = np.outer(ratios, block.e[own]) * topics.beta[words][:, block.topics[own]]
+            expected[np.ix_(words, block.topics[own])] += part
+    np.testing.assert_allclose(counts, expected, atol=1e-9)
+    np.testing.assert_allclose(counts.sum(axis=1), X.sum(axis=0).A1, atol=1e-9)
+    np.testing.assert_allclose(inference.label_topics().sum(axis=1), 1.0)
+
+
+def test_dirichlets_reach_the_best_parameters():
+    """Newton's steps never lower the objective, and end where its gradient is zero."""
+    rng = np.random.default_rng(0)
+    truth = np.array([[0.3, 2.0, 0.01], [5.0, 1.0, 0.5], [1.0, 1.0, 1.0]])
+    samples = [rng.dirichlet(row, 500) for row in truth]
+    means = np.array([np.log(np.maximum(s, 1e-300)).mean(axis=0) for s in samples])
+    docs, alpha = np.array([500, 500, 0]), np.full((3, 3), 0.5)
+
+    values = []
+    for _ in range(40):
+        values.append(objective(alpha, means))
+        alpha = fit_dirichlets(alpha, docs, means, n_steps=1)
+
+    assert (np.diff(values, axis=0) >= 0).all()
+    assert (alpha[2] == 0.5).all()  # no document, nothing to learn
+    gradient = special.digamma(alpha.sum(axis=1, keepdims=True)) - special.digamma(alpha) + means
+    np.testing.assert_allclose(gradient[:2], 0, atol=1e-6)
+    best = optimize.minimize(
+        lambda u: -objective(np.exp(u)[None], means[:1])[0], np.zeros(3), tol=1e-10
+    )
+    np.testing.assert_allclose(alpha[0], np.exp(best.x), rtol=1e-3)
+
+
+# Learning
+
+
+def test_the_bound_never_falls(corpus):
+    """Each step of EM raises it, to its end."""
+    X, Y, _ = corpus
+
+    fitted = CoL(n_topics=12, tol=1e-7, max_iter=40).fit(X, Y)
+
+    assert fitted.n_iter_ == len(fitted.elbo_) - 1 > 5
+    assert (np.diff(fitted.elbo_) >= -1e-9 * abs(fitted.elbo_[-1])).all()
+    assert (np.diff(fitted.label_objective_) > 0).all()
+
+
+def test_alpha_moves(corpus):
+    """The parameters of topics leave their start, up and down."""
+    X, Y, _ = corpus
+
+    alpha = CoL(n_topics=12, max_iter=1, tol=0).fit(X, Y).topic_prior_
+    later = CoL(n_topics=12, max_iter=8, tol=0).fit(X, Y).topic_prior_
+
+    used = alpha > 0.1
+    assert used.sum(axis=1).min() >= 2
+    assert (np.abs(np.log(later / alpha))[used] > 0.05).mean() > 0.8
+
+
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 100, "max_iter": 4}])
+def test_what_is_drawn_is_found_again(corpus, parameters):
+    """The words of labels are those of the model that the documents were drawn from."""
+    X, Y, truth = corpus
+
+    found = CoL(n_topics=12, **parameters).fit(X, Y).word_proba_
+
+    assert (0.5 * np.abs(found - truth).sum(axis=1) < 0.2).all()
+
+
+def test_a_planted_correlation_is_found(corpus):
+    """The two labels that go together do so in what is learned."""
+    X, Y, _ = drawn(n_docs=3000, n_labels=6, n_topics=12, length=10)
+
+    fitted = CoL(n_topics=12).fit(X, Y)
+
+    correlations = fitted._prior.correlations()
+    place = {column: k for k, column in enumerate(fitted._columns)}
+    pair = correlations[place[0], place[1]]
+    others = correlations[np.triu_indices(6, 1)]
+    assert pair == others.max()
+    assert pair > 0.1 + np.sort(others)[-2]
+    covariance = fitted.label_covariance_
+    np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-9)
+
+
+def test_labels_in_another_order(corpus):
+    """Permuting the labels permutes all that is learned and answered."""
+    X, Y, _ = corpus
+    order = np.array([2, 0, 3, 1])
+
+    one = CoL(n_topics=12).fit(X, Y)
+    other = CoL(n_topics=12).fit(X, Y[:, order])
+
+    np.testing.assert_allclose(other.topic_prior_, one.topic_prior_[order], rtol=1e-6)
+    np.testing.assert_allclose(
+        other.label_covariance_, one.label_covariance_[np.ix_(order, order)], atol=1e-9
+    )
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X)[:, order], atol=1e-6)
+    assert (other.predict(X) == one.predict(X)[:, order]).all()
+
+
+def test_held_out_bound(corpus, model):
+    """The score is the mean bound, and the right labels have a higher one than others."""
+    X, Y, _ = corpus
+
+    score = model.score(X[400:], Y[400:])
+
+    assert score == pytest.approx(model.bound(X[400:], Y[400:]).mean())
+    assert score > model.score(X[400:], np.roll(Y[400:], 1, axis=1))
+
+
+@pytest.mark.parametrize("batch_size", [None, 100])
+def test_threads_do_not_matter(batch_size):
+    """What is learned does not depend on the number of threads, ours or BLAS's."""
+    code = (
+        "import hashlib, numpy as np\n"
+        "from polytopic import CoL\n"
+        "rng = np.random.default_rng(0)\n"
+        "X, Y = rng.poisson(0.5, (900, 80)), (rng.random((900, 12)) < 0.2).astype(int)\n"
+        "Y[:, 0] = 1\n"
+        f"m = CoL(n_topics=20, max_iter=2, tol=1, batch_size={batch_size}).fit(X, Y)\n"
+        "h = hashlib.sha256()\n"
+        "for a in (m.topic_word_proba_, m.topic_prior_, m.label_covariance_):\n"
+        "    h.update(np.ascontiguousarray(a).tobytes())\n"
+        "print(h.hexdigest(), m.predict_proba(X).sum())"
+    )
+
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": n, "POLYTOPIC_NUM_THREADS": n},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for n in ("1", "2")
+    }
+
+    assert len(answers) == 1
+
+
+# Answers
+
+
+def test_weights_of_classes(corpus, model):
+    """They are those of slow EM, and log odds of them are the scores."""
+    X = corpus[0][400:420]
+    start = model.label_docs_ / model.label_docs_.sum()
+
+    expected = [slow.class_weights(n, model.word_proba_, start, 6) for n in X]
+
+    np.testing.assert_allclose(model.decision_function(X), special.logit(expected), atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_answers(corpus, mode):
+    """All ways to predict find most labels, give each document one, and probabilities."""
+    X, Y, _ = corpus
+    fitted = CoL(n_topics=12, predict_mode=mode).fit(X[:400], Y[:400])
+
+    answers, proba = fitted.predict(X[400:]), fitted.predict_proba(X[400:])
+
+    assert labeling_f(Y[400:], answers) > 0.8
+    assert answers.sum(axis=1).min() == 1
+    assert ((proba >= 0) & (proba <= 1)).all()
+    assert proba[Y[400:] == 1].mean() > 0.3 + proba[Y[400:] == 0].mean()
+    assert mode == "paper" or fitted.class_perplexity(X[400:], Y[400:]) < 4
+    sets, scores, assessed = fitted.assess(X[400:])
+    assert (sets.toarray() == answers).all()
+    np.testing.assert_array_equal(assessed, proba)
+    np.testing.assert_array_equal(scores, fitted.decision_function(X[400:]))
+
+
+def test_paper_mode_is_the_posterior_of_single_labels(corpus):
+    """Each label alone, by its share of labels and the bound of the document's words."""
+    X, Y, _ = corpus
+    fitted = CoL(n_topics=12, predict_mode="paper").fit(X[:400], Y[:400])
+    share = fitted.label_docs_ / fitted.label_docs_.sum()
+
+    scores = fitted.decision_function(X[400:410])
+
+    alone = [fitted.bound(X[400:410], np.tile(row, (10, 1))) for row in np.eye(4, dtype=int)]
+    expected = special.softmax(np.array(alone).T + np.log(share), axis=1)
+    np.testing.assert_allclose(special.expit(scores), expected, atol=1e-9)
+
+
+def test_sets_are_judged_by_likelihood_and_prior(corpus):
+    """The posterior of listed sets is that of slow sums; all other sets are below the bound."""
+    X, Y, _ = corpus
+    fitted = CoL(n_topics=12, predict_mode="sets").fit(X[:400], Y[:400])
+    x = X[400:406]
+
+    found = fitted.predict_sets(x, n_best=4)
+
+    for doc in range(6):
+        values = {}
+        for member in range(1, 16):
+            labels = tuple(k for k in range(4) if member >> k & 1)
+            y = np.isin(np.arange(4), labels).astype(int)[None]
+            words = fitted.account(x[doc : doc + 1], y).words
+            n = x[doc][x[doc] > 0]
+            values[labels] = float(n @ words / fitted.temperature_ + fitted.log_prior(y)[0])
+        listed = [values[labels] for labels in found.sets[doc]]
+        differences = found.log_posterior[doc] - found.log_posterior[doc, 0]
+        np.testing.assert_allclose(np.array(listed) - listed[0], differences, atol=1e-9)
+        unlisted = [v for labels, v in values.items() if labels not in found.sets[doc]]
+        assert max(unlisted) - listed[0] <= found.bound[doc] - found.log_posterior[doc, 0] + 1e-9
+        assert fitted.predict(x)[doc].nonzero()[0].tolist() == list(found.sets[doc][0])
+
+
+def test_the_best_set_with_a_label(corpus, model):
+    """It holds the label, and is the best of those that were met with it."""
+    X = corpus[0][400:420]
+
+    for label in range(4):
+        best = model.best_with(X, label)
+
+        assert (best.toarray()[:, label] == 1).all()
+    with pytest.raises(ValueError, match="label == 4"):
+        model.best_with(X, 4)
+
+
+def test_shares_of_words(corpus, model):
+    """A word is shared by its probability under each label."""
+    X, Y, _ = corpus
+
+    shared = model.word_labels(X[:5], Y[:5])
+
+    for doc, word, label, share in zip(*shared, strict=True):
+        mass = model.word_proba_[Y[doc] == 1][:, word].sum()
+        assert share == pytest.approx(model.word_proba_[label, word] / mass)
+
+
+def test_a_restricted_model(corpus, model):
+    """Labels that are not allowed are never given, nor likely."""
+    X = corpus[0][400:]
+    allowed = np.array([True, False, True, False])
+
+    restricted = model.restricted(allowed)
+
+    sets, scores, proba = restricted.assess(X)
+    assert not sets.toarray()[:, ~allowed].any()
+    assert (scores[:, ~allowed] == -np.inf).all()
+    assert (proba[:, ~allowed] == 0).all()
+    assert sets.toarray().any(axis=1).all()
+    with pytest.raises(ValueError, match="none of the labels"):
+        model.restricted(np.zeros(4, dtype=bool))
+
+
+def test_the_best_threshold():
+    """It is the best of all thresholds that tell answers apart."""
+    rng = np.random.default_rng(0)
+    scores, truth = rng.normal(size=(80, 3)), rng.random((80, 3)) < 0.4
+    truth[:, 0] = True
+    relative = scores - scores.max(axis=1, keepdims=True)
+
+    threshold = best_threshold(relative, truth, truth.sum(axis=1))
+
+    def measure(value):
+        return labeling_f(truth.astype(int), (relative >= value).astype(int))
+
+    assert measure(threshold) >= max(measure(v) for v in np.unique(relative)) - 0.01
+
+
+# Whatever comes
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_topics": 0}, "n_topics == 0, must be >= 1"),
+        ({"n_topics": "many"}, "n_topics must be an instance of"),
+        ({"covariance": "full"}, "covariance == 'full', must be one of"),
+        ({"predict_mode": "best"}, "predict_mode == 'best', must be one of"),
+        ({"smoothing": 0}, "smoothing == 0, must be > 0"),
+        ({"batch_size": 0}, "batch_size == 0, must be >= 1"),
+        ({"max_iter": 0}, "max_iter == 0, must be >= 1"),
+        ({"tol": -1}, "tol == -1, must be >= 0"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    """One sentence names the parameter."""
+    with pytest.raises((ValueError, TypeError), match=message):
+        CoL(**parameters).fit([[1, 2]], [["a"]])
+
+
+@given(matrices(labelled=True))
+@settings(max_examples=25)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_small_corpus(case):
+    """More topics than words, empty documents, labels with one document or on all of them."""
+    X, Y = case
+
+    for parameters in ({"n_topics": 9}, {"n_topics": 2, "batch_size": 2}):
+        fitted = CoL(**parameters).fit(X, Y)
+
+        answers = fitted.predict(X)
+        assert answers.shape == Y.shape
+        assert answers.any(axis=1).all()
+        assert not answers[:, Y.sum(axis=0) == 0].any()
+        assert np.isfinite(fitted.predict_proba(X)).all()
+        assert np.isfinite(fitted.elbo_).all()
+        sets = fitted.predict_sets(X, 2)
+        assert all(listed for listed in sets.sets)
+
+
+def test_a_document_without_words_gets_the_commonest_set(corpus):
+    """By each way to predict, and its probabilities are the labels' shares of documents."""
+    X, Y, _ = corpus
+    commonest = max({tuple(row) for row in Y.tolist()}, key=Y.tolist().count)
+
+    for mode in MODES:
+        fitted = CoL(n_topics=8, predict_mode=mode).fit(X, Y)
+        nothing = np.zeros((2, X.shape[1]))
+
+        assert fitted.predict(nothing)[0].tolist() == list(commonest) or Y.tolist().count(
+            fitted.predict(nothing)[0].tolist()
+        ) == Y.tolist().count(list(commonest))
+        np.testing.assert_allclose(fitted.predict_proba(nothing)[1], Y.mean(axis=0))
+
+
+def test_a_bound_needs_labels_that_are_known(model, corpus):
+    """A document without labels, or with one that was never seen, has no bound."""
+    X, Y, _ = corpus
+    unseen = CoL(n_topics=5).fit(X, np.column_stack([Y, np.zeros(len(Y), dtype=int)]))
+
+    with pytest.raises(ValueError, match="document without labels"):
+        model.bound(X[:1], np.zeros((1, 4), dtype=int))
+    with pytest.raises(ValueError, match="label without documents"):
+        unseen.bound(X[:1], np.array([[1, 0, 0, 0, 1]]))
+    assert unseen.predict(X)[:, 4].sum() == 0
+    assert unseen.topic_prior_[4].sum() == 0
+
+
+def test_fewer_topics_than_labels_are_shared():
+    """Labels then have the topic of the label whose words are most like theirs."""
+    rng = np.random.default_rng(0)
+    words = np.repeat(rng.dirichlet(np.full(40, 0.1), 3), 2, axis=0)
+    label = rng.integers(0, 6, 600)
+    X = np.array([rng.multinomial(50, words[k]) for k in label])
+
+    fitted = CoL(n_topics=3).fit(X, np.eye(6, dtype=int)[label])
+
+    used = fitted.topic_prior_.argmax(axis=1)
+    assert (used[::2] == used[1::2]).all()
+    assert len(set(used)) == 3
+
+
+def test_steps_that_are_not_enough_are_told(corpus):
+    """A warning names max_iter, in scikit-learn's manner."""
+    X, Y, _ = corpus
+
+    with pytest.warns(ConvergenceWarning, match="max_iter == 1 steps"):
+        CoL(n_topics=12, max_iter=1).fit(X, Y)
+
+
+def test_one_label_a_document(corpus):
+    """A 1-D target is answered in kind, with probabilities that add up to one."""
+    X, Y, _ = corpus
+    alone = Y.sum(axis=1) == 1
+    X, y = X[alone], np.array(["a", "b", "c", "d"])[Y[alone].argmax(axis=1)]
+
+    fitted = CoL(n_topics=12).fit(X, y)
+
+    assert (fitted.predict(X) == y).mean() > 0.9
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)
+    with pytest.raises(ValueError, match="1-D"):
+        fitted.predict_sets(X)
+
+
+def test_batches_reach_what_all_documents_reach(corpus):
+    """Stepwise learning predicts as well, and gives the same each time."""
+    X, Y, _ = corpus
+
+    whole = CoL(n_topics=12).fit(X[:400], Y[:400])
+    steps = CoL(n_topics=12, batch_size=64).fit(X[:400], Y[:400])
+    again = CoL(n_topics=12, batch_size=64).fit(X[:400], Y[:400])
+
+    assert exact_match(Y[400:], steps.predict(X[400:])) > 0.9 * exact_match(
+        Y[400:], whole.predict(X[400:])
+    )
+    assert (steps.topic_word_proba_ == again.topic_word_proba_).all()
+    assert steps.n_iter_ == 2
+
+
+def test_distributions(model):
+    """Topics, labels and shares are distributions."""
+    for proba in (model.topic_word_proba_, model.word_proba_):
+        np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
+    assert stats.entropy(model.word_proba_.T).min() > 0

@@ -1,0 +1,203 @@
+"""Which labels go together: the prior of label sets, and both ways to learn it."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import approx_fprime
+from scipy.special import logsumexp
+
+from polytopic.models.label_bound import SetPosteriors
+from polytopic.models.label_prior import (
+    LabelPrior,
+    centred,
+    log_elementary,
+    normal_points,
+    points_of,
+)
+from polytopic.models.label_training import distinct_sets, fit_labels
+from tests import topics as slow
+
+
+@pytest.fixture
+def prior():
+    """Return a prior of five labels."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    parameters = centred(rng.normal(size=5), root @ root.T)
+    return LabelPrior(*parameters, np.array([0.0, 0.4, 0.3, 0.2, 0.05, 0.05]))
+
+
+def all_sets(n_labels):
+    """Return all label sets but the empty one, as tuples and as an indicator."""
+    sets = [s for size in range(1, n_labels + 1) for s in combinations(range(n_labels), size)]
+    Y = np.array([np.isin(np.arange(n_labels), s) for s in sets], dtype=float)
+    return sets, sparse.csr_matrix(Y)
+
+
+def test_it_is_a_distribution_of_label_sets(prior):
+    """All sets together have probability one, and those of a size its share."""
+    sets, Y = all_sets(5)
+
+    proba = np.exp(prior.log_prior(Y))
+
+    assert proba.sum() == pytest.approx(1)
+    for size in range(1, 6):
+        of_size = sum(p for p, s in zip(proba, sets, strict=True) if len(s) == size)
+        assert of_size == pytest.approx(prior.size_proba[size])
+
+
+def test_it_is_the_mean_over_points(prior):
+    """Each set has the slow mean of products over symmetric polynomials."""
+    sets, Y = all_sets(5)
+    shares = np.exp(prior.log_shares[:64])
+    few = LabelPrior(prior.mean, prior.covariance, prior.size_proba)
+    few.__dict__["log_shares"] = prior.log_shares[:64]
+
+    found = few.log_prior(Y)
+
+    expected = [slow.log_set_prior(labels, shares, prior.size_proba) for labels in sets]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_sets_of_no_known_size_are_impossible():
+    """As is the empty set."""
+    prior = LabelPrior(np.zeros(3), np.zeros((3, 3)), np.array([0.0, 1.0]))
+
+    found = prior.log_prior(sparse.csr_matrix([[0, 0, 0], [1, 0, 0], [1, 1, 0]]))
+
+    assert found[0] == found[2] == -np.inf
+    assert found[1] == pytest.approx(np.log(1 / 3))
+
+
+def test_symmetric_polynomials():
+    """They are the sums of all products."""
+    shares = np.random.default_rng(0).dirichlet(np.ones(7), 3)
+
+    found = np.exp(log_elementary(np.log(shares), 8))
+
+    for size in range(8):
+        expected = [slow.elementary(row, size) for row in shares]
+        np.testing.assert_allclose(found[size], expected, rtol=1e-9)
+    assert (found[8] == 0).all()
+
+
+def test_points_have_the_moments_exactly():
+    """Mean and covariance of the points are those asked for."""
+    covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
+
+    points = points_of(np.array([1.0, -1.0]), covariance, normal_points(2))
+
+    np.testing.assert_allclose(points.mean(axis=0), [1, -1], atol=1e-9)
+    np.testing.assert_allclose(np.cov(points.T, bias=True), covariance, atol=1e-8)
+
+
+def test_a_common_shift_does_not_matter(prior):
+    """Sigma and Sigma + tau are the same prior of label sets, up to the points."""
+    _, Y = all_sets(5)
+    shifted = LabelPrior(prior.mean + 3.0, prior.covariance + 1.0, prior.size_proba)
+
+    np.testing.assert_allclose(prior.log_prior(Y), shifted.log_prior(Y), atol=0.02)
+    mean, covariance = centred(shifted.mean, shifted.covariance)
+    np.testing.assert_allclose(mean, prior.mean, atol=1e-9)
+    np.testing.assert_allclose(covariance, prior.covariance, atol=1e-9)
+
+
+def random_sets(n_docs=400, n_labels=5, seed=0):
+    """Return an indicator whose first two labels often go together."""
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n_docs, n_labels)) < 0.2
+    Y[:, 1] |= Y[:, 0] & (rng.random(n_docs) < 0.8)
+    Y[~Y.any(axis=1), 2] = True
+    return sparse.csr_matrix(Y.astype(float))
+
+
+def test_distinct_sets():
+    """Each set once, with its documents; documents without labels do not count."""
+    Y = sparse.csr_matrix([[0, 1, 1], [1, 0, 0], [0, 0, 0], [0, 1, 1]])
+
+    sets, docs = distinct_sets(Y)
+
+    assert sets.toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert docs.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("how", ["mcem", "variational"])
+def test_the_objective_never_falls(how):
+    """Each step raises it."""
+    _, course = fit_labels(random_sets(), how, tol=1e-6)
+
+    assert len(course) > 3
+    assert (np.diff(course) >= -1e-12).all()
+
+
+def test_learning_by_points_beats_independent_labels():
+    """Sets of documents that were held out are more likely, and the planted pair is found."""
+    prior, _ = fit_labels(random_sets(), "mcem")
+    held_out = random_sets(seed=1)
+
+    shares = np.asarray(random_sets().sum(axis=0))[0]
+    alone = LabelPrior(np.log(shares), np.zeros((5, 5)), prior.size_proba)
+
+    assert prior.log_prior(held_out).mean() > alone.log_prior(held_out).mean() + 0.05
+    correlations = prior.correlations()
+    assert correlations[0, 1] == np.max(correlations - 2 * np.eye(5))
+    np.testing.assert_allclose(np.diag(correlations), 1)
+
+
+@pytest.fixture
+def posteriors():
+    """Return posteriors of label sets that have moved a little."""
+    sets, _ = distinct_sets(random_sets(60))
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(5, 5))
+    found = SetPosteriors(sets, rng.normal(size=5), root @ root.T + np.eye(5))
+    found.mean, found.variance = rng.normal(size=sets.shape), rng.uniform(0.2, 2, sets.shape)
+    return found
+
+
+def test_the_bound_of_label_sets(posteriors):
+    """It is the slow one, and below the log likelihood of the labels."""
+    covariance = np.linalg.inv(posteriors.precision)
+
+    found = posteriors.bound()
+
+    points = points_of(posteriors.prior_mean, covariance, normal_points(5, 1 << 15))
+    log_shares = points - logsumexp(points, axis=1, keepdims=True)
+    for k, row in enumerate(posteriors.sets):
+        labels = np.flatnonzero(row)
+        expected = slow.label_bound(
+            labels, posteriors.mean[k], posteriors.variance[k], posteriors.prior_mean, covariance
+        )
+        assert found[k] == pytest.approx(expected)
+        exact = logsumexp(log_shares[:, labels].sum(axis=1)) - np.log(len(points))
+        assert found[k] <= exact + 0.01
+
+
+def test_its_gradients(posteriors):
+    """They are those of finite differences."""
+    by_mean, by_variance = posteriors.gradient()
+
+    for k in range(3):
+
+        def at(values, name, k=k):
+            moved = getattr(posteriors, name).copy()
+            moved[k] = values
+            return posteriors.bound(**{name: moved})[k]
+
+        numeric = approx_fprime(posteriors.mean[k], at, 1e-6, "mean")
+        np.testing.assert_allclose(by_mean[k], numeric, atol=1e-4)
+        numeric = approx_fprime(posteriors.variance[k], at, 1e-6, "variance")
+        np.testing.assert_allclose(by_variance[k], numeric, atol=1e-4)
+
+
+def test_improving_never_lowers_the_bound(posteriors):
+    """Neither for any set, nor after many sweeps, which end where the gradient is zero."""
+    values = [posteriors.bound()]
+    for _ in range(60):
+        posteriors.improve()
+        values.append(posteriors.bound())
+
+    assert (np.diff(values, axis=0) >= -1e-10).all()
+    np.testing.assert_allclose(posteriors.gradient()[0], 0, atol=1e-3)

@@ -1,0 +1,98 @@
+"""Slow transcriptions of the correlated labeling model (Wang, Huang and Zhu)."""
+
+from itertools import combinations, product
+
+import numpy as np
+from scipy.special import digamma, gammaln, logsumexp, roots_jacobi, softmax
+
+
+def shares_of(gamma):
+    """Return exp(E[log theta]) of each label's topics."""
+    return np.exp(digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True)))
+
+
+def next_gamma(n, alpha, beta, gamma):
+    """Return one update of the joint family; beta is (topics, words)."""
+    share = shares_of(gamma)
+    t = share.sum(axis=0) @ beta
+    return alpha + share * (beta @ (n / t))
+
+
+def dirichlet_terms(alpha, gamma):
+    """Return E[log p(theta | alpha)] - E[log q(theta | gamma)], summed over labels."""
+    psi = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+    norm = gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
+    norm -= gammaln(gamma.sum(axis=1)) - gammaln(gamma).sum(axis=1)
+    return float(norm.sum() + ((alpha - gamma) * psi).sum())
+
+
+def joint_bound(n, alpha, beta, gamma):
+    """Return the bound of the joint family at its best q(y, z) for this gamma."""
+    t = shares_of(gamma).sum(axis=0) @ beta
+    return float(n @ np.log(t / len(alpha))) + dirichlet_terms(alpha, gamma)
+
+
+def factored_bound(n, alpha, beta, n_iter=200):
+    """Return the bound of the paper's factored family, Eq. (4) to (6), with its -log M a word."""
+    M, K = alpha.shape
+    sigma, phi = np.full((n.size, M), 1 / M), np.full((n.size, K), 1 / K)
+    for _ in range(n_iter):
+        gamma = alpha + np.einsum("w,wm,wk->mk", n, sigma, phi)
+        psi = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+        phi = softmax(np.log(beta.T) + sigma @ psi, axis=1)
+        sigma = softmax(phi @ psi.T, axis=1)
+    gamma = alpha + np.einsum("w,wm,wk->mk", n, sigma, phi)
+    psi = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+    words = np.einsum("wm,wk,mk->w", sigma, phi, psi) + (phi * np.log(beta.T)).sum(axis=1)
+    words -= (sigma * np.log(sigma)).sum(axis=1) + (phi * np.log(phi)).sum(axis=1)
+    return float(n @ (words - np.log(M))) + dirichlet_terms(alpha, gamma)
+
+
+def log_evidence(n, alpha, beta, n_nodes=40):
+    """Return the log likelihood of a document with one or two labels and two topics.
+
+    It is a polynomial in the topics' shares, so that Gauss's quadrature is exact.
+    """
+    nodes = [_beta_nodes(*row, n_nodes) for row in alpha]
+    total = 0.0
+    for places in product(range(n_nodes), repeat=len(alpha)):
+        shares = [nodes[m][0][i] for m, i in enumerate(places)]
+        weight = np.prod([nodes[m][1][i] for m, i in enumerate(places)])
+        theta = np.mean([[p, 1 - p] for p in shares], axis=0)
+        total += weight * np.exp(n @ np.log(theta @ beta))
+    return float(np.log(total))
+
+
+def _beta_nodes(first, second, n_nodes):
+    """Return nodes and weights of the expectation under a beta distribution."""
+    x, weights = roots_jacobi(n_nodes, second - 1, first - 1)
+    return (1 + x) / 2, weights / weights.sum()
+
+
+def class_weights(n, theta, start, n_steps):
+    """Return a document's shares of classes after some EM steps; theta is (classes, words)."""
+    weights = start.copy()
+    for _ in range(n_steps):
+        weights = weights * (theta @ (n / (weights @ theta))) / n.sum()
+    return weights
+
+
+def elementary(values, size):
+    """Return the elementary symmetric polynomial of this degree."""
+    return sum(np.prod(chosen) for chosen in combinations(values, size))
+
+
+def log_set_prior(labels, shares, size_proba):
+    """Return the log prior of a label set, shares being (points, labels)."""
+    each = [np.prod(row[list(labels)]) / elementary(row, len(labels)) for row in shares]
+    return float(np.log(size_proba[len(labels)] * np.mean(each)))
+
+
+def label_bound(labels, mean, variance, mu, sigma):
+    """Return a label set's part of the variational bound."""
+    C, inverse = mu.size, np.linalg.inv(sigma)
+    off, indicator = mean - mu, np.isin(np.arange(C), labels)
+    value = -0.5 * np.linalg.slogdet(sigma)[1] - 0.5 * off @ inverse @ off
+    value += -0.5 * np.diag(inverse) @ variance + indicator @ mean
+    value += -len(labels) * logsumexp(mean + variance / 2) + 0.5 * np.log(variance).sum()
+    return float(value + C / 2)
