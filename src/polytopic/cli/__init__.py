@@ -13,7 +13,7 @@ import click
 
 from polytopic import __version__
 
-COMMANDS = ("train", "suggest", "explain", "eval", "audit", "labels", "select", "info")
+COMMANDS = ("train", "suggest", "explain", "eval", "audit", "labels", "map", "select", "info")
 
 
 class Commands(click.Group):

@@ -1,4 +1,4 @@
-"""Reasons: evidence by word, shares of labels, keywords, and why not another label."""
+"""Reasons: evidence by word, shares of labels, keywords, why not another label; the label map."""
 
 from polytopic.explain.explanation import (
     Explanation,
@@ -11,15 +11,18 @@ from polytopic.explain.explanation import (
     Word,
 )
 from polytopic.explain.html import to_html
+from polytopic.explain.label_map import LabelMap, label_map
 
 __all__ = [
     "Explanation",
     "Keyword",
+    "LabelMap",
     "LabelReason",
     "Ledger",
     "Objection",
     "Place",
     "WhyNot",
     "Word",
+    "label_map",
     "to_html",
 ]

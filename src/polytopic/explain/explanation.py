@@ -156,18 +156,19 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in a form for strict JSON: None stands for infinity."""
         names = ("labels", "keywords", "ledger", "why_not", "places", "unknown", "unit")
-        return {name: _plain(getattr(self, name)) for name in names}
+        return {name: plain(getattr(self, name)) for name in names}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value in a form for strict JSON: None stands for infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, tuple):  # a named one
-        return _plain(value._asdict())  # type: ignore[attr-defined]
+        return plain(value._asdict())  # type: ignore[attr-defined]
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     return value

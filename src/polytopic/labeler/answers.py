@@ -1,4 +1,4 @@
-"""What a labeler answers: suggested labels, why a text has its labels, and labels in words."""
+"""What a labeler answers: suggested labels, why a text has its labels, labels in words, a map."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_scalar
 
-from polytopic.explain import Explanation
+from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.reasons import Reasons
+from polytopic.labeler.learning import vocabulary_view
+from polytopic.labels import LabelSpace, widen
+from polytopic.models.checks import require_counts
 
 
 class Suggestion(NamedTuple):
@@ -119,3 +122,28 @@ def _top_words(model, column, k):
     lift = np.log(proba) - model.world_log_proba_
     for word in np.argsort(-proba * lift, kind="stable")[:k].tolist():
         yield word, {"probability": float(proba[word]), "lift": float(np.exp(lift[word]))}
+
+
+def map_labels(labeler, n_pairs: int, n_terms: int) -> LabelMap:
+    """Draw the map of the labels from the model, or a mixture beside it, and the counts."""
+    counts = require_counts(labeler.counts_, "there is no map of its labels")
+    model, labels = labeler.model_, labeler.classes_.tolist()
+    speaker = model if hasattr(model, "word_proba_") else labeler._mixture_beside()
+    words = vocabulary_view(counts, labeler.vocabulary_).matrix.sum(axis=0).A1
+    topics = None
+    if hasattr(model, "topic_word_proba_") and hasattr(model, "topic_prior_"):
+        topics = model.topic_word_proba_, model.topic_prior_
+    return label_map(
+        labels,
+        speaker.word_proba_,
+        words / words.sum(),
+        labeler.vocabulary_.terms,
+        sets=widen(counts.indicator, counts.labels, LabelSpace(labels)),
+        set_docs=counts.set_docs,
+        names=[labeler.name(label) for label in labels],
+        covariance=getattr(model, "label_covariance_", None),
+        topics=topics,
+        tree=labeler.tree,
+        n_pairs=n_pairs,
+        n_terms=n_terms,
+    )

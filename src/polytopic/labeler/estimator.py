@@ -15,12 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
 from polytopic.decision.estimator import apply_rule
-from polytopic.explain import Explanation
+from polytopic.explain import Explanation, LabelMap
 from polytopic.labeler.answers import (
     Suggestion,
     check_abstention,
     explain_labels,
     label_terms,
+    map_labels,
     ranked,
     set_probability,
 )
@@ -446,6 +447,23 @@ class Labeler(BaseEstimator):
         asked = space if labels is None else map(self.resolve, labels)
         columns = [space.index(label) for label in asked]
         return [label_terms(self, column, k) for column in columns]
+
+    def map(self, n_pairs: int = 20, n_terms: int = 10) -> LabelMap:
+        """Draw the map of labels: which go together, and whose words are alike.
+
+        Words are those that the model has for each label; where it has none (MML), those of a
+        mixture model (PMM1) that is fitted beside it, on first use. Correlations are of the
+        labels of the documents learned, or those that the model has.
+
+        Parameters
+        ----------
+        n_pairs : int, default=20
+            Pairs of labels to give, of positive and of negative correlation each.
+        n_terms : int, default=10
+            Terms to give for each label.
+        """
+        check_is_fitted(self, "model_")
+        return map_labels(self, n_pairs, n_terms)
 
     def name(self, label: str, language: str | None = None) -> str:
         """Return the name of a label that people are shown, the label itself if it has none.

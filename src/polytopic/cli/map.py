@@ -1,0 +1,101 @@
+"""polytopic map."""
+
+import math
+import sys
+from pathlib import Path
+
+import click
+
+from polytopic.cli.show import echo_json, on_terminal, printable, table, words_option
+
+TREE_WIDTH = 24  # of the dendrogram, in characters
+DEEP = 20_000  # calls of JSON's writer into itself, which the stack has room for
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Pairs of labels to show, of positive and of negative correlation each.",
+)
+@words_option(10)
+@click.option("--html", metavar="FILE", help="Write a page for a browser, which stands alone.")
+@click.option("--plot", metavar="FILE", help="Draw the map: .png, .svg or .pdf; needs matplotlib.")
+@click.option("--newick", metavar="FILE", help="Write the clusters of labels as a Newick tree.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON on a terminal too.")
+def command(model, pairs, words, html, plot, newick, as_json):
+    """Draw the map of MODEL's labels: which go together, and whose words are alike.
+
+    Gives the pairs of labels with the strongest correlations, positive and negative; pairs that
+    never occur together are left out. Labels are clustered by their words (average linkage of
+    Hellinger distances), and each has its most relevant words: those with the highest probability
+    in the label, divided by the 0.3th power of that in the corpus. If MODEL has a tree, "agreement"
+    tells how well the clusters agree with it (cophenetic correlation).
+    """
+    from polytopic.labeler import load
+
+    found = load(model).map(pairs, words)
+    pieces = {html: found.to_html, newick: lambda: found.newick() + "\n"}
+    contents = {path: make().encode() for path, make in pieces.items() if path}
+    if plot:
+        contents[plot] = _image(found, plot)
+    for path, content in contents.items():
+        _write(path, content)
+    if as_json or not on_terminal():
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP))  # joins may stand in one another
+        echo_json(found.to_dict())
+    else:
+        _show_pairs(found)
+        _show_clusters(found)
+
+
+def _image(found, path):
+    from io import BytesIO
+
+    image = BytesIO()
+    found.plot().savefig(image, format=Path(path).suffix[1:].lower() or "png")
+    return image.getvalue()
+
+
+def _write(path, content):
+    from polytopic.errors import PolytopicError
+    from polytopic.files import new_file
+
+    with new_file(path, PolytopicError) as file:
+        file.write(content)
+    click.echo(f"Wrote {path}.", err=True)
+
+
+def _show_pairs(found):
+    sides = {
+        "Positive correlation": found.positive,
+        "Negative correlation": found.negative,
+    }
+    shown = found.shown
+    for title, pairs in sides.items():
+        if pairs:
+            rows = [(p.correlation, p.documents, shown[p.first], shown[p.second]) for p in pairs]
+            table(title, [">correlation", ">documents", "label", "label"], rows)
+            click.echo()
+
+
+def _show_clusters(found):
+    """Write the dendrogram, beside each label the words that the line has room for."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print("Labels by their words", style="bold")
+    names = [printable(label.shown) for label in found.in_order]
+    width = min(max(map(len, names)), max(20, console.width // 2 - TREE_WIDTH))
+    for line, name, label in zip(
+        found.dendrogram.lines(TREE_WIDTH), names, found.in_order, strict=True
+    ):
+        words = printable(" ".join(term.term for term in label.terms))
+        text = Text(f"{line} {name.ljust(width)}  ").append(words, "dim")
+        console.print(text, no_wrap=True, overflow="ellipsis")
+    if found.tree is not None and not math.isnan(found.agreement()):
+        click.echo(f"\nAgreement with the tree of labels: {found.agreement():.2f}")

@@ -1,0 +1,540 @@
+"""The map of labels: correlations, clusters, terms and topics beside slow and obvious twins."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import cophenet
+from scipy.spatial.distance import squareform
+
+from polytopic import LabelTree
+from polytopic.errors import PolytopicError
+from polytopic.explain import LabelMap, label_map
+from polytopic.explain.dendrogram import Dendrogram
+from tests.explain.news import fitted
+from tests.explain.test_html import HOSTILE, Page
+
+TERMS = [f"w{k}" for k in range(12)]
+LABELS = ["a", "b", "c", "d", "e"]
+NASTY = ["<script>alert(1)</script>", "it's", "(a,b):[c];", "a\nb\x00\x1b[31m\u202e", "$\\frac$ &_"]
+
+
+def drawn(seed=0, n_labels=5):
+    """Return the arrays of a map: label sets with documents, and distributions of words."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.full(len(TERMS), 0.5), size=n_labels)
+    return {
+        "word_proba": proba,
+        "world_proba": proba.mean(axis=0),
+        "terms": TERMS,
+        "sets": np.unique(rng.integers(0, 2, size=(9, n_labels)), axis=0),
+        "set_docs": None,
+    }
+
+
+def mapped(labels=LABELS, seed=0, **changed) -> LabelMap:
+    """Return a map of random labels."""
+    arrays = drawn(seed, len(labels)) | changed
+    if arrays["set_docs"] is None:
+        arrays["set_docs"] = np.arange(1, len(arrays["sets"]) + 1)
+    return label_map(labels, **arrays)
+
+
+def documents(arrays):
+    """Return the label indicators of all documents, one by one."""
+    return np.repeat(arrays["sets"], np.arange(1, len(arrays["sets"]) + 1), axis=0)
+
+
+# Correlations
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_phi_is_the_correlation_of_documents(seed):
+    """Every pair that occurs has NumPy's correlation over the documents, and no other."""
+    Y = documents(drawn(seed))
+
+    found = mapped(seed=seed)
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = np.corrcoef(Y.T)
+    expected[(Y.T @ Y == 0) | np.eye(5, dtype=bool)] = np.nan
+    np.testing.assert_allclose(found.correlations, expected, atol=1e-12)
+
+
+def test_strongest_pairs():
+    """Those above zero and those below, strongest first, with the documents that have both."""
+    Y = documents(drawn(1))
+    correlations = np.corrcoef(Y.T)
+    pairs = [(LABELS[c], LABELS[d]) for c in range(5) for d in range(c + 1, 5)]
+    together = {pair: Y[:, list(map(LABELS.index, pair))].all(axis=1).sum() for pair in pairs}
+    value = {pair: correlations[tuple(map(LABELS.index, pair))] for pair in pairs}
+    seen = [pair for pair in sorted(pairs, key=value.get) if together[pair]]
+
+    found = mapped(seed=1, n_pairs=3)
+
+    below = [pair for pair in seen if value[pair] < 0][:3]
+    above = [pair for pair in seen[::-1] if value[pair] > 0][:3]
+    assert below
+    assert above
+    assert [pair[:2] for pair in found.negative] == below
+    assert [pair[:2] for pair in found.positive] == above
+    for pair in found.positive + found.negative:
+        assert pair.documents == together[pair[:2]]
+        assert pair.correlation == pytest.approx(value[pair[:2]])
+
+
+def test_a_covariance_is_known_up_to_a_common_shift():
+    """Correlations are those of P Σ P, where labels occur together."""
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(5, 5))
+    sigma, P = root @ root.T, np.eye(5) - 1 / 5
+    sets = np.array([[1, 1, 1, 1, 0], [0, 0, 0, 0, 1]])
+
+    found = mapped(sets=sets, covariance=sigma)
+    shifted = mapped(sets=sets, covariance=sigma + 7.0)
+
+    known = P @ sigma @ P
+    expected = known / np.sqrt(np.outer(known.diagonal(), known.diagonal()))
+    upper = np.triu_indices(4, 1)
+    np.testing.assert_allclose(found.correlations[upper], expected[upper])
+    np.testing.assert_allclose(shifted.correlations, found.correlations)
+    assert np.isnan(found.correlations[4]).all()
+    assert (found.measure, mapped().measure) == ("covariance", "phi")
+    assert len(found.positive) + len(found.negative) == 6
+
+
+def test_two_labels_have_no_correlation_by_a_covariance():
+    """It could only be -1, whatever the model."""
+    found = mapped(["a", "b"], sets=[[1, 1]], covariance=np.eye(2))
+
+    assert found.positive == found.negative == []
+
+
+# Clusters
+
+
+def test_hellinger_distance_by_hand():
+    """Two labels that share half of their words, and one with words of its own."""
+    proba = [[0.5, 0.5, 0, 0, 0], [0, 0.5, 0.5, 0, 0], [0, 0, 0, 0.2, 0.8]]
+
+    _, heights = zip(*Dendrogram.of_words("abc", proba).linkage[:, 1:3], strict=True)
+
+    assert heights == pytest.approx([np.sqrt(0.5), 1.0])
+
+
+def test_neighbours_are_as_alike_as_the_joins_allow():
+    """No turning of joins makes the way along the labels shorter."""
+    proba = drawn(2)["word_proba"]
+    found = Dendrogram.of_words(LABELS, proba)
+    rest = proba - proba.min(axis=1, keepdims=True)
+    roots = np.sqrt(rest / rest.sum(axis=1, keepdims=True))
+    apart = np.sqrt(np.clip(1 - roots @ roots.T, 0, 1))
+
+    def orders(node):
+        if "label" in node:
+            return [[LABELS.index(node["label"])]]
+        first, second = map(orders, node["children"])
+        return [way for one in first for other in second for way in (one + other, other + one)]
+
+    lengths = [sum(apart[way[:-1], way[1:]]) for way in orders(found.to_dict())]
+
+    assert len(lengths) == 2**4
+    assert sum(apart[found.order[:-1], found.order[1:]]) == pytest.approx(min(lengths))
+    assert max(lengths) > min(lengths) + 1e-3
+
+
+def test_smoothing_does_not_bring_labels_together():
+    """Labels with few words join as they would without pseudo-counts."""
+    counts = np.random.default_rng(0).poisson(0.3, size=(6, 40)) * np.array([[1, 1, 1, 9, 9, 9]]).T
+    counts[:, 0], counts[:, -1] = 0, 5
+    smoothed = counts + 0.7
+    labels = list("abcdef")
+
+    raw = Dendrogram.of_words(labels, counts / counts.sum(axis=1, keepdims=True))
+    tree = Dendrogram.of_words(labels, smoothed / smoothed.sum(axis=1, keepdims=True))
+
+    np.testing.assert_allclose(cophenet(tree.linkage), cophenet(raw.linkage))
+
+
+def test_agreement_by_hand():
+    """The correlation of six heights with six numbers of steps."""
+    linkage = np.array([[0, 1, 0.2, 2], [2, 3, 0.5, 2], [4, 5, 0.9, 4]])
+    tree = LabelTree({"s/a": "s", "s/b": "s", "s/c": "s", "t": None})
+    heights = [0.2, 0.9, 0.9, 0.9, 0.9, 0.5]  # ab ac ad bc bd cd
+    steps = [2, 2, 3, 2, 3, 3]
+
+    found = Dendrogram(("s/a", "s/b", "s/c", "t"), linkage)
+    strange = Dendrogram(("s/a", "s/b", "s/c", "new"), linkage)
+
+    assert found.agreement(tree) == pytest.approx(np.corrcoef(heights, steps)[0, 1])
+    assert strange.agreement(tree) == pytest.approx(found.agreement(tree))
+
+
+def test_agreement_with_itself_and_with_nothing():
+    """A tree that joins the same labels agrees wholly; where nothing differs there is no number."""
+    linkage = np.array([[0, 1, 0.25, 2], [2, 3, 0.5, 3]])
+    found = Dendrogram(("a", "b", "c"), linkage)
+
+    assert found.agreement(LabelTree({"a": "x", "b": "x"})) == pytest.approx(1)
+    assert np.isnan(found.agreement(LabelTree({})))
+    assert np.isnan(Dendrogram(("a",), np.empty((0, 4))).agreement(LabelTree({})))
+    with pytest.raises(ValueError, match="knows no tree"):
+        mapped().agreement()
+
+
+def read_newick(text):
+    """Return a Newick tree as nested pairs of (name or children, branch length)."""
+    tokens = re.findall(r"'(?:[^']|'')*'|[(),:;]|[^(),:;']+", text)
+
+    def node(place):
+        if tokens[place] == "(":
+            inside, place = [], place + 1
+            while True:
+                child, place = node(place)
+                inside.append(child)
+                place += 1
+                if tokens[place - 1] == ")":
+                    break
+        else:
+            quoted = tokens[place].startswith("'")
+            name = tokens[place][1:-1].replace("''", "'") if quoted else tokens[place]
+            inside, place = name if quoted else name.replace("_", " "), place + 1
+        if tokens[place] == ":":
+            return (inside, float(tokens[place + 1])), place + 2
+        return (inside, 0.0), place
+
+    tree, place = node(0)
+    assert tokens[place:] == [";"]
+    return tree
+
+
+def leaves(tree):
+    """Yield the names of a tree, each with the branches above it as (node, length)."""
+    inside, length = tree
+    if isinstance(inside, str):
+        yield inside, {id(tree): length}
+        return
+    for child in inside:
+        for name, path in leaves(child):
+            yield name, path | {id(tree): length}
+
+
+def test_newick_keeps_the_distances():
+    """The branches between two labels add up to the height they join at."""
+    found = mapped()
+    joined = squareform(cophenet(found.dendrogram.linkage))
+
+    paths = dict(leaves(read_newick(found.newick())))
+
+    assert sorted(paths) == LABELS
+    for one, first in paths.items():
+        for other, second in paths.items():
+            apart = [(first | second)[node] for node in first.keys() ^ second.keys()]
+            expected = joined[LABELS.index(one), LABELS.index(other)]
+            assert sum(apart) == pytest.approx(expected, abs=1e-4)
+
+
+@given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
+def test_newick_keeps_every_name(names):
+    """Whatever a name holds; a blank stands for what cannot be printed."""
+    found = mapped(names, sets=np.eye(len(names)))
+
+    read = [name for name, _ in leaves(read_newick(found.newick()))]
+
+    printable = ["".join(c if c.isprintable() else " " for c in name) for name in names]
+    assert sorted(read) == sorted(printable)
+
+
+def test_nested_joins_are_those_of_the_linkage():
+    """Heights fall from the root to the labels, and all labels are there once."""
+    found = mapped()
+
+    def heights(node, above):
+        if "label" in node:
+            return [node["label"]], []
+        assert node["height"] <= above
+        (one, first), (other, second) = (heights(c, node["height"]) for c in node["children"])
+        return one + other, [node["height"], *first, *second]
+
+    labels, joined = heights(found.to_dict()["dendrogram"], 1.0)
+
+    assert labels == [label.label for label in found.in_order]
+    assert sorted(joined) == found.dendrogram.linkage[:, 2].tolist()
+
+
+def test_lines():
+    """The tree in box characters: a join that falls on another is drawn as one with it."""
+    linkage = np.array([[0, 1, 0.1, 2], [2, 3, 0.85, 2], [5, 6, 0.85, 4], [4, 7, 1.0, 5]])
+    found = Dendrogram(tuple("abcde"), linkage)
+
+    lines = [
+        f"{line} {found.labels[place]}"
+        for line, place in zip(found.lines(20), found.order, strict=True)
+    ]
+
+    assert lines == [
+        "┌─────────────────── e",
+        "└──────┬──────────┬─ a",
+        "       │          └─ b",
+        "       ├──────────── c",
+        "       └──────────── d",
+    ]
+
+
+# Terms and topics
+
+
+def test_relevant_terms():
+    """The best by p(w|c) / p(w)^0.3, each with its probability and lift."""
+    arrays = drawn(4)
+    proba, world = arrays["word_proba"], arrays["world_proba"]
+
+    found = mapped(seed=4, n_terms=4)
+
+    for label, p in zip(found.labels, proba, strict=True):
+        relevance = {term: p[k] / world[k] ** 0.3 for k, term in enumerate(TERMS)}
+        assert [t.term for t in label.terms] == sorted(TERMS, key=relevance.get)[:-5:-1]
+        for term, probability, lift in label.terms:
+            assert probability == p[TERMS.index(term)]
+            assert lift == pytest.approx(p[TERMS.index(term)] / world[TERMS.index(term)])
+
+
+def test_terms_that_a_label_never_has_are_not_relevant():
+    """What smoothing alone gives is no term of a label, even if nothing else is left."""
+    proba = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]])
+    world = np.array([0.97, 0.01, 0.01, 0.01])
+
+    found = label_map(["a", "b"], proba, world, TERMS[:4], sets=np.eye(2), set_docs=[1, 1])
+
+    assert [[t.term for t in label.terms] for label in found.labels] == [["w0"], ["w3", "w2"]]
+
+
+def test_topics():
+    """Most used first; unnoticed topics and labels are left out, and labels without documents."""
+    words = np.eye(12)[:4] * 0.9 + 0.1 / 12
+    prior = np.array([[8.0, 2, 0, 0], [0, 5, 0.1, 4.9], [0, 0, 9, 1]])
+    sets = np.array([[1, 0, 0], [0, 1, 0]])
+
+    found = mapped(["a", "b", "c"], sets=sets, set_docs=[10, 30], topics=(words, prior))
+
+    assert [topic.topic for topic in found.topics] == [1, 3, 0]
+    assert [topic.documents for topic in found.topics] == pytest.approx([17, 14.7, 8])
+    assert [topic.terms[0].term for topic in found.topics] == ["w1", "w3", "w0"]
+    assert [[use.label for use in topic.labels] for topic in found.topics] == [
+        ["b", "a"],
+        ["b"],
+        ["a"],
+    ]
+    assert [use.share for use in found.topics[0].labels] == pytest.approx([0.5, 0.2])
+    assert mapped().topics == []
+
+
+# The whole map
+
+
+def test_a_permutation_of_labels_permutes_the_map():
+    """Nothing depends on the order of labels, of label sets or of words."""
+    arrays = drawn(6)
+    order, words = [3, 0, 4, 1, 2], np.random.default_rng(0).permutation(len(TERMS))
+    found = mapped(seed=6)
+
+    other = mapped(
+        [LABELS[c] for c in order],
+        word_proba=arrays["word_proba"][np.ix_(order, words)],
+        world_proba=arrays["world_proba"][words],
+        terms=[TERMS[w] for w in words],
+        sets=arrays["sets"][::-1][:, order],
+        set_docs=np.arange(len(arrays["sets"]), 0, -1),
+    )
+
+    def pairs(side):
+        return {(frozenset(p[:2]), round(p.correlation, 12), p.documents) for p in side}
+
+    assert pairs(other.positive) == pairs(found.positive)
+    assert pairs(other.negative) == pairs(found.negative)
+    assert sorted(other.labels) == found.labels
+    heights = squareform(cophenet(found.dendrogram.linkage))[np.ix_(order, order)]
+    np.testing.assert_allclose(squareform(cophenet(other.dendrogram.linkage)), heights)
+
+
+def test_to_dict_is_strict_json():
+    """What is not known is None, and numbers of documents are whole."""
+    tree = LabelTree.from_names(["x/a", "x/b"])
+
+    found = json.loads(json.dumps(mapped(tree=tree).to_dict(), allow_nan=False))
+
+    assert found["agreement"] is None
+    assert found["documents"] == len(documents(drawn()))
+    assert [label["label"] for label in found["labels"]] == LABELS
+    assert set(found["positive"][0]) == {"first", "second", "correlation", "documents"}
+    assert all(isinstance(pair["documents"], int) for pair in found["negative"])
+
+
+@pytest.mark.parametrize("n_labels", [1, 2])
+def test_few_labels(n_labels):
+    """A map of one label or two is small and whole."""
+    found = mapped(LABELS[:n_labels], sets=np.eye(n_labels))
+
+    names = [name for name, _ in leaves(read_newick(found.newick()))]
+    assert sorted(names) == LABELS[:n_labels]
+    assert found.positive == found.negative == []
+    assert len(found.dendrogram.lines(10)) == n_labels
+    assert Page(found.to_html()).tags.count("li") == n_labels
+    assert [t.get_text() for t in found.plot().axes[1].get_yticklabels()] == names
+
+
+def test_labels_without_documents():
+    """They are on the map, without terms and without pairs."""
+    proba = np.vstack([drawn()["word_proba"][:3], np.full((2, 12), 1 / 12)])
+    sets = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 0]])
+
+    found = mapped(word_proba=proba, sets=sets, covariance=np.eye(5))
+
+    assert [(label.documents, bool(label.terms)) for label in found.labels[3:]] == [(0, False)] * 2
+    assert not {"d", "e"} & {name for pair in found.positive + found.negative for name in pair[:2]}
+    assert sorted(found.dendrogram.order) == list(range(5))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [({"n_pairs": 0}, "n_pairs == 0"), ({"n_terms": 0}, "n_terms == 0")],
+)
+def test_nothing_to_show_is_refused(changed, sentence):
+    """At least one pair and one term are asked for."""
+    with pytest.raises(ValueError, match=sentence):
+        mapped(**changed)
+
+
+def test_no_labels_are_refused():
+    """A map needs something to show."""
+    with pytest.raises(ValueError, match="labels is empty"):
+        label_map([], np.zeros((0, 1)), [1.0], ["w"], sets=np.zeros((1, 0)), set_docs=[1])
+
+
+# Pages and drawings
+
+
+def test_nothing_in_a_name_or_a_term_is_markup():
+    """Scripts in labels, names, terms and the title are text, and nothing is loaded."""
+    names = [HOSTILE, *NASTY[1:]]
+    prior = np.ones((5, 2))
+    terms = [HOSTILE, *TERMS[1:]]
+
+    found = mapped(NASTY, names=names, terms=terms, topics=(np.eye(12)[:2], prior))
+    html = found.to_html(title=HOSTILE)
+    read = Page(html)
+
+    assert not {"script", "img", "b", "link"} & set(read.tags)
+    assert not {"src", "href", "srcset", "action"} & {name for name, _ in read.attributes}
+    assert not [name for name, _ in read.attributes if name.startswith("on")]
+    assert not re.search(r"url\(|@import|\x00|\x1b", html)
+    assert "Topics" in html
+
+
+def test_the_page_shows_the_map():
+    """Labels in the order of the clusters, all pairs, and the agreement where there is a tree."""
+    names = [f"Name {label}" for label in LABELS]
+    found = mapped(names=names, tree=LabelTree({"a": "x", "b": "x"}))
+
+    html = found.to_html()
+
+    beside = re.findall(r'<strong title="(\w) · Name \1">', html)
+    assert beside == [label.label for label in found.in_order]
+    for pair in found.positive + found.negative:
+        assert f"{pair.first} · Name {pair.first}<br>{pair.second} · Name {pair.second}" in html
+    assert f"{found.agreement():+.2f}".replace("-", "−") in html
+    assert html.count("<path ") == 1
+    (path,) = re.findall(r'<path d="([^"]*)"', html)
+    assert len(path.split("M")) == len(LABELS)
+
+
+def test_plot():
+    """The correlations stand in the order of the names, which are no formulas."""
+    found = mapped(NASTY)
+
+    figure = found.plot()
+    figure.canvas.draw()
+
+    left, right = figure.axes[:2]
+    image = np.ma.filled(right.images[-1].get_array(), np.nan)
+    order = found.dendrogram.order
+    np.testing.assert_array_equal(image, found.correlations[np.ix_(order, order)])
+    shown = [text.get_text() for text in right.get_yticklabels()]
+    assert shown == [
+        "".join(c if c.isprintable() else " " for c in NASTY[place]) for place in order
+    ]
+    assert len(left.collections[0].get_segments()) == len(NASTY) - 1
+
+
+def test_the_plot_grows_with_the_labels():
+    """There is room for a line of text a label."""
+    many = [f"label {k}" for k in range(60)]
+
+    small, large = mapped().plot(), mapped(many, sets=np.eye(60)).plot()
+
+    assert large.get_figheight() > 60 * 0.15 > small.get_figheight()
+
+
+def test_plot_without_matplotlib(monkeypatch):
+    """One sentence says what to install."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+    with pytest.raises(PolytopicError, match=r"pip install 'polytopic\[plots\]'"):
+        mapped().plot()
+
+
+# Labelers
+
+
+def test_a_labeler_with_words():
+    """A model with distributions gives its own; correlations are of its documents."""
+    parents = {"sport": "fun", "film": "fun", "music": "fun", "space": None}
+    labeler = fitted(tree=LabelTree(parents, {"sport": "Sport!"}))
+    labeler.learn(["A match in orbit."], [["space", "sport"]])
+
+    found = labeler.map(n_pairs=5, n_terms=3)
+
+    assert [label.label for label in found.labels] == labeler.classes_.tolist()
+    assert [label.documents for label in found.labels] == [2, 2, 4, 4]
+    assert found.labels[3].shown == "sport · Sport!"
+    assert [len(label.terms) for label in found.labels] == [3] * 4
+    term = found.labels[0].terms[0]
+    column = labeler.vocabulary_.terms.index(term.term)
+    assert term.probability == labeler.model_.word_proba_[0, column]
+    assert found.positive == [("space", "sport", pytest.approx(4 / 24), 2)]
+    assert -1 <= found.agreement() <= 1
+
+
+def test_a_labeler_without_words_has_a_mixture_beside_it():
+    """The words of mml's labels are those of a pmm1 of the same counts."""
+    found, beside = fitted("mml").map(), fitted("pmm1").map()
+
+    assert found.labels == beside.labels
+    assert found.newick() == beside.newick()
+
+
+def test_a_labeler_with_topics_and_covariance():
+    """What a model knows of labels and topics is on the map."""
+    labeler = fitted()
+    labeler.model_.label_covariance_ = np.diag([1.0, 2, 3, 4])
+    labeler.model_.topic_word_proba_ = labeler.model_.word_proba_[:2]
+    labeler.model_.topic_prior_ = np.ones((4, 2))
+
+    found = labeler.map()
+
+    assert found.measure == "covariance"
+    assert [topic.documents for topic in found.topics] == [5, 5]
+
+
+def test_a_labeler_without_counts(tmp_path):
+    """One sentence says what is lacking."""
+    from polytopic import load
+
+    fitted().save(tmp_path / "m", counts=False)
+
+    with pytest.raises(PolytopicError, match="there is no map of its labels; save it with counts"):
+        load(tmp_path / "m").map()
