@@ -34,7 +34,7 @@ def fit_labels(Y, how, *, max_iter=100, tol=1e-3):
     ``how`` is "mcem" or "variational"; every label has documents.
     """
     sets, docs = distinct_sets(Y)
-    sizes = np.bincount(np.diff(sets.indptr), weights=docs)
+    sizes = np.bincount(np.diff(sets.indptr), weights=docs).astype(np.float64)
     sizes = np.append(sizes, np.zeros(int(sizes.size <= Y.shape[1])))
     sizes[1:] += HALF
     climb = {"mcem": climb_by_points, "variational": climb_by_bound}[how]
