@@ -1,0 +1,236 @@
+"""The correlated labeling model: its paper's tables and figures, and what it makes of labels.
+
+quality: Reuters with 36, 10 and 90 classes beside kNN, naive Bayes and an SVM, averaged over
+documents; topics: class perplexity, precision and recall by the number of topics; terms: relevant
+words of five classes; labels: held-out log likelihood of label sets beside independent labels.
+The paper's preprocessing: stop words and terms with fewer than 50 occurrences are left out, words
+are stemmed; classes with fewer than 50 documents are left out for 36 classes.
+"""
+
+import argparse
+import time
+from collections import Counter
+
+import numpy as np
+from common import corpus_path, markdown, split_documents
+from scipy import sparse
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import MultiLabelBinarizer
+from sklearn.svm import LinearSVC
+
+from polytopic import CoL, NaiveBayes
+from polytopic.corpus import read_documents
+from polytopic.decision import tune_decision
+from polytopic.metrics import document_precision, document_recall, labeling_f
+from polytopic.models.col_tuning import best_threshold
+from polytopic.models.label_prior import LabelPrior
+from polytopic.models.label_training import fit_labels
+from polytopic.text import Analyzer, TermWeights
+
+PAPER = {  # Tables 1 and 2
+    "kNN": (0.795, 0.797, 0.791),
+    "naive Bayes": (0.751, 0.892, 0.803),
+    "SVM": (0.878, 0.814, 0.848),
+    "CoL, 36 classes": (0.872, 0.875, 0.876),
+    "CoL, 10 classes": (0.901, 0.923, 0.898),
+    "CoL, all classes": (0.867, 0.873, 0.866),
+}
+TABLE_4 = {
+    "gas": "gasoline oil crude supply contract barrel stock price sell gas rise company industry "
+    "energy import",
+    "interest": "pct rate bank monetary economist market money prime reserve feed inflation "
+    "deposit bill repurchase federal",
+    "trade": "trade u.s dlrs deficit japan surplus mln export japanese currency import february "
+    "bill gatt market",
+    "ship": "u.s gulf ship iran strike attack oil union port vessel seaman tanker tonne missile "
+    "shipment",
+    "bop": "mln dlrs trade surplus deficit currency export pct account import current economic "
+    "quarter growth u.s",
+}
+
+
+def reuters(keep):
+    """Return the parts of Reuters with the classes that ``keep`` chooses from their counts."""
+    train, test = split_documents("reuters21578")
+    counts = Counter(label for document in train + test for label in document.labels)
+    classes = set(keep(counts))
+    parts = [
+        [(d.text, [c for c in d.labels if c in classes]) for d in part] for part in (train, test)
+    ]
+    parts = [[pair for pair in part if pair[1]] for part in parts]
+    X, terms = Analyzer("en", normalize="stem").count([text for part in parts for text, _ in part])
+    frequent = np.flatnonzero(X.sum(axis=0).A1 >= 50)
+    X, terms = sparse.csr_matrix(X[:, frequent], dtype=float), [terms[w] for w in frequent]
+    labels, n_train = MultiLabelBinarizer().fit([sorted(classes)]), len(parts[0])
+    Y, Y_test = (labels.transform([names for _, names in part]) for part in parts)
+    return (X[:n_train], Y, X[n_train:], Y_test), terms, labels.classes_.tolist()
+
+
+KEEPS = {
+    "36": lambda counts: [c for c in counts if counts[c] >= 50],
+    "10": lambda counts: [c for c, _ in counts.most_common(10)],
+    "all": list,
+}
+
+
+def measures(Y, answers):
+    """Return document-averaged precision, recall and F as text."""
+    values = (f(Y, answers) for f in (document_precision, document_recall, labeling_f))
+    return [f"{value:.3f}" for value in values]
+
+
+def neighbours(X, Y, X_test, k=37):
+    """Return kNN's answers: labels weighted by similarity, a threshold by held-out documents."""
+    weights = TermWeights("ltc").fit(X)
+    own, asked = weights.transform(X), weights.transform(X_test)
+
+    def scores(known, labels, asked):
+        found = NearestNeighbors(n_neighbors=k, metric="cosine").fit(known)
+        distance, rows = found.kneighbors(asked)
+        return np.einsum("dk,dkc->dc", 1 - distance, labels[rows])
+
+    out = np.random.default_rng(0).permutation(X.shape[0])[: X.shape[0] // 5]
+    rest = np.setdiff1d(np.arange(X.shape[0]), out)
+    held_out = np.log(scores(own[rest], Y[rest], own[out]) + 1e-9)
+    relative = held_out - held_out.max(axis=1, keepdims=True)
+    threshold = best_threshold(relative, Y[out] > 0, Y[out].sum(axis=1))
+    found = np.log(scores(own, Y, asked) + 1e-9)
+    return (found - found.max(axis=1, keepdims=True) >= threshold).astype(int)
+
+
+def tuned(model, X, Y, X_test):
+    """Return the answers of a model by the best rule on held-out scores."""
+    return tune_decision(model, X, Y).best_estimator.fit(X, Y).predict(X_test)
+
+
+def rivals(X, Y, X_test):
+    """Yield the names of the paper's rivals and their answers."""
+    weights = TermWeights("ltc").fit(X)
+    W, W_test = weights.transform(X), weights.transform(X_test)
+    linear = OneVsRestClassifier(LinearSVC())
+    yield "kNN, 37 neighbours", neighbours(X, Y, X_test)
+    yield "naive Bayes, rule tuned", tuned(NaiveBayes(), X, Y, X_test)
+    answers = linear.fit(W, Y).predict(W_test)
+    answers[np.arange(len(answers)), linear.decision_function(W_test).argmax(axis=1)] = 1
+    yield "LinearSVC, best label added", answers
+    yield "LinearSVC, rule tuned", tuned(linear, W, Y, W_test)
+
+
+def quality():
+    """Print Tables 1 and 2."""
+    rows = []
+    for name, keep in KEEPS.items():
+        (X, Y, X_test, Y_test), _, _ = reuters(keep)
+        classes = f"{Y.shape[1]} classes"
+        if name == "36":
+            rows += [
+                (rival, classes, *measures(Y_test, answers), "")
+                for rival, answers in rivals(X, Y, X_test)
+            ]
+        for mode in ("weights", "sets", "paper"):
+            start = time.perf_counter()
+            answers = CoL(300, predict_mode=mode).fit(X, Y).predict(X_test)
+            spent = time.perf_counter() - start
+            rows.append((f"CoL, {mode}", classes, *measures(Y_test, answers), f"{spent:.1f}"))
+    markdown(["model", "classes", "P", "R", "F", "seconds"], rows)
+    markdown(["paper", "P", "R", "F"], [(name, *values) for name, values in PAPER.items()])
+
+
+def topics(figure=None):
+    """Print and draw Figures 3 and 4: what the number of topics does."""
+    (X, Y, X_test, Y_test), _, _ = reuters(KEEPS["36"])
+    rows = []
+    for n_topics in (36, 50, 100, 150, 200, 300, 400):
+        row = [n_topics]
+        for mode in ("weights", "paper"):
+            model = CoL(n_topics, predict_mode=mode).fit(X, Y)
+            row += [f"{model.class_perplexity(X_test, Y_test):.4g}"]
+            row += measures(Y_test, model.predict(X_test))
+        rows.append([*row, f"{model.score(X_test, Y_test):.1f}"])
+    head = ["perplexity", "P", "R", "F"]
+    markdown(["topics", *head, *(f"{h}, paper" for h in head), "bound a document"], rows)
+    if figure:
+        draw_topics(rows, figure)
+
+
+def draw_topics(rows, file):
+    """Draw perplexity, precision and recall against the number of topics."""
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(9, 3.5), layout="constrained")
+    left, right = drawing.subplots(1, 2)
+    columns = [np.array([float(row[k]) for row in rows]) for k in range(9)]
+    left.plot(columns[0], columns[1], marker="o", label="class weights")
+    left.set(xlabel="topics", ylabel="class perplexity", title="Reuters, 36 classes")
+    for place, label in ((2, "precision"), (3, "recall"), (4, "F")):
+        (line,) = right.plot(columns[0], columns[place], marker="o", label=f"{label}, weights")
+        right.plot(
+            columns[0], columns[place + 4], "--", color=line.get_color(), label=f"{label}, paper"
+        )
+    right.set(xlabel="topics", title="averaged over documents")
+    right.legend(fontsize="small")
+    drawing.savefig(file, dpi=110)
+
+
+def terms():
+    """Print the relevant terms of the classes of Table 4, by r(c) beta."""
+    (X, Y, _, _), names, classes = reuters(KEEPS["36"])
+    model = CoL(300).fit(X, Y)
+    Y = sparse.csr_matrix(Y, dtype=float)[:, model._columns].sorted_indices()
+    shares = model._topics.infer(X, Y).label_topics()
+    proba = shares @ model._topics.beta.T.astype(float)
+    stem = Analyzer("en", normalize="stem")
+    place = {int(column): k for k, column in enumerate(model._columns)}
+    rows, hits = [], 0
+    for label, words in TABLE_4.items():
+        best = [names[w] for w in np.argsort(-proba[place[classes.index(label)]])[:15]]
+        theirs = {term for word in words.split() for term in stem.terms(word)}
+        hits += len(theirs & set(best))
+        rows.append((label, ", ".join(best), len(theirs & set(best))))
+    markdown(["class", "terms", "in the paper's list"], rows)
+    print(f"\n{hits} of 75 words are the paper's.")
+
+
+def labels():
+    """Print the held-out log likelihood of label sets."""
+    rows = []
+    for name in ("reuters21578", "debtags-en", "cei"):
+        Y, held_out = label_parts(name)
+        shares = np.asarray(Y.sum(axis=0))[0]
+        priors = {how: fit_labels(Y, how)[0] for how in ("mcem", "variational")}
+        sizes = priors["mcem"].size_proba
+        priors["independent"] = LabelPrior(np.log(shares), np.zeros((shares.size,) * 2), sizes)
+        known = held_out[held_out.getnnz(axis=1) < sizes.size]
+        values = [f"{priors[p].log_prior(known).mean():.3f}" for p in priors]
+        rows.append((name, f"{Y.shape[1]}", *values))
+    markdown(["corpus", "labels", *priors], rows)
+
+
+def label_parts(name):
+    """Return indicators of a corpus's training and test documents, or of 70 % and the rest."""
+    documents = [d for d in read_documents(corpus_path(name)) if d.labels]
+    if any(d.split == "test" for d in documents):
+        parts = [[d for d in documents if d.split == part] for part in ("train", "test")]
+    else:
+        order = np.random.default_rng(0).permutation(len(documents))
+        cut = int(0.7 * len(documents))
+        parts = [[documents[k] for k in rows] for rows in (order[:cut], order[cut:])]
+    names = MultiLabelBinarizer(sparse_output=True).fit([d.labels for d in parts[0]])
+    known = set(names.classes_)
+    tested = [d.labels for d in parts[1] if set(d.labels) <= known]
+    train = names.transform([d.labels for d in parts[0]])
+    return (sparse.csr_matrix(Y, dtype=float) for Y in (train, names.transform(tested)))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["quality", "topics", "terms", "labels"])
+    parser.add_argument("--figure", metavar="FILE", help="where to draw Figures 3 and 4")
+    arguments = parser.parse_args()
+    for part in arguments.parts:
+        print(f"\n## {part}\n")
+        if part == "topics":
+            topics(arguments.figure)
+        else:
+            {"quality": quality, "terms": terms, "labels": labels}[part]()

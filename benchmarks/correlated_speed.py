@@ -1,0 +1,128 @@
+"""The correlated labeling model beside tomotopy's labelled LDA, on Reuters.
+
+Both see the same stemmed words. tomotopy's PLDA has 300 topics over the 36 classes (as many for
+each as CoL's start gives on average, the rest shared), and 100 sweeps of Gibbs sampling; inference
+is its default of 100 sweeps a document, ranked by the labels' shares. All on the same cores; each
+repeat runs all, and ratios are medians of paired ones. growth: time to fit by documents of arxiv-cs.
+"""
+
+import argparse
+import time
+
+import numpy as np
+from common import markdown
+from correlated import KEEPS, measures, reuters
+from parts import read_parts
+
+from polytopic import CoL
+
+N_TOPICS, SWEEPS = 300, 100
+SETTINGS = {"EM": {}, "stepwise": {"batch_size": 500}}
+GROWTH = (4000, 8000, 16000, 32000, 66371)
+
+
+def bags(X, names):
+    """Return documents as lists of words."""
+    rows = np.split(X.indices, X.indptr[1:-1]), np.split(X.data.astype(int), X.indptr[1:-1])
+    return [[names[w] for w in np.repeat(*row)] for row in zip(*rows, strict=True)]
+
+
+class LabelledTopics:
+    """tomotopy's partially labelled LDA."""
+
+    def __init__(self, names, classes):
+        import tomotopy
+
+        per_label = N_TOPICS // (len(classes) + 1)
+        rest = N_TOPICS - per_label * len(classes)
+        self.model = tomotopy.PLDAModel(latent_topics=rest, topics_per_label=per_label, seed=0)
+        self.names, self.classes = names, classes
+
+    def fit(self, X, Y):
+        """Learn by Gibbs sampling."""
+        for words, row in zip(bags(X, self.names), Y, strict=True):
+            labels = [self.classes[c] for c in np.flatnonzero(row)]
+            if words:
+                self.model.add_doc(words, labels=labels)
+        self.model.train(SWEEPS, workers=2)
+        return self
+
+    def predict(self, X):
+        """Return the shares of labels in documents."""
+        documents = [self.model.make_doc(words or ["?"]) for words in bags(X, self.names)]
+        topics, _ = self.model.infer(documents, workers=2)
+        labels = list(self.model.topic_label_dict)
+        per_label = self.model.topics_per_label
+        shares = np.asarray(topics)[:, : per_label * len(labels)].reshape(
+            len(X.indptr) - 1, -1, per_label
+        )
+        out = np.zeros((len(shares), len(self.classes)))
+        out[:, [self.classes.index(label) for label in labels]] = shares.sum(axis=2)
+        return out
+
+
+def timed(function):
+    """Return the time of a call, and its result."""
+    start = time.perf_counter()
+    result = function()
+    return time.perf_counter() - start, result
+
+
+def speed(repeats):
+    """Print times to fit and to predict, and what answers are worth."""
+    (X, Y, X_test, Y_test), names, classes = reuters(KEEPS["36"])
+    CoL(50).fit(X[:300], Y[:300]).predict(X_test[:50])  # compiles
+    times: dict = {}
+    for _ in range(repeats):
+        for name, settings in SETTINGS.items():
+            spent, model = timed(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))
+            asked, answers = timed(lambda m=model: m.predict(X_test))
+            times.setdefault(f"CoL, {name}", []).append((spent, asked))
+            print(name, measures(Y_test, answers))
+        rival = LabelledTopics(names, classes)
+        spent, _ = timed(lambda r=rival: r.fit(X, Y))
+        asked, shares = timed(lambda r=rival: r.predict(X_test))
+        times.setdefault("tomotopy PLDA", []).append((spent, asked))
+        best = (shares >= 0.5 * shares.max(axis=1, keepdims=True)).astype(int)
+        print("tomotopy", measures(Y_test, best))
+    peer = np.array(times["tomotopy PLDA"])
+    rows = []
+    for name, values in times.items():
+        fit, predict = np.median(np.array(values) / peer, axis=0)
+        seconds = np.median(values, axis=0)
+        rows.append(
+            (
+                name,
+                f"{seconds[0]:.2f}",
+                f"{fit:.2f}",
+                f"{1e6 * seconds[1] / len(Y_test):.0f}",
+                f"{1 / predict:.0f}",
+            )
+        )
+    markdown(["model", "fit, s", "ratio", "predict, µs a document", "times as fast"], rows)
+
+
+def growth():
+    """Print times to fit by the number of documents."""
+    train, _ = read_parts("arxiv-cs")
+    rows = []
+    for n_docs in GROWTH:
+        X, Y = train.X[:n_docs], train.Y[:n_docs]
+        row = [f"{n_docs:,}"]
+        for settings in SETTINGS.values():
+            spent, model = timed(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))  # noqa: B023
+            row += [f"{spent:.1f}", f"{1e6 * spent / n_docs:.0f}", model.n_iter_]
+        rows.append(row)
+    heads = [f"{name}, {what}" for name in SETTINGS for what in ("s", "µs a document", "steps")]
+    markdown(["documents", *heads], rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["speed", "growth"])
+    parser.add_argument("--repeats", type=int, default=3)
+    arguments = parser.parse_args()
+    if "speed" in arguments.parts:
+        speed(arguments.repeats)
+    if "growth" in arguments.parts:
+        growth()
