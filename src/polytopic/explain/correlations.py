@@ -42,18 +42,23 @@ def phi(together: np.ndarray, n_docs: float) -> np.ndarray:
     return _correlations(covariance, docs * (n_docs - docs), together)
 
 
-def of_covariance(covariance, together: np.ndarray) -> np.ndarray:
+def of_covariance(covariance, together: np.ndarray, n_docs: float) -> np.ndarray:
     r"""Return the correlations of label weights by a model's covariance :math:`\Sigma`.
 
     A softmax does not change when all weights rise together, so only :math:`P \Sigma P` is known,
     :math:`P = I - 11^\top / C`, and the correlations are those of it. NaN for pairs that never
-    occur together, on the diagonal, and where there are two labels: -1 is then all there can be.
+    occur together, on the diagonal, and where there are two labels: -1 is then all there can be;
+    and for pairs that occur together more often than chance would have it but have a correlation
+    below zero, or less often and above, as two labels have that are both frequent.
     """
+    docs = together.diagonal()
+    by_chance = np.outer(docs, docs) / max(n_docs, 1.0)
     centred = np.asarray(covariance, dtype=np.float64)
     centred = centred - centred.mean(axis=0, keepdims=True)
     centred = centred - centred.mean(axis=1, keepdims=True)
     variance = centred.diagonal() if len(centred) > 2 else np.zeros(len(centred))
-    return _correlations(centred, variance, together)
+    values = _correlations(centred, variance, together)
+    return np.where(values * (together - by_chance) >= 0, values, np.nan)
 
 
 def _correlations(covariance, variance, together) -> np.ndarray:

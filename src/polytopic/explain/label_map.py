@@ -197,7 +197,9 @@ def label_map(
     word_proba, world_proba = np.asarray(word_proba), np.asarray(world_proba)
     together, n_docs = documents_together(sets, set_docs), float(np.sum(set_docs))
     docs, by_counts = together.diagonal(), covariance is None
-    correlations = phi(together, n_docs) if by_counts else of_covariance(covariance, together)
+    correlations = (
+        phi(together, n_docs) if by_counts else of_covariance(covariance, together, n_docs)
+    )
     below = strongest_pairs(labels, -correlations, together, n_pairs)
     return LabelMap(
         labels=[
