@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from scipy import sparse
 
-from polytopic import MML, PDMM, PMM1, PMM2, LabelTree, NaiveBayes
+from polytopic import MML, PDMM, PMM1, PMM2, CoL, LabelTree, NaiveBayes
 from polytopic.decision import RULES, Rule, TreeCohort
 
 MODELS = {
@@ -21,6 +21,7 @@ MODELS = {
     "pdmm": [PDMM(), PDMM(decode="greedy")],
     "mml": [MML(), MML(labels="neighbours")],
     "mml-exact": [MML(rank=None), MML(rank=None, labels="neighbours")],
+    "col": [CoL(5), CoL(5, predict_mode="sets"), CoL(2, batch_size=9, predict_mode="paper")],
     "rules": [
         TreeCohort(LabelTree({"a": "b"})) if r is TreeCohort else r() for r in RULES.values()
     ],
@@ -48,6 +49,9 @@ def use(model):
         model.best_with(X, 0)
         if model.labels == "all":
             model.fit(X, Y, warm=model, rows=np.arange(20))
+    elif isinstance(model, CoL):
+        model.best_with(X, 0)
+        model.score(X, Y)
     else:
         model.log_likelihood(X, Y)
         model.loo_predict(X, Y)

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from polytopic import MML, PMM1, Document, Labeler, NaiveBayes, PolytopicError
+from polytopic import MML, PMM1, CoL, Document, Labeler, NaiveBayes, PolytopicError
 from polytopic.corpus import load_sample
 from polytopic.decision import TopK
 from polytopic.labeler import learning
@@ -196,7 +196,7 @@ def test_a_few_texts_are_enough(n_texts):
     assert labeler.suggest(["A goal"])[0][0].chosen
 
 
-@pytest.mark.parametrize("model", ["mml", PMM1(), "pdmm"])
+@pytest.mark.parametrize("model", ["mml", PMM1(), "pdmm", CoL(60, predict_mode="sets")])
 def test_it_abstains_where_it_is_not_sure(model, sample):
     """No labels where the set is less probable than asked, and no suggestion is chosen."""
     documents, _ = sample
@@ -257,3 +257,39 @@ def test_words_of_labels_have_weights():
 def test_a_rule_works_on_margins():
     """A rule decides on the scores of MML, too."""
     assert fitted(rule=TopK(2)).predict(["Mars"]) == [["space", "sport"]]
+
+
+def test_topics_of_labels(sample):
+    """A labeler of the correlated labeling model sees counts, and forgets exactly."""
+    documents, _ = sample
+    train, test = ([d for n, d in enumerate(documents) if bool(n % 5) == part] for part in (1, 0))
+    labeler = Labeler("col").fit(train)
+    text, before = test[0].text, labeler.suggest(test)
+
+    reasons = labeler.explain(text, why_not="science/space")
+    labeler.learn(test[:3]).forget(test[:3])
+
+    assert labeler.weights_ is None
+    assert labeler.score([d.text for d in test], [d.labels for d in test]) > 0.85
+    assert reasons.ledger.corpus + reasons.ledger.words == pytest.approx(
+        reasons.ledger.log_likelihood, abs=1e-9
+    )
+    assert reasons.why_not[0].label in reasons.why_not[0].labels
+    assert labeler.suggest(test) == before
+    with pytest.raises(ValueError, match="warm == True is for mml, not for CoL"):
+        labeler.learn(test[:3], warm=True)
+    with pytest.raises(ValueError, match="predict_mode='sets'"):
+        Labeler("col", abstain=0.5).fit(train)
+
+
+def test_the_map_of_a_model_with_topics(sample):
+    """Its covariance says which labels go together, and its topics are on the map."""
+    documents, _ = sample
+
+    found = Labeler(CoL(60)).fit(documents).map()
+
+    assert found.measure == "covariance"
+    assert found.topics
+    assert all(pair.documents > 0 for pair in found.positive + found.negative)
+    shares = [share for topic in found.topics for _, share in topic.labels]
+    assert 0 < min(shares) <= max(shares) <= 1

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import polytopic
-from polytopic import MML, PMM1, Labeler, NaiveBayes
+from polytopic import MML, PMM1, CoL, Labeler, NaiveBayes
 from polytopic.decision import (
     MeanPlusStd,
     Threshold,
@@ -50,6 +50,8 @@ def path(tmp_path):
         Labeler(),
         Labeler(MML(C=0.3, goal="exact"), weights="tfidf", max_terms=9),
         Labeler("pmm1", abstain=0.4),
+        Labeler("col"),
+        Labeler(CoL(3, predict_mode="sets", batch_size=2), abstain=0.2),
         Labeler(PMM1(smoothing=0.2), language=None, min_df=2, fields={"title": 2.0}),
         Labeler(NaiveBayes(), rule=WorldModel(0.6), max_terms=5),
         Labeler("nb", language="de", tree=LabelTree({"space": "science", "sport": None})),

@@ -50,6 +50,10 @@ def check_abstention(abstain, rule, model) -> None:
             f"abstain needs the probability of a label set, which {name} does not give; "
             "use model='mml' or a mixture."
         )
+    if getattr(model, "predict_mode", "sets") != "sets":
+        raise ValueError(
+            f"abstain needs the probability of a label set; use {name}(predict_mode='sets')."
+        )
     if not getattr(model, "calibrate", True):
         raise ValueError(
             f"abstain needs the probability of a label set; use {name}(calibrate=True)."
