@@ -1,6 +1,6 @@
 # make run       set up, train on the bundled sample, label three fresh texts
 # make test      set up, then lint, types, imports and tests
-# make test-all  also what is long: all corpora, everything again uncompiled
+# make test-all  also what is long: all corpora, and the kernels uncompiled
 
 PYTHON ?= python3
 BIN := .venv/bin

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -22,3 +23,17 @@ def data():
         return file
 
     return path
+
+
+EDGES = {"cli", "explain", "labeler", "test_corpora.py", "test_documentation.py"}
+
+
+def pytest_collection_modifyitems(items):
+    """Without compiled kernels, leave out what would take hours: whole corpora, and the edges."""
+    if not numba.config.DISABLE_JIT:
+        return
+    skipped = pytest.mark.skip(reason="takes minutes without compiled kernels")
+    for item in items:
+        whole = item.get_closest_marker("corpus") or item.get_closest_marker("compiled")
+        if whole or EDGES & set(item.path.parts):
+            item.add_marker(skipped)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,6 +62,8 @@ def planted(n_labels):
 @pytest.fixture(scope="module")
 def corpus():
     """Return documents drawn from the model."""
+    if numba.config.DISABLE_JIT:
+        pytest.skip("takes minutes without compiled kernels")
     return drawn()
 
 
@@ -275,6 +278,7 @@ def test_held_out_bound(corpus, model):
     assert score > model.score(X[400:], np.roll(Y[400:], 1, axis=1))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("batch_size", [None, 100])
 def test_threads_do_not_matter(batch_size):
     """What is learned does not depend on the number of threads, ours or BLAS's."""

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tracemalloc
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -497,6 +496,7 @@ def test_counts_must_be_countable():
         PMM1().fit([[1e300, 2]], [["a"]])
 
 
+@pytest.mark.compiled
 def test_the_number_of_blas_threads_does_not_matter():
     """Nothing that is learned goes through a BLAS, whose threads change the last bits."""
     code = (
@@ -537,7 +537,7 @@ def test_permutations_by_hypothesis(documents, data):
     )
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="uncompiled, so many documents take minutes")
+@pytest.mark.compiled
 @pytest.mark.parametrize("model", MODELS)
 def test_memory_grows_with_what_is_there(model):
     """Predicting sparse label sets never holds documents × labels, let alone × words."""

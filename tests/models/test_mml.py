@@ -4,7 +4,6 @@ import json
 import pickle
 import warnings
 
-import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -26,9 +25,6 @@ KINDS = [
     {"labels": "neighbours", "similarity": "cosine"},
 ]
 EXACT = {"rank": None, "tol": 0.01, "max_iter": 1000}
-only_compiled = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="takes a minute uncompiled"
-)
 
 
 @parametrize_with_checks([MML(), MML(labels="neighbours"), MML(similarity="cosine", goal="exact")])
@@ -218,7 +214,7 @@ def test_one_label_a_document(kind, n_classes):
         model.predict_sets(X)
 
 
-@only_compiled
+@pytest.mark.compiled
 def test_a_grid_search():
     """Parameters are scikit-learn's."""
     X, Y = topics(60)
@@ -502,7 +498,7 @@ def test_assess_tells_all_at_once(calibrated):
     np.testing.assert_array_equal(proba, model.predict_proba(X))
 
 
-@only_compiled
+@pytest.mark.compiled
 def test_calibrated_probabilities_are_about_right():
     """On documents like those learned from, their mean is the share that is right."""
     X, Y = topics(1200, seed=1)
@@ -516,7 +512,7 @@ def test_calibrated_probabilities_are_about_right():
     )
 
 
-@only_compiled
+@pytest.mark.compiled
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_what_was_chosen_is_kept(goal):
     """It is plain JSON; with it nothing is chosen again, and all answers are the same."""
@@ -537,7 +533,7 @@ def test_what_was_chosen_is_kept(goal):
     assert not cost.needs_documents
 
 
-@only_compiled
+@pytest.mark.compiled
 def test_what_was_not_chosen_is():
     """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
     X, Y = topics(60)
@@ -577,7 +573,7 @@ def test_no_probability_of_sets_without_calibration():
         MML().fit(X, Y).set_proba(X)
 
 
-@only_compiled
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["one label", "one document", "one fold", "always right"])
 def test_calibration_of_odd_corpora(kind):
     """Where nothing can be learned from held-out documents, probabilities are still some."""
@@ -695,7 +691,7 @@ def test_fewer_labels_of_a_calibrated_model(calibrated):
     assert proba[:, [0, 2, 3]].min() >= 0
 
 
-@only_compiled
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_do_not_matter(kind, monkeypatch):
     """One thread or two, small blocks: the same bits."""
@@ -721,7 +717,7 @@ def test_threads_do_not_matter(kind, monkeypatch):
         assert one.tobytes() == two.tobytes()
 
 
-@only_compiled
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_low_rank_is_nearly_exact(kind):
     """Four dimensions and single precision change few answers."""
