@@ -1,13 +1,17 @@
 """Quality on real corpora, with the papers' settings."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from polytopic import MML, PDMM, PMM1, PMM2, Labeler, NaiveBayes
+from polytopic import MML, PDMM, PMM1, PMM2, CoL, Labeler, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, WorldModel, tune_decision
 from polytopic.metrics import exact_match, labeling_f
+from polytopic.models.label_prior import LabelPrior
+from polytopic.models.label_training import fit_labels
 from polytopic.text import Analyzer, TermWeights, TextCounts
 
 pytestmark = pytest.mark.corpus
@@ -243,3 +247,48 @@ def test_every_corpus_from_file_to_labels(data, tmp_path, name, language, model)
     assert answers == labeler.predict(test)
     assert all(answers)
     assert labeling_f(true, answers) > 1.1 * labeling_f(true, others)
+
+
+@pytest.fixture(scope="module")
+def frequent_classes(data):
+    """Return both parts of Reuters by the 36 classes and the preprocessing of Wang et al."""
+    documents = list(read_documents(data("reuters21578")))
+    counts = Counter(label for d in documents for label in d.labels)
+    kept = {label for label in counts if counts[label] >= 50}
+    documents = [d for d in documents if kept & set(d.labels)]
+    X, _ = Analyzer("en", normalize="stem").count([d.text for d in documents])
+    X = X[:, np.flatnonzero(X.sum(axis=0).A1 >= 50)]
+    names = MultiLabelBinarizer().fit([sorted(kept)])
+    Y = names.transform([[label for label in d.labels if label in kept] for d in documents])
+    test = np.array([d.split == "test" for d in documents])
+    return X[~test], Y[~test], X[test], Y[test]
+
+
+def test_correlated_labeling_on_reuters(frequent_classes):
+    """By class weights F is above the paper's .876, and the bound never falls."""
+    X, Y, X_test, Y_test = frequent_classes
+
+    model = CoL(300).fit(X, Y)
+
+    assert (X.shape[0], X_test.shape[0], Y.shape[1]) == (7544, 2906, 36)
+    assert labeling_f(Y_test, model.predict(X_test)) >= 0.885
+    assert (np.diff(model.elbo_) > 0).all()
+
+
+@pytest.mark.parametrize("name", ["cei", pytest.param("debtags-en", marks=pytest.mark.long)])
+def test_labels_that_go_together(data, name):
+    """Label sets that were held out are likelier than if labels were independent."""
+    documents = [d.labels for d in read_documents(data(name)) if d.labels]
+    order = np.random.default_rng(0).permutation(len(documents))
+    train, rest = np.split(order, [int(0.7 * len(documents))])
+    names = MultiLabelBinarizer(sparse_output=True).fit([documents[k] for k in train])
+    known = set(names.classes_)
+    Y = names.transform([documents[k] for k in train])
+    held_out = names.transform([documents[k] for k in rest if set(documents[k]) <= known])
+
+    prior, _ = fit_labels(Y, "mcem")
+    shares = np.asarray(Y.sum(axis=0))[0]
+    alone = LabelPrior(np.log(shares), np.zeros((shares.size, shares.size)), prior.size_proba)
+
+    held_out = held_out[np.diff(held_out.indptr) < prior.size_proba.size]
+    assert prior.log_prior(held_out).mean() > alone.log_prior(held_out).mean() + 0.3
