@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 from polytopic import CoL, NaiveBayes
 from polytopic.corpus import read_documents
-from polytopic.decision import tune_decision
+from polytopic.decision import LabelDecision, tune_decision
 from polytopic.metrics import document_precision, document_recall, labeling_f
 from polytopic.models.col_tuning import best_threshold
 from polytopic.models.label_prior import LabelPrior
@@ -101,7 +101,8 @@ def neighbours(X, Y, X_test, k=37):
 
 def tuned(model, X, Y, X_test):
     """Return the answers of a model by the best rule on held-out scores."""
-    return tune_decision(model, X, Y).best_estimator.fit(X, Y).predict(X_test)
+    rule = tune_decision(model, X, Y).best_rule
+    return LabelDecision(model, rule).fit(X, Y).predict(X_test)
 
 
 def rivals(X, Y, X_test):
@@ -198,7 +199,7 @@ def labels():
     for name in ("reuters21578", "debtags-en", "cei"):
         Y, held_out = label_parts(name)
         shares = np.asarray(Y.sum(axis=0))[0]
-        priors = {how: fit_labels(Y, how)[0] for how in ("mcem", "variational")}
+        priors = {how: fit_labels(Y, how, max_iter=20)[0] for how in ("mcem", "variational")}
         sizes = priors["mcem"].size_proba
         priors["independent"] = LabelPrior(np.log(shares), np.zeros((shares.size,) * 2), sizes)
         known = held_out[held_out.getnnz(axis=1) < sizes.size]
