@@ -152,6 +152,43 @@ def test_topics_left_out_still_give_a_bound():
     assert values[0] > values[2]
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-4])
+@pytest.mark.parametrize("length", [1e-3, 2.0, 500.0])
+def test_inference_where_shares_are_no_numbers(size, length):
+    """Shares below all numbers are looked at by their logarithms: the bound is the slow one."""
+    topics, n, x, y = small_case(0)
+    topics = Topics(size * topics.alpha, topics.beta)
+    n, x = n * length / n.sum(), x * length / n.sum()
+    gamma = topics.alpha * (1 + length / (2 * topics.alpha.sum(axis=1, keepdims=True)))
+    if size < 1:  # of topics that are never looked at, but for the largest of a label
+        inside = np.isin(np.arange(3), topics.alpha.argmax(axis=1))
+        gamma = np.where(inside, gamma, topics.alpha)
+        psi = special.digamma(gamma) - special.digamma(gamma.sum(axis=1, keepdims=True))
+        log_t = special.logsumexp(psi[:, inside, None] + np.log(topics.beta.T[inside]), axis=(0, 1))
+        expected = n @ (log_t - np.log(2)) + slow.dirichlet_terms(topics.alpha, gamma)
+    else:
+        expected = slow.joint_bound(n, topics.alpha, topics.beta.T, gamma)
+
+    found = topics.infer(x, y, Precision(0, 0.0, 0.0)).bounds[0]
+
+    assert found == pytest.approx(expected, rel=1e-9)
+    bounds = [topics.infer(x, y, Precision(step, 0.0, 0.0)).bounds[0] for step in range(8)]
+    assert (np.diff(bounds) >= -1e-9 * abs(bounds[0])).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_topics_that_hardly_any_document_has():
+    """Documents of pure topics drive alpha to 0, and far more topics than words begin there."""
+    X = np.kron(np.eye(2), np.full((20, 5), 1e5))
+    Y = np.ones((40, 1), dtype=int)
+
+    for parameters in ({"n_topics": 2, "max_iter": 300, "tol": 0}, {"n_topics": 4000}):
+        fitted = CoL(max_iter=parameters.pop("max_iter", 2), **parameters).fit(X, Y)
+
+        assert np.isfinite(fitted.score(X, Y))
+        assert np.isfinite(fitted.elbo_).all()
+
+
 def test_expected_counts():
     """Word counts by topics add up to the words, as the posterior shares them out."""
     rng = np.random.default_rng(0)
@@ -198,6 +235,15 @@ def test_dirichlets_reach_the_best_parameters():
         lambda u: -objective(np.exp(u)[None], means[:1])[0], np.zeros(3), tol=1e-10
     )
     np.testing.assert_allclose(alpha[0], np.exp(best.x), rtol=1e-3)
+
+
+def test_one_topic_alone_has_nothing_to_learn():
+    """All words are its own, whatever its parameter is; nothing is divided by 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alpha = fit_dirichlets(np.array([[0.3], [2.0]]), np.array([4, 4]), np.zeros((2, 1)))
+
+    assert alpha.tolist() == [[0.3], [2.0]]
 
 
 # Learning
@@ -514,6 +560,17 @@ def test_fewer_topics_than_labels_are_shared():
     used = fitted.topic_prior_.argmax(axis=1)
     assert (used[::2] == used[1::2]).all()
     assert len(set(used)) == 3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("size", "smoothing"), [(1e60, 0.05), (10.0, 1e-50)])
+def test_words_that_are_next_to_impossible(size, smoothing):
+    """Topics give each word more than nothing, however huge or small the numbers."""
+    fitted = CoL(n_topics=2, smoothing=smoothing).fit(size * np.eye(2), [["a"], ["b"]])
+
+    assert np.isfinite(fitted.elbo_).all()
+    assert (fitted.topic_word_proba_ > 0).all()
+    assert fitted.predict([[3, 1]]).tolist() == [[1, 0]]
 
 
 def test_steps_that_are_not_enough_are_told(corpus):
