@@ -314,6 +314,19 @@ def test_labels_in_another_order(corpus):
     assert (other.predict(X) == one.predict(X)[:, order]).all()
 
 
+def test_labels_alike_in_another_order():
+    """Labels with as many documents and words are told apart by which documents they are."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    words = rng.dirichlet(np.full(40, 0.1), 3)
+    X, Y = np.array([rng.multinomial(50, words[k]) for k in y]), np.eye(3, dtype=int)[y]
+    order = [2, 0, 1]
+
+    one, other = CoL(n_topics=9).fit(X, Y), CoL(n_topics=9).fit(X, Y[:, order])
+
+    np.testing.assert_allclose(other.word_proba_, one.word_proba_[order], rtol=1e-9)
+
+
 def test_held_out_bound(corpus, model):
     """The score is the mean bound, and the right labels have a higher one than others."""
     X, Y, _ = corpus
