@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from polytopic import CoL
 from polytopic.kernels import topics as kernels
 from polytopic.metrics import exact_match, labeling_f
+from polytopic.models.col_answers import log_odds
 from polytopic.models.col_tuning import best_threshold
 from polytopic.models.dirichlet import fit_dirichlets, objective
 from polytopic.models.topics import Precision, Topics
@@ -489,6 +490,31 @@ def test_the_best_threshold():
         return labeling_f(truth.astype(int), (relative >= value).astype(int))
 
     assert measure(threshold) >= max(measure(v) for v in np.unique(relative)) - 0.01
+
+
+def test_a_threshold_may_leave_the_best_label_alone():
+    """Where one answer is wrong by far, all the others do not get more labels for it."""
+    relative = np.tile([0.0, -19.0, -19.0], (100, 1))
+    relative[0] = [-20.0, 0.0, -25.0]
+    truth = np.tile([True, False, False], (100, 1))
+
+    assert best_threshold(relative, truth, truth.sum(axis=1)) > -19
+
+
+@pytest.mark.parametrize("mode", ["weights", "paper"])
+def test_scores_of_long_documents_are_numbers(mode):
+    """However sure the model is, and in the order of what it knows."""
+    rng = np.random.default_rng(0)
+    words, y = rng.dirichlet(np.full(100, 0.05), 3), np.arange(60) % 3
+    X = np.array([rng.multinomial(20000, words[k]) for k in y])
+    fitted = CoL(n_topics=6, predict_mode=mode).fit(X, np.eye(3, dtype=int)[y])
+
+    scores = fitted.decision_function(X)
+
+    assert np.isfinite(scores).all()
+    assert (scores.argmax(axis=1) == y).all()
+    assert log_odds(np.log([[0.2, 0.8]])) == pytest.approx(special.logit([[0.2, 0.8]]))
+    assert log_odds(np.zeros((1, 1))) == np.inf
 
 
 # Whatever comes
