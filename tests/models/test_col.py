@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from polytopic import CoL
 from polytopic.kernels import topics as kernels
 from polytopic.metrics import exact_match, labeling_f
+from polytopic.models.col_answers import log_odds
 from polytopic.models.col_tuning import best_threshold
 from polytopic.models.dirichlet import fit_dirichlets, objective
 from polytopic.models.topics import Precision, Topics
@@ -152,6 +153,43 @@ def test_topics_left_out_still_give_a_bound():
     assert values[0] > values[2]
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-4])
+@pytest.mark.parametrize("length", [1e-3, 2.0, 500.0])
+def test_inference_where_shares_are_no_numbers(size, length):
+    """Shares below all numbers are looked at by their logarithms: the bound is the slow one."""
+    topics, n, x, y = small_case(0)
+    topics = Topics(size * topics.alpha, topics.beta)
+    n, x = n * length / n.sum(), x * length / n.sum()
+    gamma = topics.alpha * (1 + length / (2 * topics.alpha.sum(axis=1, keepdims=True)))
+    if size < 1:  # of topics that are never looked at, but for the largest of a label
+        inside = np.isin(np.arange(3), topics.alpha.argmax(axis=1))
+        gamma = np.where(inside, gamma, topics.alpha)
+        psi = special.digamma(gamma) - special.digamma(gamma.sum(axis=1, keepdims=True))
+        log_t = special.logsumexp(psi[:, inside, None] + np.log(topics.beta.T[inside]), axis=(0, 1))
+        expected = n @ (log_t - np.log(2)) + slow.dirichlet_terms(topics.alpha, gamma)
+    else:
+        expected = slow.joint_bound(n, topics.alpha, topics.beta.T, gamma)
+
+    found = topics.infer(x, y, Precision(0, 0.0, 0.0)).bounds[0]
+
+    assert found == pytest.approx(expected, rel=1e-9)
+    bounds = [topics.infer(x, y, Precision(step, 0.0, 0.0)).bounds[0] for step in range(8)]
+    assert (np.diff(bounds) >= -1e-9 * abs(bounds[0])).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_topics_that_hardly_any_document_has():
+    """Documents of pure topics drive alpha to 0, and far more topics than words begin there."""
+    X = np.kron(np.eye(2), np.full((20, 5), 1e5))
+    Y = np.ones((40, 1), dtype=int)
+
+    for parameters in ({"n_topics": 2, "max_iter": 300, "tol": 0}, {"n_topics": 4000}):
+        fitted = CoL(max_iter=parameters.pop("max_iter", 2), **parameters).fit(X, Y)
+
+        assert np.isfinite(fitted.score(X, Y))
+        assert np.isfinite(fitted.elbo_).all()
+
+
 def test_expected_counts():
     """Word counts by topics add up to the words, as the posterior shares them out."""
     rng = np.random.default_rng(0)
@@ -198,6 +236,15 @@ def test_dirichlets_reach_the_best_parameters():
         lambda u: -objective(np.exp(u)[None], means[:1])[0], np.zeros(3), tol=1e-10
     )
     np.testing.assert_allclose(alpha[0], np.exp(best.x), rtol=1e-3)
+
+
+def test_one_topic_alone_has_nothing_to_learn():
+    """All words are its own, whatever its parameter is; nothing is divided by 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alpha = fit_dirichlets(np.array([[0.3], [2.0]]), np.array([4, 4]), np.zeros((2, 1)))
+
+    assert alpha.tolist() == [[0.3], [2.0]]
 
 
 # Learning
@@ -266,6 +313,19 @@ def test_labels_in_another_order(corpus):
     )
     np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X)[:, order], atol=1e-6)
     assert (other.predict(X) == one.predict(X)[:, order]).all()
+
+
+def test_labels_alike_in_another_order():
+    """Labels with as many documents and words are told apart by which documents they are."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    words = rng.dirichlet(np.full(40, 0.1), 3)
+    X, Y = np.array([rng.multinomial(50, words[k]) for k in y]), np.eye(3, dtype=int)[y]
+    order = [2, 0, 1]
+
+    one, other = CoL(n_topics=9).fit(X, Y), CoL(n_topics=9).fit(X, Y[:, order])
+
+    np.testing.assert_allclose(other.word_proba_, one.word_proba_[order], rtol=1e-9)
 
 
 def test_held_out_bound(corpus, model):
@@ -432,6 +492,31 @@ def test_the_best_threshold():
     assert measure(threshold) >= max(measure(v) for v in np.unique(relative)) - 0.01
 
 
+def test_a_threshold_may_leave_the_best_label_alone():
+    """Where one answer is wrong by far, all the others do not get more labels for it."""
+    relative = np.tile([0.0, -19.0, -19.0], (100, 1))
+    relative[0] = [-20.0, 0.0, -25.0]
+    truth = np.tile([True, False, False], (100, 1))
+
+    assert best_threshold(relative, truth, truth.sum(axis=1)) > -19
+
+
+@pytest.mark.parametrize("mode", ["weights", "paper"])
+def test_scores_of_long_documents_are_numbers(mode):
+    """However sure the model is, and in the order of what it knows."""
+    rng = np.random.default_rng(0)
+    words, y = rng.dirichlet(np.full(100, 0.05), 3), np.arange(60) % 3
+    X = np.array([rng.multinomial(20000, words[k]) for k in y])
+    fitted = CoL(n_topics=6, predict_mode=mode).fit(X, np.eye(3, dtype=int)[y])
+
+    scores = fitted.decision_function(X)
+
+    assert np.isfinite(scores).all()
+    assert (scores.argmax(axis=1) == y).all()
+    assert log_odds(np.log([[0.2, 0.8]])) == pytest.approx(special.logit([[0.2, 0.8]]))
+    assert log_odds(np.zeros((1, 1))) == np.inf
+
+
 # Whatever comes
 
 
@@ -514,6 +599,17 @@ def test_fewer_topics_than_labels_are_shared():
     used = fitted.topic_prior_.argmax(axis=1)
     assert (used[::2] == used[1::2]).all()
     assert len(set(used)) == 3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("size", "smoothing"), [(1e60, 0.05), (10.0, 1e-50)])
+def test_words_that_are_next_to_impossible(size, smoothing):
+    """Topics give each word more than nothing, however huge or small the numbers."""
+    fitted = CoL(n_topics=2, smoothing=smoothing).fit(size * np.eye(2), [["a"], ["b"]])
+
+    assert np.isfinite(fitted.elbo_).all()
+    assert (fitted.topic_word_proba_ > 0).all()
+    assert fitted.predict([[3, 1]]).tolist() == [[1, 0]]
 
 
 def test_steps_that_are_not_enough_are_told(corpus):

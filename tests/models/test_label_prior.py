@@ -7,7 +7,9 @@ import pytest
 from scipy import sparse
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
 
+from polytopic.kernels.label_points import weigh_points
 from polytopic.models.label_bound import SetPosteriors
 from polytopic.models.label_prior import (
     LabelPrior,
@@ -81,6 +83,62 @@ def test_symmetric_polynomials():
         expected = [slow.elementary(row, size) for row in shares]
         np.testing.assert_allclose(found[size], expected, rtol=1e-9)
     assert (found[8] == 0).all()
+
+
+def test_symmetric_polynomials_beyond_numbers():
+    """Those that are too large or too small for numbers have logarithms all the same."""
+    log_shares = np.log(np.random.default_rng(0).dirichlet(np.ones(1200), 2))
+    log_shares[1, ::2] -= 5.0
+
+    found = log_elementary(log_shares, 1200)
+
+    np.testing.assert_allclose(found[-1], log_shares.sum(axis=1))  # the product of all
+    np.testing.assert_allclose(found[1], logsumexp(log_shares, axis=1), atol=1e-9)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("n_labels", [20, 300])
+def test_a_document_with_all_labels(n_labels):
+    """Many labels, whose product of shares is no number, are learned with the rest."""
+    Y = sparse.csr_matrix(np.vstack([np.ones((1, n_labels)), np.eye(n_labels).repeat(3, axis=0)]))
+
+    prior, course = fit_labels(Y, "mcem", max_iter=3)
+
+    assert np.isfinite(course).all()
+    assert (prior.log_prior(Y) <= 0).all()
+    assert np.isfinite(prior.log_prior(Y)).all()
+
+
+def test_the_product_of_many_shares():
+    """It is that of logarithms, with and without what keeps it above 0."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.ones(40), 16).T.copy()
+    sets = sparse.csr_matrix(np.tril(np.ones((40, 40)))).sorted_indices()
+    docs, weights = rng.integers(1, 5, 40).astype(float), np.zeros(16)
+
+    value = weigh_points(
+        sets.indices.astype(np.int64), sets.indptr.astype(np.int64), docs, shares, weights
+    )
+
+    logs = sets @ np.log(shares)
+    assert value == pytest.approx(docs @ (logsumexp(logs, axis=1) - np.log(16)))
+    expected = docs @ np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    np.testing.assert_allclose(weights, expected)
+
+
+@pytest.mark.parametrize("n_labels", [150])
+def test_points_do_not_depend_on_threads(n_labels):
+    """Neither those of the normal distribution nor those of a prior, to the last bit."""
+    root = np.random.default_rng(0).normal(size=(n_labels, n_labels))
+    found = []
+    for threads in (1, 2):
+        normal_points.cache_clear()
+        prior = LabelPrior(root[0], np.eye(n_labels) + np.outer(root[1], root[1]), np.ones(2) / 2)
+        with threadpool_limits(threads, "blas"):
+            found.append((normal_points(n_labels), prior.log_shares))
+
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_points_have_the_moments_exactly():

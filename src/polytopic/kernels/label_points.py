@@ -4,6 +4,8 @@ import numpy as np
 
 from polytopic.kernels import compiled
 
+AT_ONCE = 8  # labels that are multiplied before a product could become 0
+
 
 @compiled
 def weigh_points(indices, indptr, docs, shares, weights):
@@ -19,11 +21,17 @@ def weigh_points(indices, indptr, docs, shares, weights):
     p = np.empty(n_points)
     for k in range(indptr.size - 1):
         p[:] = shares[indices[indptr[k]]]
-        for label in indices[indptr[k] + 1 : indptr[k + 1]]:
+        log_scale = 0.0
+        for place in range(indptr[k] + 1, indptr[k + 1]):
+            label = indices[place]
             for i in range(n_points):
                 p[i] *= shares[label, i]
+            if (place - indptr[k]) % AT_ONCE == 0:
+                top = p.max()
+                p /= top
+                log_scale += np.log(top)
         mass = p.sum()
-        total += docs[k] * np.log(mass / n_points)
+        total += docs[k] * (np.log(mass / n_points) + log_scale)
         for i in range(n_points):
             weights[i] += docs[k] / mass * p[i]
     return total

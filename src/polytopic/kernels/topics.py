@@ -22,6 +22,7 @@ import numpy as np
 from polytopic.kernels import compiled
 
 SERIES_FROM = 8.0
+TOO_SMALL = 1e-100  # of e: what words are divided by is then no number
 
 # What is known of some documents' topics. Document d has the topics
 # topics[ends[d] : ends[d + 1]], of weights e; its counts and digammas (of gamma, less those of
@@ -32,7 +33,7 @@ Posterior = namedtuple(
 )
 
 # The prior of each label's topics: alpha, its sums, exp(digamma(alpha)), and the topics of each
-# label where that is not 0, topics[ends[label] : ends[label + 1]].
+# label where that is not 0, or its largest, topics[ends[label] : ends[label + 1]].
 TopicPrior = namedtuple("TopicPrior", "alpha, totals, exp_digammas, ends, topics")
 
 # Room to work on one document: its topics that count and each topic's place among them, or -1;
@@ -86,7 +87,7 @@ def infer(data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol
     """
     n_docs, n_topics = indptr.size - 1, beta.shape[1]
     space = _room(indptr, ends, n_topics)
-    out = _empty_posterior(indptr, ends, n_topics)
+    out = _empty_posterior(indptr, labels, ends, known, prior)
     for d in range(n_docs):
         own = labels[ends[d] : ends[d + 1]]
         counts = data[indptr[d] : indptr[d + 1]]
@@ -103,9 +104,9 @@ def infer(data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol
             n_active, change = advance(own, prior, n_active, least * length, counts.size, space)
             if change <= tol * length:
                 break
-        expect(own, prior, n_active, space)
+        log_scale = expect(own, prior, n_active, space)
         log_words = weigh(counts, n_active, space, ratios)
-        out.bounds[d] = log_words - length * math.log(own.size)
+        out.bounds[d] = log_words + length * (log_scale - math.log(own.size))
         conclude(d, own, ends[d] - ends[0], prior, n_active, space, out)
     n_active, n_counts = out.ends[n_docs], out.starts[n_docs]
     return Posterior(
@@ -141,17 +142,28 @@ def _room(indptr, ends, n_topics):
 
 
 @compiled
-def _empty_posterior(indptr, ends, n_topics):
-    """Return room for the posteriors of documents, whatever topics they have."""
+def _empty_posterior(indptr, labels, ends, known, prior):
+    """Return room for the posteriors of documents, whatever they have of the topics they may have.
+
+    These are the topics of their labels, and those they are known to have.
+    """
     n_docs = indptr.size - 1
     n_pairs = ends[n_docs] - ends[0]
+    n_active = n_counts = 0
+    for d in range(n_docs):
+        most = known.ends[d + 1] - known.ends[d]
+        for label in labels[ends[d] : ends[d + 1]]:
+            most += prior.ends[label + 1] - prior.ends[label]
+        most = min(most, prior.alpha.shape[1])
+        n_active += most
+        n_counts += most * (ends[d + 1] - ends[d])
     return Posterior(
         np.zeros(n_docs + 1, dtype=np.int64),
-        np.empty(n_docs * n_topics, dtype=np.int32),
-        np.empty(n_docs * n_topics),
+        np.empty(n_active, dtype=np.int32),
+        np.empty(n_active),
         np.zeros(n_docs + 1, dtype=np.int64),
-        np.empty(n_pairs * n_topics),
-        np.empty(n_pairs * n_topics),
+        np.empty(n_counts),
+        np.empty(n_counts),
         np.empty(n_pairs),
         np.empty(indptr[n_docs] - indptr[0]),
         np.empty(n_docs),
@@ -195,7 +207,11 @@ def join(topics, n_active, space):
 
 @compiled
 def expect(own, prior, n_active, space):
-    """Set the totals of ``gamma``, ``share`` and ``e`` from ``gamma``, in the active topics."""
+    """Set the totals of ``gamma``, ``share`` and ``e`` from ``gamma``, in the active topics.
+
+    Where all of ``e`` is all but 0, ``share`` and ``e`` are in units of the largest share; return
+    its logarithm, or 0.
+    """
     space.e[:n_active] = 0.0
     for m in range(own.size):
         alpha, exp_alpha = prior.alpha[own[m]], prior.exp_digammas[own[m]]
@@ -203,12 +219,27 @@ def expect(own, prior, n_active, space):
         for i in range(n_active):
             total += space.gamma[m, i] - alpha[space.active[i]]
         space.totals[m] = total
-        scale = 1.0 / exp_digamma(total)
+        scale = exp_digamma(total)
+        scale = 1.0 / scale if scale > TOO_SMALL else 0.0
         for i in range(n_active):
             j, gamma = space.active[i], space.gamma[m, i]
             share = scale * (exp_alpha[j] if gamma == alpha[j] else exp_digamma(gamma))
             space.share[m, i] = share
             space.e[i] += share
+    if space.e[:n_active].max() > TOO_SMALL:
+        return 0.0
+    largest = -np.inf
+    for m in range(own.size):
+        psi_total = digamma(space.totals[m])
+        for i in range(n_active):
+            space.share[m, i] = digamma(space.gamma[m, i]) - psi_total
+            largest = max(largest, space.share[m, i])
+    space.e[:n_active] = 0.0
+    for m in range(own.size):
+        for i in range(n_active):
+            space.share[m, i] = math.exp(space.share[m, i] - largest)
+            space.e[i] += space.share[m, i]
+    return largest
 
 
 @compiled

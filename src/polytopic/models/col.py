@@ -219,9 +219,11 @@ class CoL(ColReasons):
 def _canonical_order(X, Y, columns):
     """Return columns of labels in an order that does not depend on their names.
 
-    It is by documents, then by the documents' words and their numbers of labels.
+    It is by documents, then by the documents' words and their numbers of labels, then by which
+    documents they are.
     """
-    docs = Y[:, columns].getnnz(axis=0)
-    words = Y[:, columns].T @ X.sum(axis=1).A1
-    others = Y[:, columns].T @ Y.getnnz(axis=1)
-    return columns[np.lexsort((others, words, -docs))]
+    own = Y[:, columns]
+    docs, words = own.getnnz(axis=0), own.T @ X.sum(axis=1).A1
+    others = own.T @ Y.getnnz(axis=1)
+    which = own.T @ np.random.default_rng(0).random(Y.shape[0])
+    return columns[np.lexsort((which, others, words, -docs))]

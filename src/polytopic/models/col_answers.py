@@ -7,7 +7,7 @@ from numbers import Integral
 
 import numpy as np
 from scipy import sparse
-from scipy.special import log_softmax, logit, logsumexp
+from scipy.special import log_softmax, logsumexp
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -164,8 +164,7 @@ class ColAnswers(DocumentModel):
 
     def _scores(self, X):
         """Return the log odds of labels; those of no words are their shares of documents."""
-        odds = logit(np.exp(np.minimum(self._log_scores(X), 0.0)))
-        return self._spread(odds.T, -np.inf).T
+        return self._spread(log_odds(self._log_scores(X)).T, -np.inf).T
 
     def predict_proba(self, X):
         """Return one probability for each document and label; see the notes of the class."""
@@ -255,7 +254,7 @@ class ColAnswers(DocumentModel):
                 candidates[rows],
                 label >= 0,
                 shares,
-                prior.log_scales,
+                prior.log_scales[: n_candidates + 1],
                 temperature,
                 members[rows],
                 values[rows],
@@ -299,6 +298,21 @@ class ColAnswers(DocumentModel):
         self._check_label(label, self._columns[self._start > 0])
         inside = int(np.flatnonzero(self._columns == label)[0])
         return self._meet(check_words(self, X), inside).best(self.classes_.size)
+
+
+def log_odds(log_proba):
+    """Return the log odds of probabilities that add up to 1 in a row, by their logarithms.
+
+    Those of the largest one are by the sum of the others, which may be far below 1.
+    """
+    top = log_proba.argmax(axis=1)[:, None]
+    others = log_proba.copy()
+    np.put_along_axis(others, top, -np.inf, axis=1)
+    best = np.take_along_axis(log_proba, top, axis=1)
+    with np.errstate(divide="ignore"):  # one that is alone
+        odds = others - np.log1p(-np.exp(np.minimum(others, 0.0)))
+        np.put_along_axis(odds, top, best - logsumexp(others, axis=1, keepdims=True), axis=1)
+    return odds
 
 
 class MetSets:

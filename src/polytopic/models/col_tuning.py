@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from polytopic.metrics import labeling_f
+from polytopic.models.col_answers import log_odds
 from polytopic.models.curves import rising_curve
 from polytopic.models.label_training import fit_labels
 
@@ -50,22 +51,22 @@ def _choose(part, X, truth, n_true):
     relative = scores - scores.max(axis=1, keepdims=True)
     found["threshold"] = best_threshold(relative, truth, n_true)
     if part.predict_mode == "weights":
-        found["label_curve"] = rising_curve(_log_odds(scores).ravel(), truth.ravel())
+        found["label_curve"] = rising_curve(log_odds(scores).ravel(), truth.ravel())
     return found
 
 
-def _log_odds(scores):
-    with np.errstate(divide="ignore"):
-        return scores - np.log1p(-np.exp(np.minimum(scores, 0.0)))
-
-
 def best_threshold(relative, truth, n_true):
-    """Return the threshold of scores, relative to each document's best, with the best mean F."""
+    """Return the threshold of scores, relative to each document's best, with the best mean F.
+
+    One that tells no answers apart is the usual one.
+    """
     values = relative[truth & (relative < 0)]
     if not values.size:
         return USUAL["threshold"]
     best, top = 0.0, -1.0
-    for threshold in np.unique(np.quantile(values, np.linspace(0, 1, N_THRESHOLDS))):
+    values = values[np.isfinite(values)]
+    tried = np.quantile(values, np.linspace(0, 1, N_THRESHOLDS)) if values.size else []
+    for threshold in np.unique([*tried, 0.0]):  # 0: the best label alone
         given = relative >= threshold
         f = (2 * (given & truth).sum(axis=1) / (given.sum(axis=1) + n_true)).mean()
         if f > top:

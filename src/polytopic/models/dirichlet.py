@@ -30,6 +30,8 @@ def fit_dirichlets(alpha, docs, log_means, n_steps=5):
         Steps to take.
     """
     alpha, rows = alpha.copy(), np.flatnonzero(docs > 0)
+    if alpha.shape[1] == 1:  # all words are this topic's, whatever it is
+        return alpha
     for _ in range(n_steps):
         if not rows.size:
             break

@@ -9,10 +9,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import log_softmax, logsumexp, ndtri
 from scipy.stats import qmc
+from threadpoolctl import threadpool_limits
 
 BLOCK = 1 << 21  # numbers in an array of label sets × points
 N_POINTS = 4096
 JITTER = 1e-9
+SMALLEST, LARGEST = 1e-200, 1e200  # numbers whose products are numbers, too
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class LabelPrior:
     @cached_property
     def log_shares(self) -> np.ndarray:
         """Logarithms of the labels' shares at each point, (n_points, n_labels)."""
-        return log_shares(self.mean, self.covariance, normal_points(self.mean.size))
+        with threadpool_limits(1, "blas"):  # whose threads change the last bits
+            return log_shares(self.mean, self.covariance, normal_points(self.mean.size))
 
     @cached_property
     def log_scales(self) -> np.ndarray:
@@ -88,7 +91,8 @@ def normal_points(n_labels, n_points=N_POINTS) -> np.ndarray:
     points = qmc.Sobol(n_labels, rng=np.random.default_rng(0)).random(n_points)
     normal = ndtri(np.clip(points, 1e-12, 1 - 1e-12))
     normal -= normal.mean(axis=0)
-    return np.linalg.solve(np.linalg.cholesky(normal.T @ normal / n_points), normal.T).T
+    with threadpool_limits(1, "blas"):  # whose threads change the last bits
+        return np.linalg.solve(np.linalg.cholesky(normal.T @ normal / n_points), normal.T).T
 
 
 def log_shares(mean, covariance, normals) -> np.ndarray:
@@ -108,7 +112,22 @@ def log_elementary(log_shares, largest) -> np.ndarray:
     shares = np.exp(log_shares.T + np.log(n_labels))  # in units of the mean share
     out = np.zeros((largest + 1, n_points))
     out[0] = 1.0
-    for share in shares:
-        out[1:] += share * out[:-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for share in shares:
+            out[1:] += share * out[:-1]
     with np.errstate(divide="ignore"):  # more labels than there are
-        return np.log(out) - np.log(n_labels) * np.arange(largest + 1)[:, None]
+        logs = np.log(out) - np.log(n_labels) * np.arange(largest + 1)[:, None]
+    possible = out[: n_labels + 1]
+    far = ~((possible > SMALLEST) & (possible < LARGEST)).all(axis=0)
+    if far.any():
+        logs[:, far] = _slow_log_elementary(log_shares[far], largest)
+    return logs
+
+
+def _slow_log_elementary(log_shares, largest):
+    """Return the same of numbers that are too large or too small, adding up by logarithms."""
+    out = np.full((largest + 1, log_shares.shape[0]), -np.inf)
+    out[0] = 0.0
+    for log_share in log_shares.T:
+        out[1:] = np.logaddexp(out[1:], log_share + out[:-1])
+    return out

@@ -15,6 +15,7 @@ from polytopic.models.topics import LEARNING, Topics, WordIndex
 OWN, OTHERS = 1.0, 1e-3  # alpha at the start: of a label's own topics together, of each other one
 SHARED = 0.02  # the latter for labels that have no topic to themselves
 DOCUMENT, CORPUS = 0.2, 0.01  # parts of a document and of all words in a topic at the start
+ROOM = 1 << 20  # numbers in an array of words × topics that is needed for a moment
 SOFTENING, FORGETTING = 2.0, 0.6  # of stepwise learning: batch t counts (t + 2) ** -0.6
 
 
@@ -98,7 +99,7 @@ def learn_in_turns(X, Y, topics, *, smoothing, max_iter, tol) -> Course:
     inference = None
     for step in range(max_iter + 1):
         inference = course.topics.infer(X, Y, LEARNING, inference)
-        log_beta = np.log(course.topics.beta, dtype=np.float64).sum()
+        log_beta = _log_beta(course.topics.beta)
         course.elbo.append(float(inference.bounds.sum() + smoothing * log_beta))
         gain = course.elbo[-1] - course.elbo[-2] if step else np.inf
         course.converged = gain < tol * abs(course.elbo[-1])
@@ -107,7 +108,7 @@ def learn_in_turns(X, Y, topics, *, smoothing, max_iter, tol) -> Course:
         means = inference.log_shares() / np.maximum(docs, 1)[:, None]
         course.topics = Topics(
             fit_dirichlets(course.topics.alpha, docs, means),
-            _normalised(inference.word_counts(index) + smoothing),
+            _normalised(inference.word_counts(index), smoothing),
         )
     return course
 
@@ -134,16 +135,25 @@ def learn_stepwise(X, Y, topics, *, smoothing, max_iter, batch_size, random) -> 
             means = log_sums / np.where(label_docs > 0, label_docs, 1.0)[:, None]
             course.topics = Topics(
                 fit_dirichlets(course.topics.alpha, label_docs, means, n_steps=1),
-                _normalised(counts + smoothing),
+                _normalised(counts.copy(), smoothing),
             )
-        log_beta = np.log(course.topics.beta, dtype=np.float64).sum()
+        log_beta = _log_beta(course.topics.beta)
         course.elbo.append(float(bound + smoothing * log_beta))
     return course
 
 
-def _normalised(counts):
-    """Return word-major counts as a distribution of words for each topic."""
-    return (counts / counts.sum(axis=0)).astype(np.float32)
+def _log_beta(beta):
+    """Return the sum of logarithms, of some rows at a time."""
+    step = max(1, ROOM // beta.shape[1])
+    starts = range(0, beta.shape[0], step)
+    return sum(np.log(beta[k : k + step], dtype=np.float64).sum() for k in starts)
+
+
+def _normalised(counts, smoothing):
+    """Return word-major counts, which are overwritten, as a distribution for each topic."""
+    counts += smoothing
+    counts /= counts.sum(axis=0)
+    return np.maximum(counts.astype(np.float32), np.finfo(np.float32).tiny)
 
 
 def warn_of(course: Course, max_iter: int) -> None:

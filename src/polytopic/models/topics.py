@@ -44,7 +44,9 @@ class Topics:
     @cached_property
     def _prior(self) -> kernels.TopicPrior:
         shares = kernels.exp_digammas(self.alpha)
-        used = sparse.csr_matrix(shares)
+        used = shares > 0
+        used[np.arange(len(used)), self.alpha.argmax(axis=1)] = True  # a label has one at least
+        used = sparse.csr_matrix(used)
         ends, topics = used.indptr.astype(np.int64), used.indices.astype(np.int32)
         return kernels.TopicPrior(self.alpha, self.alpha.sum(axis=1), shares, ends, topics)
 
