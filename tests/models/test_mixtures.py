@@ -431,6 +431,7 @@ def random_case(seed, n_docs=200):
 @pytest.mark.parametrize(
     "seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(12, 51))]
 )
+@pytest.mark.compiled
 def test_the_certificate_is_never_wrong(seed):
     """In 10,200 random cases, at length: no set that is not listed is above the bound."""
     model, X, sets, values = random_case(seed)

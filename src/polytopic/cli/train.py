@@ -32,7 +32,7 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
     default="mml",
     show_default=True,
     help="mml: maximal margin labeling; pmm1, pmm2, pdmm: mixtures of labels, equal, with "
-    "biases, or each text's own; nb: naive Bayes; col: labels that share topics.",
+    "biases, or each text's own; nb: naive Bayes; col: labels made of topics.",
 )
 @click.option(
     "--goal",

@@ -59,7 +59,7 @@ class LabelMap:
     dendrogram : Dendrogram
         The labels clustered by their words.
     topics : list of Topic
-        The topics that labels share, most used first, where the model has topics.
+        The topics that labels are made of, most used first, where the model has topics.
     tree : LabelTree or None
         The known tree of the labels.
     """

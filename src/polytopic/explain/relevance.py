@@ -1,4 +1,4 @@
-"""The terms that are most relevant to a label or a topic, and the topics that labels share."""
+"""The terms that are most relevant to a label or a topic, and the topics of labels."""
 
 from __future__ import annotations
 

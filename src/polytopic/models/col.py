@@ -24,7 +24,7 @@ EPOCHS, STEPS = 2, 50
 
 
 class CoL(ColReasons):
-    r"""Correlated labeling model: labels that go together share topics of words.
+    r"""Correlated labeling model: labels that go together, each made of topics of words.
 
     A document draws its labels from logistic normal shares, :math:`\eta \sim N(\mu, \Sigma)`,
     and for each of them shares of topics :math:`\theta_m \sim \mathrm{Dir}(\alpha_{c_m})`; each
@@ -83,6 +83,9 @@ class CoL(ColReasons):
 
     Notes
     -----
+    Topics start with one label each. With at least as many topics as labels they stay with it,
+    since the others' part of them is too small to grow; with fewer, labels do share them.
+
     ``decision_function`` gives the log odds of a label's weight (with "paper", of its posterior).
     ``predict_proba`` gives the probability of a label by isotonic regression on held-out
     documents; with "sets" the marginals over the label sets that the search met; with "paper"

@@ -1,4 +1,4 @@
-"""Topics of words that labels share: the word part of the correlated labeling model."""
+"""Topics of words that labels are made of: the word part of the correlated labeling model."""
 
 from __future__ import annotations
 
