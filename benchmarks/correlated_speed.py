@@ -3,7 +3,8 @@
 Both see the same stemmed words. tomotopy's PLDA has 300 topics over the 36 classes (as many for
 each as CoL's start gives on average, the rest shared), and 100 sweeps of Gibbs sampling; inference
 is its default of 100 sweeps a document, ranked by the labels' shares. All on the same cores; each
-repeat runs all, and ratios are medians of paired ones. growth: time to fit by documents of arxiv-cs.
+repeat runs all, and ratios are medians of paired ones. growth: time to fit by the number of
+documents of arxiv-cs.
 """
 
 import argparse

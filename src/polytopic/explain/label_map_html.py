@@ -139,7 +139,7 @@ def _topics(found: LabelMap) -> str:
         for topic in found.topics
     )
     note = (
-        "Labels are made of topics. Beside the most relevant words of a topic stand the labels that use "
+        "Beside the most relevant words of a topic stand the labels that use "
         "it most, with its share of their words, and how many documents’ worth it says in all."
     )
     columns = ["words", "labels that use it most", ">documents"]
