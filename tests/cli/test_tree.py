@@ -252,3 +252,23 @@ def test_select_shows_progress(folder):
 
     assert "selected" in shown
     assert "Read 348 documents" in shown
+
+
+def test_a_rule_is_chosen_by_ids(tmp_path):
+    """Held-out documents whose labels are names in the tree are measured by their ids."""
+    from click.testing import CliRunner
+
+    from polytopic.cli import main
+
+    corpus, tree = tmp_path / "corpus.jsonl", tmp_path / "tree.csv"
+    lines = [
+        '{"text": "goal match", "labels": ["Sport"]}',
+        '{"text": "moon orbit", "labels": ["Space"]}',
+    ]
+    corpus.write_text("\n".join(lines * 10))
+    tree.write_text("id,parent,name\nt1,,Sport\nt2,,Space\n")
+
+    arguments = ["train", corpus, "--to", tmp_path / "m", "--model", "nb", "--rule", "auto"]
+    answer = CliRunner().invoke(main, [*map(str, arguments), "--tree", str(tree)])
+
+    assert "labelling F 1.000" in answer.stderr

@@ -10,8 +10,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import MML, PMM1, LabelTree, NaiveBayes
@@ -231,3 +233,30 @@ def test_a_rule_without_its_reference_is_told():
 
     with pytest.raises(ValueError, match="PMM1 has no world_score"):
         model.predict(X)
+
+
+def test_documents_without_any_score():
+    """Where the logarithms of all probabilities are -inf, documents get the commonest set."""
+    indicator = np.array([[1, 0], [0, 0], [1, 1], [0, 0]])
+
+    model = LabelDecision(DecisionTreeClassifier(random_state=0), TNorm()).fit(X, indicator)
+
+    assert model.predict(X).tolist() == [[1, 0], [1, 0], [1, 1], [1, 0]]
+    assert not model.set_params(rule=TNorm(reject=True)).predict(X)[[1, 3]].any()
+
+
+@pytest.mark.parametrize(
+    "estimator", [DecisionTreeClassifier(), OneVsRestClassifier(MultinomialNB())]
+)
+def test_one_label_by_its_probability(estimator):
+    """Of the probabilities of no and yes, the second is the label's."""
+    model = LabelDecision(estimator, Threshold(-0.1, reject=True)).fit(X, [["a"], [], ["a"], []])
+
+    assert model.predict(X).shape == (4, 1)
+
+
+def test_a_label_that_all_documents_have():
+    """One-vs-rest then claims a decision function that its models do not have."""
+    model = LabelDecision(OneVsRestClassifier(MultinomialNB()), TopK(2))
+
+    assert model.fit(X, [["a"], ["a", "b"], ["a"], ["a", "b"]]).predict(X).all()

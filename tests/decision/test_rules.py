@@ -308,3 +308,29 @@ def test_counting_along_a_parameter(scores, rule, seed):
         decided = rule.decide(scores, reference=reference)
         assert counted[0][:, place].tolist() == decided.sum(axis=1).A1.tolist()
         assert counted[1][:, place].tolist() == decided.multiply(Y).sum(axis=1).A1.tolist()
+
+
+@pytest.mark.parametrize("kind", [WorldModel, UnconstrainedCohort, TreeCohort, TNorm])
+def test_a_ratio_that_is_no_number(kind):
+    """It is refused, and not taken for a ratio of one."""
+    rule = kind(TREE) if kind is TreeCohort else kind()
+
+    with pytest.raises(ValueError, match="ratio == nan"):
+        decide(rule.set_params(ratio=float("nan")), np.ones((1, 3)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", [1, 8, 40])
+def test_scores_that_lie_far_below_the_best(dtype, power):
+    """Probabilities, of which one is near 1 and the others near 0, also with equal ones."""
+    rng = np.random.default_rng(power)
+    scores = (1e-12 * rng.random((6, 300)) ** power).astype(dtype)
+    scores[3:] = np.round(scores[3:], 13)
+    scores[:, 7] = 1.0
+    for size in (1, 2, 15, 100, 299, 300):
+        for rule in (TopK(size), UnconstrainedCohort(size, 0.3), UnconstrainedCohort(size, 1e-13)):
+            decided = rule.decide(scores).toarray() > 0
+
+            for row, found in zip(scores, decided, strict=True):
+                right, found = slow.decide(rule, row), set(np.flatnonzero(found))
+                assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
 from polytopic import MML, LabelTree, NaiveBayes, metrics
 from polytopic.corpus import folds
@@ -224,6 +225,9 @@ def test_documents_without_labels_count_where_they_may_be_rejected():
         ({"metric": "coverage"}, "metric == 'coverage', must be one of labeling_f"),
         ({"metric": "hierarchical_f"}, "needs the tree of labels"),
         ({"rules": ["TopK"]}, "rules must be a list of rules"),
+        ({"rules": TopK()}, "rules must be a list of rules"),
+        ({"rules": iter([])}, "rules must be a list of rules"),
+        ({"rules": [TNorm()], "grid": {"ratio": [0.5, float("nan")]}}, "ratio == nan"),
         ({"rules": [TreeCohort()]}, "TreeCohort has no tree of labels"),
         ({"grid": {"sizes": [1]}}, "grid has 'sizes'"),
         ({"grid": {"ratio": []}}, "grid has 'ratio'"),
@@ -288,3 +292,17 @@ def test_plot_without_matplotlib(monkeypatch):
 
     with pytest.raises(PolytopicError, match=r"pip install 'polytopic\[plots\]'"):
         tuned.plot()
+
+
+def test_documents_without_any_score():
+    """They get the commonest label set in tuning as in a decision."""
+    X, Y = corpus()
+    rows = [(range(40), range(40, 60))]
+
+    tuned = tune_decision(DecisionTreeClassifier(random_state=0), X, Y, iter([TNorm()]), cv=rows)
+
+    model = LabelDecision(DecisionTreeClassifier(random_state=0), tuned.best_rule)
+    used = 40 + np.flatnonzero(Y[40:].any(axis=1))
+    predicted = model.fit(X[:40], Y[:40]).predict(X[used])
+    assert predicted.any(axis=1).all()
+    assert tuned.best_score == pytest.approx(metrics.labeling_f(Y[used], predicted))

@@ -363,3 +363,12 @@ def test_path_labels(data, name, level):
     tree = LabelTree.from_names(used, None)
 
     assert max(tree.level(label) for label in used) >= level
+
+
+@pytest.mark.parametrize("text", ["parent,id\n,a\na,b\n", "name,id,parent\nA,a,\nB,b,a\n"])
+def test_a_header_in_any_order(tmp_path, text):
+    """Columns are known by their titles, wherever the labels stand."""
+    tree = LabelTree.from_file(write(tmp_path, text, "tree.csv"))
+
+    assert tree.nodes == ("a", "b")
+    assert tree.parent("b") == "a"

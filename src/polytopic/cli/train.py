@@ -226,7 +226,8 @@ def _best_rule(labeler, documents, tree):
     train, held_out = stratified_split(documents, HELD_OUT)
     labeler.fit([documents[place] for place in train])
     rest = [documents[place] for place in held_out]
-    X, labels = labeler.transform(rest), [document.labels for document in rest]
+    X = labeler.transform(rest)
+    labels = [{labeler.resolve(label) for label in document.labels} for document in rest]
     tuned = tune_decision(labeler.model_, X, labels, cv="prefit", tree=labeler.tree)
     click.echo(
         f"Chose {told(tuned.best_rule)}: labelling F {tuned.best_score:.3f} "

@@ -27,9 +27,10 @@ def _has(method):
 class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
     """An estimator whose labels are chosen by a rule.
 
-    A document without a known word gets the most frequent label set of the training documents,
-    whatever the rule, unless the rule may reject. (Where the estimator takes texts, it alone knows
-    which words are known.) The rule may be replaced after ``fit``, which it has no part in.
+    A document without a known word, or all of whose scores are ``-inf``, gets the most frequent
+    label set of the training documents, whatever the rule, unless the rule may reject. (Where the
+    estimator takes texts, it alone knows which words are known.) The rule may be replaced after
+    ``fit``, which it has no part in.
 
     Parameters
     ----------
@@ -137,7 +138,8 @@ def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=
     X : documents
         As the estimator takes them.
     fallback : array of int
-        Columns of the labels that documents without words get, unless the rule may reject.
+        Columns of the labels that documents without words, or without any score, get unless the
+        rule may reject.
     classes : sequence of labels, default=None
         Labels of the columns; those of the estimator by default.
     unseen : array of bool, default=None
@@ -147,10 +149,13 @@ def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=
     """
     classes = estimator.classes_ if classes is None else classes
     rule = knowing(rule, classes, tree)
-    scores = label_scores(estimator, X, unseen)
+    scores = label_scores(estimator, X, unseen, n_labels=len(classes))
     reference = world_score(estimator, rule, X) if rule.needs_reference else None
     Y = rule.decide(scores, reference=reference)
-    return Y if rule.reject or not holds_numbers(X) else with_fallback(X, Y, fallback)
+    if rule.reject:
+        return Y
+    Y = with_fallback(Y, Y, fallback)  # where no label has a score
+    return with_fallback(X, Y, fallback) if holds_numbers(X) else Y
 
 
 def knowing(rule, classes, tree=None):
@@ -168,22 +173,39 @@ def holds_numbers(X):
     return sparse.issparse(X) or np.asarray(X).dtype.kind in "biuf"
 
 
-def label_scores(estimator, X, unseen=None):
+def label_scores(estimator, X, unseen=None, n_labels=None):
     """Return one score for each document and label; ``-inf`` for labels that were not seen."""
-    method = next((name for name in SCORES if hasattr(estimator, name)), None)
-    if method is None:
-        raise ValueError(
-            f"{type(estimator).__name__} gives no scores; one of {', '.join(SCORES)} is needed."
-        )
-    scores = getattr(estimator, method)(X)
+    scores = _raw_scores(estimator, X)
     if isinstance(scores, list):  # scikit-learn's, one array of two columns a label
         scores = np.column_stack([column[:, -1] for column in scores])
     scores = np.asarray(scores)
     scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     scores = scores[:, None] if scores.ndim == 1 else scores  # 1-D: one label only
+    if n_labels == 1 and scores.shape[1] == 2:  # of no and of yes
+        scores = scores[:, 1:]
     if unseen is not None and unseen.any():
         scores = np.where(unseen, scores.dtype.type(-np.inf), scores)
     return scores
+
+
+def _raw_scores(estimator, X):
+    """Return the scores as the estimator gives them, by the first method that works.
+
+    Where a label has one value only, scikit-learn's OneVsRestClassifier claims a
+    ``decision_function`` that the models of other labels do not have.
+    """
+    missing = None
+    for name in SCORES:
+        if hasattr(estimator, name):
+            try:
+                return getattr(estimator, name)(X)
+            except AttributeError as error:
+                missing = missing or error
+    if missing is not None:
+        raise missing
+    raise ValueError(
+        f"{type(estimator).__name__} gives no scores; one of {', '.join(SCORES)} is needed."
+    )
 
 
 def world_score(estimator, rule, X):

@@ -30,7 +30,7 @@ class HeldOut:
     Y : csr_matrix of shape (n_docs, n_labels)
         True labels.
     wordless : ndarray of bool, shape (n_docs,)
-        Documents without words, which get the ``fallback`` whatever the rule.
+        Documents without words or scores, which get the ``fallback`` whatever the rule.
     fallback : csr_matrix of shape (n_docs, n_labels)
         Labels of these documents, nothing for others.
     classes : tuple
@@ -120,11 +120,14 @@ def _score(fitted, X, Y, classes) -> HeldOut:
     """Return what a fitted estimator, by itself or in a decision, says of documents."""
     decision = fitted if isinstance(fitted, LabelDecision) else None
     model = fitted if decision is None else decision.estimator_
-    scores = check_scores(label_scores(model, X, None if decision is None else decision._unseen))
+    known = {} if decision is None else {"unseen": decision._unseen, "n_labels": len(classes)}
+    scores = check_scores(label_scores(model, X, **known))
     labels: Any = getattr(fitted, "fallback", ()) if decision is None else decision._fallback
     wordless = np.full(scores.shape[0], holds_numbers(X) and len(labels) > 0)
     if wordless.any():
         wordless[sparse.csr_matrix(X).nonzero()[0]] = False
+    if len(labels):
+        wordless |= ~(scores > -np.inf).any(axis=1)
     ends = np.cumsum([0, *(wordless * len(labels))])
     return HeldOut(
         scores,

@@ -32,6 +32,8 @@ class RatioRule(Rule):
 
     def _check_parameters(self):
         check_scalar(self.ratio, "ratio", Real, min_val=0, max_val=1)
+        if np.isnan(self.ratio):
+            raise ValueError("ratio == nan, must be a number.")
 
 
 class WorldModel(RatioRule):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from numbers import Integral
 from typing import Any
@@ -87,12 +87,11 @@ def tune_decision(
     >>> model = LabelDecision(NaiveBayes(), tuned.best_rule).fit(X, Y)
     """
     wanted = _check_grid(grid)
+    rules = None if rules is None else _check_rules(rules)
     name, decided = _check_metric(metric, tree)
     known = held_out(estimator, X, Y, cv)
     if rules is None:
         rules = _all_rules(known, tree)
-    elif not rules or not all(isinstance(rule, Rule) for rule in rules):
-        raise ValueError("rules must be a list of rules, such as [TNorm(), TopK()].")
     labelled = np.flatnonzero(np.diff(known.Y.indptr) > 0)
     if labelled.size < known.Y.shape[0] and not any(rule.reject for rule in rules):
         known = known.rows(labelled)
@@ -114,6 +113,13 @@ def _all_rules(known: HeldOut, tree) -> list[Rule]:
     if tree is not None:
         rules.append(TreeCohort(tree))
     return rules
+
+
+def _check_rules(rules) -> list[Rule]:
+    found = list(rules) if isinstance(rules, Iterable) else []
+    if not found or not all(isinstance(rule, Rule) for rule in found):
+        raise ValueError("rules must be a list of rules, such as [TNorm(), TopK()].")
+    return found
 
 
 def _check_grid(grid) -> dict[str, Sequence]:

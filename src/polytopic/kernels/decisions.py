@@ -18,6 +18,7 @@ from polytopic.kernels import compiled
 ALL = 2**31 - 1  # ties that are accepted, where all are
 FEW = 2  # scores too many that are taken out one by one
 HALVINGS = 24
+IN_VAIN = 10  # of them in a row
 
 
 @compiled
@@ -309,21 +310,28 @@ def _top(row, k, n, least, best, room):
     There are ``n`` finite scores, from ``least`` to ``best``. Those from ``low`` on hold the
     ``k`` best; ``low`` is raised half way to the best, or to what has turned out too high.
     """
-    low, high = least, best
+    low, high, vain = least, best, 0
     for _ in range(HALVINGS):
         middle = row.dtype.type(0.5 * low + 0.5 * high)
-        if n <= k + FEW or not low < middle < high:
+        if n <= k + FEW or vain == IN_VAIN or not low < middle < high:
             break
         n_middle = _count(row, middle)
         if n_middle >= k:
-            low, n = middle, n_middle
+            low, n, vain = middle, n_middle, 0
         else:
-            high = middle
+            high, vain = middle, vain + 1
     held = 0
     for j in range(row.size):
         room[held] = row[j]
         held += row[j] >= low
     last, equal = _lowest(room[:held], low)
+    if held - equal > k + FEW:  # halving has not told them apart: most lie far below the best
+        last = _select(room[:held], held - k)
+        total, above = 0.0, 0
+        for j in range(held - k, held):
+            total += np.float64(best) - room[j]
+            above += room[j] > last
+        return total, last, k - above
     while held - equal >= k:
         held -= equal
         last, equal = _lowest(room[:n], np.nextafter(last, best))
@@ -332,6 +340,31 @@ def _top(row, k, n, least, best, room):
         total += np.float64(best) - max(room[j], last)
     total -= (n - k) * (np.float64(best) - last)
     return total, last, k - held + equal
+
+
+@compiled
+def _select(values, place):
+    """Put the value that sorting would put there into a place, and higher ones after it."""
+    start, stop = 0, values.size - 1
+    while start < stop:
+        pivot = values[(start + stop) // 2]
+        i, j = start, stop
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            stop = j
+        elif place >= i:
+            start = i
+        else:
+            break
+    return values[place]
 
 
 @compiled

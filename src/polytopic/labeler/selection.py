@@ -70,6 +70,8 @@ class Selector:
         self.topics = tuple(dict.fromkeys(topics))
         if min_share is not None:
             check_scalar(min_share, "min_share", Real, min_val=0, max_val=1)
+            if np.isnan(min_share):
+                raise ValueError("min_share == nan, must be a number.")
         self._space = LabelSpace(labeler.classes_.tolist())
         branches = [labeler._reader.branch(self._space, topic) for topic in self.topics]
         indptr = np.cumsum([0, *map(len, branches)])

@@ -125,7 +125,8 @@ def _read_cells(path: Path) -> list[tuple[int, list[str]]]:
 def _read_header(path: Path, cells: list[str]) -> list[Column | None] | None:
     """Return what the columns hold, None for one that says nothing; None where it is no header."""
     titles = [cell.lower() for cell in cells]
-    if titles[0] not in IDS and "uri" not in titles:
+    known = all(title in IDS or _meaning(title) for title in titles)
+    if titles[0] not in IDS and "uri" not in titles and not (known and set(titles) & set(IDS)):
         return None
     label = next(title for title in IDS if title in titles)
     columns = [ID if title == label else _meaning(title) for title in titles]
