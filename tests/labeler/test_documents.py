@@ -142,7 +142,7 @@ def test_learning_needs_documents():
     for change in (labeler.learn, labeler.forget):
         with pytest.raises(PolytopicError, match="keep_documents=True"):
             change(TEXTS[:1], LABELS[:1])
-    with pytest.raises(ValueError, match="warm == True is for models that are fitted on documents"):
+    with pytest.raises(ValueError, match="warm == True is for mml, not for"):
         fitted(model="pmm1").learn(TEXTS[:1], LABELS[:1], warm=True)
     assert labeler.documents_ is None
     assert fitted(model="pmm1").documents_ is None
