@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from polytopic import MML, PMM1, LabelTree, NaiveBayes
+from polytopic import MML, PMM1, Labeler, LabelTree, NaiveBayes
 from polytopic.decision import (
     LabelDecision,
     MeanPlusStd,
@@ -26,6 +26,7 @@ from polytopic.decision import (
     TreeCohort,
     UnconstrainedCohort,
     WorldModel,
+    tune_decision,
 )
 from polytopic.text import TextCounts
 
@@ -133,6 +134,21 @@ def test_every_rule_on_naive_bayes(rule):
     np.testing.assert_array_equal(answers, known.decide(scores, reference=reference).toarray())
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(fresh), answers)  # noqa: S301
     assert not hasattr(rule, "group_")
+
+
+def test_rules_on_an_estimator_of_texts():
+    """A labeler is given texts and names, in fitting and in tuning."""
+    texts = ["goal match", "orbit moon", "goal orbit", "match moon goal", "moon star"] * 6
+    names = [["sport"], ["space"], ["space", "sport"], ["space", "sport"], ["space"]] * 6
+
+    decision = LabelDecision(Labeler("nb", language=None), TNorm(0.5)).fit(texts, names)
+    tuned = tune_decision(Labeler("nb", language=None), texts, names, cv=3)
+
+    assert decision.predict(["goal orbit", "goal match"]).tolist() == [[1, 1], [0, 1]]
+    assert decision.classes_.tolist() == ["space", "sport"]
+    assert tuned.best_score > 0.8
+    with pytest.raises(ValueError, match="X has 30 documents and Y has 29; they must be as many"):
+        tune_decision(Labeler("nb", language=None), texts, names[1:])
 
 
 def test_siblings_by_names():

@@ -82,7 +82,7 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         targets = read_targets(y)
         inner = y
-        if targets.form.kind == "names" and not isinstance(self.estimator, CountModel):
+        if targets.form.kind == "names" and not takes_names(self.estimator):
             inner = targets.Y.toarray().astype(np.int64)  # what scikit-learn understands
         self.estimator_ = clone(self.estimator).fit(X, inner, **fit_params)
         self._form = targets.form
@@ -124,6 +124,11 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         """Return the estimator's probabilities."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
+
+
+def takes_names(estimator) -> bool:
+    """Tell whether an estimator learns from names of labels: a count model, or one of texts."""
+    return isinstance(estimator, CountModel) or get_tags(estimator).input_tags.string
 
 
 def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=None):

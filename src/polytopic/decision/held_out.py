@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 from polytopic.corpus.splits import folds
 from polytopic.decision.base import check_scores
-from polytopic.decision.estimator import LabelDecision, holds_numbers, label_scores
+from polytopic.decision.estimator import LabelDecision, holds_numbers, label_scores, takes_names
 from polytopic.decision.rules import TopK
 from polytopic.labels import LabelSpace, Targets, indicator, read_targets
 from polytopic.models import LabelSetClassifier
@@ -61,6 +62,9 @@ def held_out(estimator, X, Y, cv) -> HeldOut:
     targets = read_targets(Y)
     if targets.form.kind == "single":
         raise ValueError("Y has one label a document (1-D), which leaves nothing to decide.")
+    n_docs, n_rows = _num_samples(X), targets.Y.shape[0]
+    if n_docs != n_rows:
+        raise ValueError(f"X has {n_docs} documents and Y has {n_rows}; they must be as many.")
     if isinstance(cv, str):
         if cv != "prefit":
             raise ValueError(f"cv == {cv!r}, must be a number, 'prefit', a splitter or pairs.")
@@ -68,9 +72,11 @@ def held_out(estimator, X, Y, cv) -> HeldOut:
     Y = targets.Y
     if not isinstance(estimator, LabelSetClassifier):
         Y = Y.toarray().astype(np.int64)  # what scikit-learn understands
+    named = targets.form.kind == "names" and takes_names(estimator)
+    given = LabelSpace(targets.labels).decode(Y) if named else Y
     parts = []
     for train, test in _splits(cv, X, Y, targets):
-        decision = LabelDecision(estimator, TopK()).fit(take(X, train), Y[train])
+        decision = LabelDecision(estimator, TopK()).fit(take(X, train), take(given, train))
         parts.append(_score(decision, take(X, test), targets.Y[test], targets.labels))
     if not parts:
         raise ValueError("cv gives no split, needs at least one.")
