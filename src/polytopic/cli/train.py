@@ -80,7 +80,8 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
     "--rule",
     type=click.Choice([*RULES, "top-2", "top-3", "auto"]),
     help="Which labels are enough; the model's own way by default. world-model is for nb, "
-    "tree-cohort needs --tree; auto chooses by a fifth of the documents, held out first; the model's own way if none is better.",
+    "tree-cohort needs --tree; auto chooses by a fifth of the documents, held out first, "
+    "and keeps the model's own way if no rule is better.",
 )
 @click.option(
     "--ratio", type=click.FloatRange(0, 1), help="How near to the best label others must be."
