@@ -17,6 +17,7 @@ from tests.strategies import texts as corpora
 
 TEXT = "A goal, a match and a rover in orbit; the goal of an orchestra. Zebra!"
 questions = st.lists(st.sampled_from([*TERMS, "unknown"]), max_size=12).map(" ".join)
+JUDGING_ALL = [name for name in MODELS if name != "col"]  # whose sets all have a score
 
 
 def close(value, other, scale=1.0):
@@ -50,7 +51,7 @@ def labelers(draw, model):
     return labeler, draw(questions), sorted(labels)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", JUDGING_ALL)
 @given(data=st.data())
 def test_the_ledger_adds_up_to_the_models_score(model, data):
     """Corpus, words and mixing make the log likelihood, and this the score that the model gives."""
@@ -93,7 +94,7 @@ def test_shares_sum_to_one(model, data):
     assert all(close(sum(place.shares.values()), 1) for place in explanation.places)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", JUDGING_ALL)
 @given(data=st.data())
 def test_why_not_adds_up(model, data):
     """Words, mixing and prior make the difference to the best set with the label."""
