@@ -428,7 +428,7 @@ def test_options_of_other_rules(folder, options, sentence):
 @pytest.mark.parametrize(
     ("model", "options", "sentence"),
     [
-        ("mml", ["--smoothing", "1"], "--smoothing is for pmm1, pmm2, pdmm, nb and col, not for mml."),
+        ("mml", ["--smoothing", "1"], "--smoothing is for pmm1, pmm2, pdmm, nb and col, not"),
         ("mml", ["--prior", "uniform"], "--decode and --prior are for pmm1, pmm2 and pdmm, not"),
         ("nb", ["--decode", "f"], "--decode and --prior are for pmm1, pmm2 and pdmm, not for nb."),
         ("pmm1", ["--goal", "f"], "--goal and --C are for mml, not for pmm1."),
