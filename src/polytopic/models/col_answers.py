@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.kernels import classes as kernels
 from polytopic.kernels.blocks import map_rows
-from polytopic.labels import TargetForm, indicator, with_fallback
+from polytopic.labels import indicator, with_fallback
 from polytopic.models.arrays import check_topics
 from polytopic.models.checks import check_sets, check_words
 from polytopic.models.documents import DocumentModel
@@ -90,26 +90,17 @@ class ColAnswers(DocumentModel):
             "covariance": self._prior.covariance,
             "size_proba": self._prior.size_proba,
             "words": self._words,
-            "columns": self._columns,
-            "fallback": self._fallback,
-            "label_docs": self.label_docs_,
-            "docs": np.array([self._n_docs, self._fallback_docs]),
+            **self._label_arrays(),
         }
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
         """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
         self._check_parameters()
         check_topics(arrays, len(labels), n_words)
-        self._set_classes(labels, TargetForm())
-        self.chosen_, self.label_docs_ = dict(chosen or {}), arrays["label_docs"]
-        self._columns, self._fallback = arrays["columns"], arrays["fallback"]
-        self._n_docs, self._fallback_docs = arrays["docs"].tolist()
+        self._take_labels(arrays, labels, chosen)
         prior = LabelPrior(*(arrays[name] for name in ("mean", "covariance", "size_proba")))
         self._set_state(Topics(arrays["alpha"], arrays["beta"]), prior, arrays["words"])
         return self
-
-    def _check_parameters(self):
-        raise NotImplementedError
 
     def restricted(self, allowed):
         """Return this model with some of its labels only: those where ``allowed`` is true."""

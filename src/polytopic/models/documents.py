@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from polytopic.labels import Targets
+from polytopic.labels import TargetForm, Targets
 from polytopic.models.classifier import LabelSetClassifier
 
 
@@ -34,6 +34,26 @@ class DocumentModel(LabelSetClassifier, BaseEstimator):
     def _set_classes(self, labels, form):
         names = any(isinstance(label, str) for label in labels)
         self.classes_, self._form = np.array(labels, dtype=object if names else None), form
+
+    def _label_arrays(self):
+        """Return what is kept of labels as plain arrays."""
+        return {
+            "columns": self._columns,
+            "fallback": self._fallback,
+            "label_docs": self.label_docs_,
+            "docs": np.array([self._n_docs, self._fallback_docs]),
+        }
+
+    def _take_labels(self, arrays, labels, chosen):
+        """Take over what :meth:`_label_arrays` gave, and what was chosen."""
+        self._set_classes(labels, TargetForm())
+        self.chosen_, self.label_docs_ = dict(chosen or {}), arrays["label_docs"]
+        self._columns, self._fallback = arrays["columns"], arrays["fallback"]
+        self._n_docs, self._fallback_docs = arrays["docs"].tolist()
+
+    def _check_parameters(self):
+        """Refuse parameters that make no sense."""
+        raise NotImplementedError
 
     @property
     def fallback(self):

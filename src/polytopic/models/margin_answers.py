@@ -12,7 +12,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytopic.counts import canonical_counts
-from polytopic.labels import LabelSpace, TargetForm, with_fallback
+from polytopic.labels import LabelSpace, with_fallback
 from polytopic.models.arrays import check_weights
 from polytopic.models.documents import DocumentModel
 from polytopic.models.label_sets import LabelSets
@@ -40,25 +40,16 @@ class MarginAnswers(DocumentModel):
         return {
             "weights": self._weights,
             "vectors": self._vectors,
-            "columns": self._columns,
-            "fallback": self._fallback,
-            "label_docs": self.label_docs_,
-            "docs": np.array([self._n_docs, self._fallback_docs]),
+            **self._label_arrays(),
         }
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
         """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
         self._check_parameters()
         check_weights(arrays, len(labels), n_words)
-        self._set_classes(labels, TargetForm())
-        self.chosen_, self.label_docs_ = dict(chosen or {}), arrays["label_docs"]
-        self._columns, self._fallback = arrays["columns"], arrays["fallback"]
-        self._n_docs, self._fallback_docs = arrays["docs"].tolist()
+        self._take_labels(arrays, labels, chosen)
         self._set_weights(arrays["vectors"], arrays["weights"])
         return self
-
-    def _check_parameters(self):
-        raise NotImplementedError
 
     def _check_words(self, X, *, reset=False):
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
