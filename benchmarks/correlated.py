@@ -178,14 +178,11 @@ def terms():
     """Print the relevant terms of the classes of Table 4, by r(c) beta."""
     (X, Y, _, _), names, classes = reuters(KEEPS["36"])
     model = CoL(300).fit(X, Y)
-    Y = sparse.csr_matrix(Y, dtype=float)[:, model._columns].sorted_indices()
-    shares = model._topics.infer(X, Y).label_topics()
-    proba = shares @ model._topics.beta.T.astype(float)
+    proba = model.label_topics_ @ model.topic_word_proba_.astype(float)
     stem = Analyzer("en", normalize="stem")
-    place = {int(column): k for k, column in enumerate(model._columns)}
     rows, hits = [], 0
     for label, words in TABLE_4.items():
-        best = [names[w] for w in np.argsort(-proba[place[classes.index(label)]])[:15]]
+        best = [names[w] for w in np.argsort(-proba[classes.index(label)])[:15]]
         theirs = {term for word in words.split() for term in stem.terms(word)}
         hits += len(theirs & set(best))
         rows.append((label, ", ".join(best), len(theirs & set(best))))

@@ -275,8 +275,11 @@ def test_correlated_labeling_on_reuters(frequent_classes):
     assert (np.diff(model.elbo_) > 0).all()
 
 
-@pytest.mark.parametrize("name", ["cei", pytest.param("debtags-en", marks=pytest.mark.long)])
-def test_labels_that_go_together(data, name):
+@pytest.mark.parametrize(
+    ("name", "gain"),
+    [("reuters21578", 0.2), ("cei", 0.3), ("debtags-en", 0.3)],
+)
+def test_labels_that_go_together(data, name, gain):
     """Label sets that were held out are likelier than if labels were independent."""
     documents = [d.labels for d in read_documents(data(name)) if d.labels]
     order = np.random.default_rng(0).permutation(len(documents))
@@ -291,4 +294,4 @@ def test_labels_that_go_together(data, name):
     alone = LabelPrior(np.log(shares), np.zeros((shares.size, shares.size)), prior.size_proba)
 
     held_out = held_out[np.diff(held_out.indptr) < prior.size_proba.size]
-    assert prior.log_prior(held_out).mean() > alone.log_prior(held_out).mean() + 0.3
+    assert prior.log_prior(held_out).mean() > alone.log_prior(held_out).mean() + gain

@@ -332,7 +332,8 @@ def test_topics():
         ["a"],
     ]
     assert [use.share for use in found.topics[0].labels] == pytest.approx([0.5, 0.2])
-    assert mapped().topics == []
+    assert [[topic for topic, _ in label.topics] for label in found.labels] == [[0, 1], [1, 3], []]
+    assert mapped().topics == mapped().labels[0].topics == []
 
 
 # The whole map
@@ -524,7 +525,7 @@ def test_a_labeler_with_topics_and_covariance():
     labeler = fitted()
     labeler.model_.label_covariance_ = np.diag([1.0, 2, 3, 4])
     labeler.model_.topic_word_proba_ = labeler.model_.word_proba_[:2]
-    labeler.model_.topic_prior_ = np.ones((4, 2))
+    labeler.model_.label_topics_ = np.full((4, 2), 0.5)
 
     found = labeler.map()
 

@@ -199,7 +199,7 @@ def test_expected_counts():
     topics = Topics(rng.uniform(0.2, 1, (3, 4)), rng.dirichlet(np.ones(9), 4).T.copy())
     from polytopic.models.topics import WordIndex
 
-    inference = topics.infer(X, sparse.csr_matrix(Y), Precision(30, 0.0, 0.0))
+    inference = topics.infer(X, sparse.csr_matrix(Y), Precision(200, 0.0, 0.0))
     counts = inference.word_counts(WordIndex(X))
 
     expected = np.zeros((9, 4))
@@ -212,7 +212,19 @@ def test_expected_counts():
             expected[np.ix_(words, block.topics[own])] += part
     np.testing.assert_allclose(counts, expected, atol=1e-9)
     np.testing.assert_allclose(counts.sum(axis=1), X.sum(axis=0).A1, atol=1e-9)
-    np.testing.assert_allclose(inference.label_topics().sum(axis=1), 1.0)
+    np.testing.assert_allclose(inference.topic_shares().sum(axis=1), Y.sum(axis=0))
+
+    logs, shares = np.zeros((3, 4)), np.zeros((3, 4))
+    for doc in range(30):
+        labels, n = np.flatnonzero(Y[doc]), X[doc].toarray()[0]
+        alpha = gamma = topics.alpha[labels]
+        for _ in range(200):
+            gamma = slow.next_gamma(n, alpha, topics.beta.T, gamma)
+        totals = gamma.sum(axis=1, keepdims=True)
+        logs[labels] += special.digamma(gamma) - special.digamma(totals)
+        shares[labels] += gamma / totals
+    np.testing.assert_allclose(inference.log_shares(), logs, atol=1e-8)
+    np.testing.assert_allclose(inference.topic_shares(), shares, atol=1e-8)
 
 
 def test_dirichlets_reach_the_best_parameters():
@@ -654,3 +666,15 @@ def test_distributions(model):
     for proba in (model.topic_word_proba_, model.word_proba_):
         np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
     assert stats.entropy(model.word_proba_.T).min() > 0
+
+
+def test_what_a_loaded_model_knows(model):
+    """It tells how it was learned, and where labels lie in topic space."""
+    found = CoL(n_topics=12).from_arrays(model.to_arrays(), labels=range(4), n_words=60)
+
+    assert found.n_iter_ == model.n_iter_ > 1
+    for name in ("elbo_", "label_objective_", "label_topics_", "topic_prior_"):
+        assert (getattr(found, name) == getattr(model, name)).all()
+    np.testing.assert_allclose(found.label_topics_.sum(axis=1), 1)
+    words = found.label_topics_ @ found.topic_word_proba_
+    assert (0.5 * np.abs(words - found.word_proba_).sum(axis=1) < 0.1).all()

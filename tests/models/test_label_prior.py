@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import approx_fprime
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from threadpoolctl import threadpool_limits
 
 from polytopic.kernels.label_points import weigh_points
@@ -202,6 +202,25 @@ def test_learning_by_points_beats_independent_labels():
     correlations = prior.correlations()
     assert correlations[0, 1] == np.max(correlations - 2 * np.eye(5))
     np.testing.assert_allclose(np.diag(correlations), 1)
+
+
+def test_a_planted_block_is_found():
+    """Three labels that go together are more so than any other pair."""
+    rng, n_labels = np.random.default_rng(0), 10
+    sigma = 2.0 * np.eye(n_labels)
+    sigma[:3, :3] += 1.7 * (1 - np.eye(3))
+    shares = softmax(rng.multivariate_normal(np.zeros(n_labels), sigma, 3000), axis=1)
+    Y = np.zeros((3000, n_labels))
+    for own, p in zip(Y, shares, strict=True):
+        own[rng.choice(n_labels, size=rng.integers(1, 4), replace=False, p=p)] = 1
+
+    correlations = fit_labels(sparse.csr_matrix(Y), "mcem")[0].correlations()
+
+    inside = np.zeros((n_labels, n_labels), dtype=bool)
+    inside[:3, :3] = True
+    pairs = np.triu_indices(n_labels, 1)
+    found, block = correlations[pairs], inside[pairs]
+    assert found[block].min() > found[~block].max() + 0.1
 
 
 @pytest.fixture

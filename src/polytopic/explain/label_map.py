@@ -22,17 +22,29 @@ from polytopic.explain.correlations import (
 from polytopic.explain.dendrogram import Dendrogram
 from polytopic.explain.drawing import with_name
 from polytopic.explain.explanation import plain
-from polytopic.explain.relevance import RelevantTerm, Topic, relevant_terms, used_topics
+from polytopic.explain.relevance import (
+    LabelTopic,
+    RelevantTerm,
+    Topic,
+    label_topics,
+    relevant_terms,
+    topic_shares,
+    used_topics,
+)
 from polytopic.labels import LabelTree
 
 
 class MapLabel(NamedTuple):
-    """A label on the map: its name, its documents, and its most relevant terms."""
+    """A label on the map: its name, its documents, its most relevant terms, and its topics.
+
+    The topics are those that it uses noticeably, where the model has topics.
+    """
 
     label: str
     name: str
     documents: float
     terms: list[RelevantTerm]
+    topics: list[LabelTopic]
 
     @property
     def shown(self) -> str:
@@ -166,8 +178,8 @@ def label_map(
     covariance : array of shape (n_labels, n_labels), default=None
         A model's covariance of label weights, to take correlations from instead of the label sets.
     topics : tuple of two arrays, default=None
-        A model's word distributions of topics, (n_topics, n_words), and its Dirichlet parameters
-        of the topics of each label, (n_labels, n_topics).
+        A model's word distributions of topics, (n_topics, n_words), and each label's shares of
+        them, (n_labels, n_topics).
     tree : LabelTree, default=None
         The known tree of the labels.
     n_pairs : int, default=20
@@ -201,12 +213,22 @@ def label_map(
         phi(together, n_docs) if by_counts else of_covariance(covariance, together, n_docs)
     )
     below = strongest_pairs(labels, -correlations, together, n_pairs)
+    topic_words, shares = (
+        topics if topics else (np.empty((0, len(terms))), np.empty((len(docs), 0)))
+    )
+    shares = topic_shares(shares, docs)
     return LabelMap(
         labels=[
-            MapLabel(label, name, whole(n), relevant_terms(p, world_proba, terms, n_terms))
-            if n
-            else MapLabel(label, name, 0, [])
-            for label, name, n, p in zip(labels, names or labels, docs, word_proba, strict=True)
+            MapLabel(
+                label,
+                name,
+                whole(n),
+                relevant_terms(p, world_proba, terms, n_terms) if n else [],
+                label_topics(share),
+            )
+            for label, name, n, p, share in zip(
+                labels, names or labels, docs, word_proba, shares, strict=True
+            )
         ],
         documents=whole(n_docs),
         positive=strongest_pairs(labels, correlations, together, n_pairs),
@@ -214,6 +236,6 @@ def label_map(
         correlations=correlations,
         measure="phi" if by_counts else "covariance",
         dendrogram=Dendrogram.of_words(labels, word_proba),
-        topics=used_topics(*topics, labels, docs, world_proba, terms, n_terms) if topics else [],
+        topics=used_topics(topic_words, shares, labels, docs, world_proba, terms, n_terms),
         tree=tree,
     )

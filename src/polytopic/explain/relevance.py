@@ -31,6 +31,13 @@ class TopicShare(NamedTuple):
     share: float
 
 
+class LabelTopic(NamedTuple):
+    """A topic that a label uses, and the share of its words that the topic is expected to say."""
+
+    topic: int
+    share: float
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic of a model: how many documents' worth it says, its terms, and who uses it most."""
@@ -61,23 +68,33 @@ def relevant_terms(
     return [RelevantTerm(terms[word], p, more) for word, p, more in rows]
 
 
+def topic_shares(label_topics, docs: np.ndarray) -> np.ndarray:
+    """Return labels in topic space: shares that add up to 1, and 0 of labels without documents."""
+    weights = np.asarray(label_topics, dtype=np.float64)
+    weights = np.where(docs[:, None] > 0, weights, 0.0)
+    total = weights.sum(axis=1, keepdims=True)
+    return weights / np.where(total > 0, total, 1.0)
+
+
+def label_topics(shares: np.ndarray) -> list[LabelTopic]:
+    """Return the topics that a label uses noticeably, most used first."""
+    best = np.argsort(-shares, kind="stable").tolist()
+    return [LabelTopic(topic, float(shares[topic])) for topic in best if shares[topic] >= NOTICED]
+
+
 def used_topics(
     topic_word_proba,
-    topic_prior,
+    shares: np.ndarray,
     labels: Sequence[str],
     docs: np.ndarray,
     world_proba: np.ndarray,
     terms: Sequence[str],
     n_terms: int,
 ) -> list[Topic]:
-    r"""Return the topics that a label uses noticeably, most used first.
+    """Return the topics that a label uses noticeably, most used first.
 
-    The share of topic :math:`j` in label :math:`c` is that of its Dirichlet parameter,
-    :math:`\alpha_{cj} / \sum_k \alpha_{ck}`, and a topic says the sum of the labels' documents
-    times its shares in them. Labels without documents use no topic.
+    A topic says the sum of the labels' documents times its shares in them.
     """
-    prior = np.asarray(topic_prior, dtype=np.float64)
-    shares = np.where(docs[:, None] > 0, prior / prior.sum(axis=1, keepdims=True), 0.0)
     used = docs @ shares
     noticed = np.flatnonzero(shares.max(axis=0) >= NOTICED)
     proba = np.asarray(topic_word_proba, dtype=np.float64)

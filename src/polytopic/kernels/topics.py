@@ -25,12 +25,10 @@ SERIES_FROM = 8.0
 TOO_SMALL = 1e-100  # of e: what words are divided by is then no number
 
 # What is known of some documents' topics. Document d has the topics
-# topics[ends[d] : ends[d + 1]], of weights e; its counts and digammas (of gamma, less those of
-# alpha) begin at starts[d], a row of topics for each of its labels. psi_totals has the digamma of
-# each label's gamma.sum(), ratios n / t of each word, and bounds the log likelihood at least.
-Posterior = namedtuple(
-    "Posterior", "ends, topics, e, starts, counts, psi, psi_totals, ratios, bounds"
-)
+# topics[ends[d] : ends[d + 1]], of weights e; its counts, the next gamma less alpha, begin at
+# starts[d], a row of topics for each of its labels. ratios has n / t of each word, and bounds the
+# log likelihood at least.
+Posterior = namedtuple("Posterior", "ends, topics, e, starts, counts, ratios, bounds")
 
 # The prior of each label's topics: alpha, its sums, exp(digamma(alpha)), and the topics of each
 # label where that is not 0, or its largest, topics[ends[label] : ends[label + 1]].
@@ -107,7 +105,7 @@ def infer(data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol
         log_scale = expect(own, prior, n_active, space)
         log_words = weigh(counts, n_active, space, ratios)
         out.bounds[d] = log_words + length * (log_scale - math.log(own.size))
-        conclude(d, own, ends[d] - ends[0], prior, n_active, space, out)
+        conclude(d, own, prior, n_active, space, out)
     n_active, n_counts = out.ends[n_docs], out.starts[n_docs]
     return Posterior(
         out.ends,
@@ -115,8 +113,6 @@ def infer(data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol
         out.e[:n_active].copy(),
         out.starts,
         out.counts[:n_counts].copy(),
-        out.psi[:n_counts].copy(),
-        out.psi_totals,
         out.ratios,
         out.bounds,
     )
@@ -148,7 +144,6 @@ def _empty_posterior(indptr, labels, ends, known, prior):
     These are the topics of their labels, and those they are known to have.
     """
     n_docs = indptr.size - 1
-    n_pairs = ends[n_docs] - ends[0]
     n_active = n_counts = 0
     for d in range(n_docs):
         most = known.ends[d + 1] - known.ends[d]
@@ -163,8 +158,6 @@ def _empty_posterior(indptr, labels, ends, known, prior):
         np.empty(n_active),
         np.zeros(n_docs + 1, dtype=np.int64),
         np.empty(n_counts),
-        np.empty(n_counts),
-        np.empty(n_pairs),
         np.empty(indptr[n_docs] - indptr[0]),
         np.empty(n_docs),
     )
@@ -295,7 +288,7 @@ def advance(own, prior, n_active, least, n_words, space):
 
 
 @compiled
-def conclude(d, own, first, prior, n_active, space, out):
+def conclude(d, own, prior, n_active, space, out):
     """Write down the posterior of a document, and add its part of the bound."""
     place, begin = out.starts[d], out.ends[d]
     for i in range(n_active):
@@ -303,30 +296,33 @@ def conclude(d, own, first, prior, n_active, space, out):
     bound = 0.0
     for m in range(own.size):
         psi_total = digamma(space.totals[m])
-        out.psi_totals[first + m] = psi_total
         bound += math.lgamma(prior.totals[own[m]]) - math.lgamma(space.totals[m])
         for i in range(n_active):
             alpha, gamma = prior.alpha[own[m], space.active[i]], space.gamma[m, i]
-            psi = digamma(gamma)
-            bound += math.lgamma(gamma) - math.lgamma(alpha) + (alpha - gamma) * (psi - psi_total)
+            slope = digamma(gamma) - psi_total
+            bound += math.lgamma(gamma) - math.lgamma(alpha) + (alpha - gamma) * slope
             out.counts[place] = space.share[m, i] * space.said[i]
-            out.psi[place] = psi - digamma(alpha)
             place += 1
     out.bounds[d] += bound
     out.ends[d + 1], out.starts[d + 1] = begin + n_active, place
 
 
 @compiled
-def add_psi(labels, ends, posterior, sums, totals):
-    """Add the digammas of documents to the ``sums`` and ``totals`` of their labels, in place."""
+def add_psi(labels, ends, posterior, prior, sums, totals):
+    """Add the digammas of documents' ``gamma`` to their labels' sums, those of its sum to totals.
+
+    ``sums`` are of what they are more than the digammas of ``alpha``.
+    """
     for d in range(ends.size - 1):
         topics = posterior.topics[posterior.ends[d] : posterior.ends[d + 1]]
         place = posterior.starts[d]
-        for m in range(ends[d], ends[d + 1]):
-            totals[labels[m]] += posterior.psi_totals[m - ends[0]]
-            for j in topics:
-                sums[labels[m], j] += posterior.psi[place]
-                place += 1
+        for label in labels[ends[d] : ends[d + 1]]:
+            counts = posterior.counts[place : place + topics.size]
+            totals[label] += digamma(prior.totals[label] + counts.sum())
+            for i in range(topics.size):
+                alpha = prior.alpha[label, topics[i]]
+                sums[label, topics[i]] += digamma(alpha + counts[i]) - digamma(alpha)
+            place += topics.size
 
 
 @compiled
@@ -338,12 +334,12 @@ def add_shares(labels, ends, posterior, prior, sums):
     for d in range(ends.size - 1):
         topics = posterior.topics[posterior.ends[d] : posterior.ends[d + 1]]
         place = posterior.starts[d]
-        for m in range(ends[d], ends[d + 1]):
+        for label in labels[ends[d] : ends[d + 1]]:
             counts = posterior.counts[place : place + topics.size]
-            total = prior.totals[labels[m]] + counts.sum()
-            sums[labels[m]] += prior.alpha[labels[m]] / total
+            total = prior.totals[label] + counts.sum()
+            sums[label] += prior.alpha[label] / total
             for i in range(topics.size):
-                sums[labels[m], topics[i]] += counts[i] / total
+                sums[label, topics[i]] += counts[i] / total
             place += topics.size
 
 

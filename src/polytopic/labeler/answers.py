@@ -135,8 +135,8 @@ def map_labels(labeler, n_pairs: int, n_terms: int) -> LabelMap:
     speaker = model if hasattr(model, "word_proba_") else labeler._mixture_beside()
     words = vocabulary_view(counts, labeler.vocabulary_).matrix.sum(axis=0).A1
     topics = None
-    if hasattr(model, "topic_word_proba_") and hasattr(model, "topic_prior_"):
-        topics = model.topic_word_proba_, model.topic_prior_
+    if hasattr(model, "label_topics_"):
+        topics = model.topic_word_proba_, model.label_topics_
     return label_map(
         labels,
         speaker.word_proba_,

@@ -69,6 +69,7 @@ def check_topics(arrays, n_labels, n_words):
     alpha, beta, columns, words = (arrays[name] for name in ("alpha", "beta", "columns", "words"))
     if (
         alpha.shape != (columns.size, beta.shape[1])
+        or arrays["label_topics"].shape != alpha.shape
         or beta.shape[0] != n_words
         or words.shape != (n_words,)
         or arrays["mean"].shape != columns.shape

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils.validation import check_is_fitted
 
 from polytopic.labels import read_targets
 from polytopic.models.checks import check_as_many, check_name, check_pseudo_count, check_words
@@ -67,6 +68,9 @@ class CoL(ColReasons):
         :math:`P \Sigma P` with :math:`P = I - 1 1^\top / C`, all that the labels tell of it.
     topic_prior_ : ndarray of shape (n_labels, n_topics)
         :math:`\alpha`; 0 for a label without documents.
+    label_topics_ : ndarray of shape (n_labels, n_topics)
+        Labels in topic space: the mean posterior topic shares of each label's documents ([1]_,
+        Eq. (17)); 0 for a label without documents. By batches, the last ones count most.
     topic_word_proba_ : ndarray of shape (n_topics, n_words)
         :math:`\beta`.
     word_proba_ : ndarray of shape (n_labels, n_words)
@@ -167,14 +171,13 @@ class CoL(ColReasons):
         prior, objective = fit_labels(Y, self.covariance)
         course = self._learn(X, Y, self._steps, prior)
         self.label_objective_, self.elbo_ = np.array(objective), np.array(course.elbo)
-        self.n_iter_ = len(course.elbo) - (self.batch_size is None)
         warn_of(course, self._steps)
         return self
 
     def _learn(self, X, Y, max_iter, prior):
         """Learn topics from documents whose labels all occur, and take all over."""
         course = self._learn_topics(X, Y, max_iter)
-        self._set_state(course.topics, prior, X.sum(axis=0).A1)
+        self._set_state(course.topics, prior, X.sum(axis=0).A1, course.label_topics)
         return course
 
     def _learn_topics(self, X, Y, max_iter):
@@ -198,6 +201,12 @@ class CoL(ColReasons):
         if isinstance(self.n_topics, str):
             return max(TOPICS_A_LABEL * n_labels, FEWEST_TOPICS)
         return int(self.n_topics)
+
+    @property
+    def n_iter_(self) -> int:
+        """EM steps run, or times gone through the batches."""
+        check_is_fitted(self)
+        return len(self.elbo_) - (self.batch_size is None)
 
     @property
     def _steps(self):

@@ -33,9 +33,10 @@ class ColAnswers(DocumentModel):
 
     # What was learned
 
-    def _set_state(self, topics: Topics, prior: LabelPrior, words):
+    def _set_state(self, topics: Topics, prior: LabelPrior, words, label_topics):
         """Take over what was learned, and derive what prediction reads."""
         self._topics, self._prior, self._words = topics, prior, words
+        self._label_topics = label_topics
         self.n_features_in_ = words.size
         self._theta = topics.label_words()
         docs = self.label_docs_[self._columns]
@@ -68,6 +69,12 @@ class ColAnswers(DocumentModel):
         return self._spread(self._topics.alpha, 0.0)
 
     @property
+    def label_topics_(self):
+        """Mean posterior topic shares of each label's documents."""
+        check_is_fitted(self)
+        return self._spread(self._label_topics, 0.0)
+
+    @property
     def topic_word_proba_(self):
         """Word distribution of each topic."""
         check_is_fitted(self)
@@ -90,6 +97,9 @@ class ColAnswers(DocumentModel):
             "covariance": self._prior.covariance,
             "size_proba": self._prior.size_proba,
             "words": self._words,
+            "label_topics": self._label_topics,
+            "elbo": self.elbo_,
+            "label_objective": self.label_objective_,
             **self._label_arrays(),
         }
 
@@ -99,7 +109,9 @@ class ColAnswers(DocumentModel):
         check_topics(arrays, len(labels), n_words)
         self._take_labels(arrays, labels, chosen)
         prior = LabelPrior(*(arrays[name] for name in ("mean", "covariance", "size_proba")))
-        self._set_state(Topics(arrays["alpha"], arrays["beta"]), prior, arrays["words"])
+        topics = Topics(arrays["alpha"], arrays["beta"])
+        self._set_state(topics, prior, arrays["words"], arrays["label_topics"])
+        self.elbo_, self.label_objective_ = arrays["elbo"], arrays["label_objective"]
         return self
 
     def restricted(self, allowed):

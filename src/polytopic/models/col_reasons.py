@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.models.checks import check_sets, check_words
@@ -46,11 +47,23 @@ class ColReasons(ColAnswers):
         """Return what the log likelihood of one document under a label set is made of."""
         check_is_fitted(self)
         x, sets = check_words(self, x), check_sets(None, y, self.classes_)
-        return Account(np.log(self.word_proba_[sets.indices][:, x.indices].mean(axis=0)), 0.0)
+        return Account(np.log(self._words_of(sets.indices, x.indices).mean(axis=1)), 0.0)
+
+    def _words_of(self, labels, words):
+        """Return the probabilities of words in labels, (n_words, n_labels)."""
+        places = np.full(self.classes_.size, -1)
+        places[self._columns] = np.arange(self._columns.size)
+        inside = places[labels]
+        world = np.exp(self.world_log_proba_[words])[:, None]  # of labels without documents
+        return np.where(inside >= 0, self._theta[np.ix_(words, inside)], world)
 
     def word_labels(self, X, Y=None) -> WordLabels:
         """Tell who said each word: the share of each label of the document's set in it."""
         check_is_fitted(self)
         X = check_words(self, X)
         sets = self.choose(X) if Y is None else check_sets(X, Y, self.classes_)
-        return shared_words(X, sets, np.ones(sets.nnz), self.word_proba_.T.copy())
+        words, places = np.unique(X.indices, return_inverse=True)
+        own = sparse.csr_matrix((X.data, places, X.indptr), shape=(X.shape[0], words.size))
+        proba = self._words_of(np.arange(self.classes_.size), words)
+        found = shared_words(own, sets, np.ones(sets.nnz), proba)
+        return found._replace(word=words[found.word])

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from polytopic.models.dirichlet import fit_dirichlets
-from polytopic.models.topics import LEARNING, Topics, WordIndex
+from polytopic.models.topics import Topics, WordIndex
 
 OWN, OTHERS = 1.0, 1e-3  # alpha at the start: of a label's own topics together, of each other one
 SHARED = 0.02  # the latter for labels that have no topic to themselves
@@ -21,9 +21,10 @@ SOFTENING, FORGETTING = 2.0, 0.6  # of stepwise learning: batch t counts (t + 2)
 
 @dataclass
 class Course:
-    """Topics, and what led to them."""
+    """Topics, what led to them, and each label's mean posterior shares of them."""
 
     topics: Topics
+    label_topics: np.ndarray | None = None
     elbo: list[float] = field(default_factory=list)
     converged: bool = False
 
@@ -98,14 +99,15 @@ def learn_in_turns(X, Y, topics, *, smoothing, max_iter, tol) -> Course:
     course, index, docs = Course(topics), WordIndex(X), Y.getnnz(axis=0)
     inference = None
     for step in range(max_iter + 1):
-        inference = course.topics.infer(X, Y, LEARNING, inference)
+        inference = course.topics.infer(X, Y, known=inference)
         log_beta = _log_beta(course.topics.beta)
         course.elbo.append(float(inference.bounds.sum() + smoothing * log_beta))
         gain = course.elbo[-1] - course.elbo[-2] if step else np.inf
         course.converged = gain < tol * abs(course.elbo[-1])
         if course.converged or step == max_iter:
+            course.label_topics = _means(inference.topic_shares(), docs)
             return course
-        means = inference.log_shares() / np.maximum(docs, 1)[:, None]
+        means = _means(inference.log_shares(), docs)
         course.topics = Topics(
             fit_dirichlets(course.topics.alpha, docs, means),
             _normalised(inference.word_counts(index), smoothing),
@@ -119,7 +121,7 @@ def learn_stepwise(X, Y, topics, *, smoothing, max_iter, batch_size, random) -> 
     ``elbo`` has the bound of all documents in each pass, each by the topics it met.
     """
     course, n_docs = Course(topics, converged=True), X.shape[0]
-    counts = log_sums = label_docs = np.zeros(1)
+    counts = log_sums = share_sums = label_docs = np.zeros(1)
     batch = 0
     for _ in range(max_iter):
         order, bound = random.permutation(n_docs), 0.0
@@ -131,15 +133,22 @@ def learn_stepwise(X, Y, topics, *, smoothing, max_iter, batch_size, random) -> 
             said = inference.word_counts(WordIndex(own)) * (n_docs / rows.size)
             counts = counts + step * (said - counts)
             log_sums = log_sums + step * (inference.log_shares() - log_sums)
+            share_sums = share_sums + step * (inference.topic_shares() - share_sums)
             label_docs = label_docs + step * (labels.getnnz(axis=0) - label_docs)
-            means = log_sums / np.where(label_docs > 0, label_docs, 1.0)[:, None]
+            means = _means(log_sums, label_docs)
             course.topics = Topics(
                 fit_dirichlets(course.topics.alpha, label_docs, means, n_steps=1),
                 _normalised(counts.copy(), smoothing),
             )
         log_beta = _log_beta(course.topics.beta)
         course.elbo.append(float(bound + smoothing * log_beta))
+    course.label_topics = _means(share_sums, label_docs)
     return course
+
+
+def _means(sums, docs):
+    """Return sums over the documents of each label as means; 0 without documents."""
+    return sums / np.where(docs > 0, docs, 1.0)[:, None]
 
 
 def _log_beta(beta):

@@ -63,34 +63,32 @@ class Topics:
     def infer(self, X, Y, precision=LEARNING, known=None) -> Inference:
         """Return the posteriors of documents with labels; ``known`` has earlier ones of theirs."""
 
-        def block(data, indices, indptr, labels, ends, rows):
-            return rows.start, kernels.infer(
-                data,
-                indices,
-                indptr,
-                labels,
-                ends,
-                _nothing(indptr.size - 1) if known is None else known.blocks[rows.start],
-                self._prior,
-                self.beta,
-                precision.max_iter,
-                precision.tol,
-                precision.least,
-            )
+        def block(*documents):
+            rows = documents[-1]
+            earlier = None if known is None else known.blocks[rows.start]
+            return rows.start, self._infer(documents, precision, earlier)
 
         return Inference(self, Y, dict(map_sets(block, X, Y)))
 
     def bound(self, X, Y) -> np.ndarray:
         """Return a lower bound of the log likelihood of each document, given its labels."""
-        return self.infer(X, Y, ASKING).bounds
+        found = map_sets(lambda *documents: self._infer(documents, ASKING).bounds, X, Y)
+        return np.concatenate(found)
+
+    def _infer(self, documents, precision, known=None):
+        """Return the posterior of a block of documents as :func:`map_sets` gives it."""
+        data, indices, indptr, labels, ends, _ = documents
+        known = known or _nothing(indptr.size - 1)
+        return kernels.infer(
+            data, indices, indptr, labels, ends, known, self._prior, self.beta, *precision
+        )
 
 
 def _nothing(n_docs):
     """Return the posterior of documents of which nothing is known."""
     none = np.zeros(0)
     ends = np.zeros(n_docs + 1, dtype=np.int64)
-    topics = np.zeros(0, dtype=np.int32)
-    return kernels.Posterior(ends, topics, none, ends, none, none, none, none, none)
+    return kernels.Posterior(ends, np.zeros(0, dtype=np.int32), none, ends, none, none, none)
 
 
 @dataclass(frozen=True)
@@ -132,22 +130,23 @@ class Inference:
 
     def log_shares(self) -> np.ndarray:
         """Return the expected logarithms of each label's topic shares, summed over documents."""
-        labels, ends = self.Y.indices.astype(np.int64), self.Y.indptr.astype(np.int64)
         alpha = self.topics.alpha
         sums, totals = np.zeros(alpha.shape), np.zeros(alpha.shape[0])
-        for start, block in self.blocks.items():
-            rows = ends[start : start + block.bounds.size + 1]
-            kernels.add_psi(labels, rows, block, sums, totals)
+        for labels, ends, block in self._by_block():
+            kernels.add_psi(labels, ends, block, self.topics._prior, sums, totals)
         return sums + self.Y.getnnz(axis=0)[:, None] * digamma(alpha) - totals[:, None]
 
-    def label_topics(self) -> np.ndarray:
-        """Return each label's mean posterior topic shares (the paper's Eq. (17))."""
-        labels, ends = self.Y.indices.astype(np.int64), self.Y.indptr.astype(np.int64)
+    def topic_shares(self) -> np.ndarray:
+        """Return the expected topic shares of each label, summed over documents."""
         sums = np.zeros(self.topics.alpha.shape)
+        for labels, ends, block in self._by_block():
+            kernels.add_shares(labels, ends, block, self.topics._prior, sums)
+        return sums
+
+    def _by_block(self):
+        labels, ends = self.Y.indices.astype(np.int64), self.Y.indptr.astype(np.int64)
         for start, block in self.blocks.items():
-            rows = ends[start : start + block.bounds.size + 1]
-            kernels.add_shares(labels, rows, block, self.topics._prior, sums)
-        return sums / np.maximum(self.Y.getnnz(axis=0), 1)[:, None]
+            yield labels, ends[start : start + block.bounds.size + 1], block
 
 
 class WordIndex:
