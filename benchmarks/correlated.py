@@ -2,7 +2,8 @@
 
 quality: Reuters with 36, 10 and 90 classes beside kNN, naive Bayes and an SVM, averaged over
 documents; topics: class perplexity, precision and recall by the number of topics; terms: relevant
-words of five classes; labels: held-out log likelihood of label sets beside independent labels.
+words of five classes; labels: held-out log likelihood of label sets beside independent labels;
+tree: clusters of labels beside their known tree.
 The paper's preprocessing: stop words and terms with fewer than 50 occurrences are left out, words
 are stemmed; classes with fewer than 50 documents are left out for 36 classes.
 """
@@ -19,7 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.svm import LinearSVC
 
-from polytopic import CoL, NaiveBayes
+from polytopic import CoL, Labeler, LabelTree, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, tune_decision
 from polytopic.metrics import document_precision, document_recall, labeling_f
@@ -205,6 +206,21 @@ def labels():
     markdown(["corpus", "labels", *priors], rows)
 
 
+def tree(file):
+    """Print how well clusters of the labels of cei agree with their tree; draw them if asked to."""
+    documents = [d for d in split_documents("cei")[0] if d.labels]
+    known = LabelTree.from_names({label for d in documents for label in d.labels}, "--")
+    rows = []
+    for name in ("pmm1", "col"):
+        labeler = Labeler(name, tree=known)
+        labeler.fit([d.text for d in documents], [d.labels for d in documents])
+        found = labeler.map()
+        rows.append((name, len(found.labels), f"{found.agreement():.2f}"))
+    markdown(["model", "labels", "cophenetic correlation"], rows)
+    if file:
+        found.plot().savefig(file, dpi=80)
+
+
 def label_parts(name):
     """Return indicators of a corpus's training and test documents, or of 70 % and the rest."""
     documents = [d for d in read_documents(corpus_path(name)) if d.labels]
@@ -224,11 +240,11 @@ def label_parts(name):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["quality", "topics", "terms", "labels"])
-    parser.add_argument("--figure", metavar="FILE", help="where to draw Figures 3 and 4")
+    parser.add_argument("--figure", metavar="FILE", help="where to draw Figures 3 and 4, or 7")
     arguments = parser.parse_args()
     for part in arguments.parts:
         print(f"\n## {part}\n")
-        if part == "topics":
-            topics(arguments.figure)
+        if part in ("topics", "tree"):
+            {"topics": topics, "tree": tree}[part](arguments.figure)
         else:
             {"quality": quality, "terms": terms, "labels": labels}[part]()

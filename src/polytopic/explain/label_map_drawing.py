@@ -77,4 +77,5 @@ def _write_names(axes, names: list[str], size: float) -> None:
 def _drawable(name: str) -> str:
     """Return a name on one short line."""
     line = "".join(c if c.isprintable() else " " for c in name)
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    half = (LONGEST - 1) // 2  # of paths the ends tell most
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1 - half]}…{line[-half:]}"
