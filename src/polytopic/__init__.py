@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "Labeler": "labeler",
     "load": "labeler",
+    "Store": "store",
     "NaiveBayes": "models",
     "MML": "models",
     "PMM1": "models",
@@ -39,6 +40,7 @@ _MODULES = (
     "labels",
     "metrics",
     "models",
+    "store",
     "text",
 )
 

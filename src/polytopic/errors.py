@@ -13,6 +13,10 @@ class ModelFileError(PolytopicError):
     """A model file could not be read or written."""
 
 
+class StoreError(PolytopicError):
+    """A store could not be opened, read or changed."""
+
+
 class CorpusWarning(UserWarning):
     """Something of a document could not be read, and the document is kept without it."""
 

@@ -23,33 +23,42 @@ BEGINNING = b'{"__metadata__":{"manifest":'
 
 def write_model(path: str | Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write a manifest and arrays to one file, whole or not at all."""
-    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
-    manifest["digest"] = _digest(manifest, tensors)
-    content = serialize_tensors(tensors, metadata={"manifest": _to_json(manifest)})
+    content = model_bytes(manifest, arrays)
     with new_file(path, ModelFileError) as file:
         file.write(content)
 
 
+def model_bytes(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """Return what a model file holds."""
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
+    manifest["digest"] = _digest(manifest, tensors)
+    return serialize_tensors(tensors, metadata={"manifest": _to_json(manifest)})
+
+
 def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the manifest and the arrays of a model file; raise one sentence if it is none."""
-    content = _read_bytes(Path(path))
-    manifest = _read_manifest(path, content)
+    return parse_model(_read_bytes(Path(path)), path)
+
+
+def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the manifest and the arrays of what a model file holds; failures are of this name."""
+    manifest = _read_manifest(name, content)
     version = manifest["format_version"]
     if version != VERSION:
         newer = version > VERSION
         raise ModelFileError(
-            f"{str(path)!r} was written by {'a newer' if newer else 'an older'} polytopic "
+            f"{str(name)!r} was written by {'a newer' if newer else 'an older'} polytopic "
             f"(format {version}, this release reads {VERSION}). "
             f"{'Install a newer release' if newer else 'Train the model again'}."
         )
     try:
         arrays = parse_tensors(content)
     except (SafetensorError, ValueError) as error:
-        raise ModelFileError(f"{str(path)!r} is damaged: {error}.") from error
+        raise ModelFileError(f"{str(name)!r} is damaged: {error}.") from error
     if manifest.pop("digest", None) != _digest(manifest, arrays):
         raise ModelFileError(
-            f"{str(path)!r} is damaged or was changed: its contents do not match its digest."
+            f"{str(name)!r} is damaged or was changed: its contents do not match its digest."
         )
     return manifest, arrays
 

@@ -162,7 +162,7 @@ class Labeler(BaseEstimator):
         ``tree``, a warning tells of labels that are not in it, and of names that were taken for
         ids.
         """
-        analyzer = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
+        analyzer = self._new_analyzer()
         model, reader = self._new_model(), LabelReader(self.tree)
         if sees_documents(model):
             rows = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
@@ -170,9 +170,36 @@ class Labeler(BaseEstimator):
         else:
             sample = Sample(TUNING_DOCS if model.needs_documents else 0)
             counts = count_texts(texts, labels, analyzer, self.fields, sample, reader=reader)
-            self._refit_counts(counts, analyzer, sample=sample)
+            rows = collect_rows(sample.texts, sample.labels, analyzer, self.fields)
+            self._refit_counts(counts, analyzer, sample=rows)
         reader.warn(self.classes_.tolist())
         return self
+
+    def fit_counts(self, counts, *, sample=None):
+        """Learn from a table of counts, with a count model.
+
+        Parameters
+        ----------
+        counts : LabelSetCounts
+            The table, of terms that this labeler's analyzer makes.
+        sample : DocumentRows, default=None
+            Some of its documents, to choose by what is not fixed.
+        """
+        if sees_documents(self._new_model()):
+            raise ValueError(f"model == {self.model!r} learns from documents; use fit_rows.")
+        return self._refit_counts(counts, self._new_analyzer(), sample=sample)
+
+    def fit_rows(self, rows):
+        """Learn from documents that are counted already, with a model of documents.
+
+        Parameters
+        ----------
+        rows : DocumentRows
+            The documents, of terms that this labeler's analyzer makes.
+        """
+        if not sees_documents(self._new_model()):
+            raise ValueError(f"model == {self.model!r} learns from counts; use fit_counts.")
+        return self._refit_documents(rows, self._new_analyzer())
 
     def learn(self, texts, labels=None, *, warm=False):
         """Learn more texts; new labels may come.
@@ -216,9 +243,8 @@ class Labeler(BaseEstimator):
     def _refit_counts(self, counts, analyzer, *, chosen=None, sample=None):
         vocabulary = self._vocabulary(counts)
         documents = None
-        if sample is not None and sample.texts:
-            X = vocabulary.select(*analyzer.count(sample.texts, self.fields))
-            documents = X, sample.labels
+        if sample is not None and sample.X.shape[0]:
+            documents = vocabulary.select(sample.X, sample.terms), sample.label_names
         view = vocabulary_view(counts, vocabulary)
         model = self._new_model().fit_counts(view, documents=documents, chosen=chosen)
         return self._take_over(model, analyzer, vocabulary, counts)
@@ -250,6 +276,9 @@ class Labeler(BaseEstimator):
             "terms": len(counts.terms),
         }
         return self
+
+    def _new_analyzer(self):
+        return Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
 
     def _new_model(self):
         check_name(self.weights, "weights", SCHEMES)

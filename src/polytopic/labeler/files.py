@@ -16,7 +16,7 @@ from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.learning import sees_documents, vocabulary_view
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labels import LabelTree
-from polytopic.modelfile import read_model, write_model
+from polytopic.modelfile import model_bytes, parse_model, read_model, write_model
 from polytopic.models import MODELS
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
@@ -24,6 +24,26 @@ from polytopic.text.weights import TermWeights
 
 def save(labeler: Labeler, path: str | Path, *, counts: bool = True) -> None:
     """Write a fitted labeler to one file."""
+    write_model(path, *_parts(labeler, counts=counts))
+
+
+def to_bytes(labeler: Labeler, *, counts: bool = True) -> bytes:
+    """Return what the file of a fitted labeler holds."""
+    return model_bytes(*_parts(labeler, counts=counts))
+
+
+def load(path: str | Path) -> Labeler:
+    """Read a model file; it answers exactly as the one that was saved."""
+    return _labeler_of(path, *read_model(path))
+
+
+def from_bytes(content: bytes, name: str) -> Labeler:
+    """Return the labeler that :func:`to_bytes` gave; failures are of this name."""
+    return _labeler_of(name, *parse_model(content, name))
+
+
+def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the manifest and the arrays of a labeler."""
     counts = counts and labeler.counts_ is not None
     arrays = _named("model.", labeler.model_.to_arrays())
     if counts:
@@ -32,17 +52,15 @@ def save(labeler: Labeler, path: str | Path, *, counts: bool = True) -> None:
             arrays |= _named("documents.", labeler.documents_.to_arrays())
     if labeler.weights_ is not None:
         arrays["weights.idf"] = labeler.weights_.idf_
-    write_model(path, _manifest(labeler, counts=counts), arrays)
+    return _manifest(labeler, counts=counts), arrays
 
 
-def load(path: str | Path) -> Labeler:
-    """Read a model file; it answers exactly as the one that was saved."""
-    manifest, arrays = read_model(path)
+def _labeler_of(name: str | Path, manifest, arrays) -> Labeler:
     try:
         return _labeler(manifest, arrays)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
-            f"{str(path)!r} is damaged: its parts do not fit together ({error})."
+            f"{str(name)!r} is damaged: its parts do not fit together ({error})."
         ) from error
 
 

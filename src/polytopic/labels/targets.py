@@ -68,6 +68,10 @@ class Targets:
         """Return the indicator over these labels, which must hold all that occur."""
         return widen(self.Y, self.labels, LabelSpace(labels))
 
+    def names(self) -> list[list]:
+        """Return the labels of each document, sorted."""
+        return LabelSpace(self.labels).decode(self.Y)
+
     def renamed(self, ids: Mapping) -> Targets:
         """Return the targets under other ids; labels that get the same one become one."""
         space, matrix = merged([ids.get(label, label) for label in self.labels])

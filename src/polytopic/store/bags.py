@@ -1,0 +1,121 @@
+"""Documents as the ledger has them: names, labels, times and counts of numbered terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+from scipy import sparse
+from sqlalchemy import Connection, func, select
+
+from polytopic.store.database import fetch
+from polytopic.store.packing import unpack
+from polytopic.store.tables import documents as ledger
+from polytopic.store.tables import revisions
+
+_first_known = (
+    select(revisions.c.time).where(revisions.c.revision == ledger.c.first).scalar_subquery()
+)
+MOMENT = func.coalesce(ledger.c.time, _first_known).label("moment")
+COLUMNS = (
+    ledger.c.row,
+    ledger.c.document,
+    ledger.c.labels,
+    ledger.c.time,
+    ledger.c.first,
+    ledger.c.learned,
+    ledger.c.replaced,
+    ledger.c.digest,
+    ledger.c.text,
+    ledger.c.terms,
+    ledger.c.counts,
+    MOMENT,
+)
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Rows of the ledger.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Ids of the documents.
+    labels : sequence of str
+        Label sets as they are stored, JSON.
+    times, texts : sequence
+        Times and texts as they are stored, None for none.
+    digests : sequence of bytes
+        Digests of their terms and counts.
+    counts : csr_matrix of shape (n_docs, n_numbers)
+        Counts by the number of a term, in the order of the terms' names.
+    rows, first, learned, replaced : sequence of int
+        Their places in the ledger, and the revisions that they were first and last learned at,
+        and that they were replaced at, if they were; none for what is not in the ledger yet.
+    moments : sequence of str
+        Their times, or where they have none when they were first learned.
+    """
+
+    names: Sequence[str]
+    labels: Sequence[str]
+    times: Sequence[str | None]
+    texts: Sequence[str | None]
+    digests: Sequence[bytes]
+    counts: sparse.csr_matrix
+    rows: Sequence[int] = ()
+    first: Sequence[int] = ()
+    learned: Sequence[int] = ()
+    replaced: Sequence[int | None] = ()
+    moments: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def marked(self):
+        """Pairs of the labels and the digest of each: what a digest of all is made of."""
+        return zip(self.labels, self.digests, strict=True)
+
+    def at(self, places: Sequence[int]) -> Bags:
+        """Return some of them."""
+
+        def some(values):
+            return [values[k] for k in places] if len(values) else ()
+
+        return Bags(
+            names=some(self.names),
+            labels=some(self.labels),
+            times=some(self.times),
+            texts=some(self.texts),
+            digests=some(self.digests),
+            counts=self.counts[np.asarray(places, dtype=np.intp)],
+            rows=some(self.rows),
+            first=some(self.first),
+            learned=some(self.learned),
+            replaced=some(self.replaced),
+            moments=some(self.moments),
+        )
+
+
+def read_bags(connection: Connection, n_numbers: int, *conditions) -> Bags:
+    """Return the rows of the ledger under some conditions, in the order of their names."""
+    rows = fetch(connection, select(*COLUMNS).where(*conditions))
+    rows.sort(key=itemgetter(1, 5))  # document, learned
+    row, names, labels, times, first, learned, replaced, digests, texts, terms, counts, moments = (
+        zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+    )
+    return Bags(
+        names,
+        labels,
+        times,
+        texts,
+        digests,
+        unpack(terms, counts, n_numbers),
+        rows=row,
+        first=first,
+        learned=learned,
+        replaced=replaced,
+        moments=moments,
+    )

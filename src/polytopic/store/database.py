@@ -1,0 +1,195 @@
+"""The database of a store: SQLite in one file, or PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import JSON, Connection, cast, create_engine, event, func, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
+
+from polytopic.errors import StoreError
+
+PATIENCE = 60  # seconds that a writer waits for others
+HEADER = b"SQLite format 3\0"
+
+
+class Database:
+    """Where a store lives. Whoever writes is alone, and what is read is of one moment."""
+
+    def __init__(self, url: str | Path):
+        self.url = _read_url(url)
+        self.name = self.url.render_as_string(hide_password=True)
+        if self.url.database and self.is_file:
+            self.name = repr(self.url.database)
+        options = {"connect_args": {"timeout": PATIENCE}} if self.is_file else {}
+        try:
+            self.engine = create_engine(self.url, pool_pre_ping=not self.is_file, **options)
+        except (NoSuchModuleError, ArgumentError) as error:
+            raise StoreError(
+                f"url == {self.name!r}, must be a file, or begin with sqlite:/// or "
+                "postgresql+psycopg://."
+            ) from error
+        except ModuleNotFoundError as error:
+            raise StoreError(
+                f"{error.name} is not installed, which PostgreSQL needs: "
+                "pip install 'polytopic[postgres]'."
+            ) from error
+        if self.is_file:
+            event.listen(self.engine, "connect", _set_up_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is SQLite."""
+        return self.url.get_backend_name() == "sqlite"
+
+    def exists(self) -> bool:
+        """Tell whether there is a database; a server is asked only when it is read."""
+        return not self.is_file or Path(str(self.url.database)).exists()
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Give a connection that sees the database as it is at one moment."""
+        options = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
+        with self._telling(), self.engine.connect() as connection:
+            connection.execution_options(**options)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection whose changes come together, when all is done, or not at all."""
+        with self._telling(), self.engine.connect() as connection:
+            connection.execution_options(polytopic_writes=True)
+            with connection.begin():
+                yield connection
+
+    def erase(self) -> None:
+        """Leave nothing of deleted rows in the database's own files, as far as it is in our hands.
+
+        SQLite overwrites them when its log is written back, which readers may put off; PostgreSQL
+        gives their room free.
+        """
+        with self._telling(), self.engine.connect() as connection:
+            own = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if self.is_file:
+                own.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+            else:
+                for table in ("documents", "terms", "label_sets", "labels", "models"):
+                    own.exec_driver_sql(f"VACUUM polytopic_{table}")
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Tell failures of the database in one sentence."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise StoreError(f"{self.name}: {_reason(error)}") from error
+        except SQLAlchemyError as error:
+            raise StoreError(f"{self.name}: {_first_line(error)}") from error
+
+
+def among(connection: Connection, column, values: Sequence):
+    """Return the condition that a column has one of these values, however many."""
+    listed = json.dumps(values, ensure_ascii=False)
+    if connection.dialect.name == "sqlite":
+        return column.in_(select(func.json_each(listed).table_valued("value").c.value))
+    elements = func.json_array_elements_text(cast(values, JSON)).table_valued("value")
+    return column.in_(select(elements.c.value))
+
+
+def fetch(connection: Connection, query) -> list[tuple]:
+    """Return all rows of a query as the driver gives them, which is fast."""
+    return list(connection.execute(query).cursor.fetchall())
+
+
+def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequence[tuple]):
+    """Run a statement for each row of values of these names, as the driver takes them."""
+    if not rows:
+        return
+    compiled = statement.compile(dialect=connection.dialect, column_keys=list(names))
+    values: list[Any] = [dict(zip(names, row, strict=True)) for row in rows]
+    if compiled.positional:
+        pick = itemgetter(*(names.index(name) for name in compiled.positiontup))
+        values = list(map(pick, rows)) if len(names) > 1 else list(rows)
+    connection.exec_driver_sql(compiled.string, values)
+
+
+def is_store_file(path: str | Path) -> bool:
+    """Tell whether a file is an SQLite database."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(HEADER)) == HEADER
+    except OSError:
+        return False
+
+
+def _read_url(url: str | Path) -> URL:
+    text = str(url)
+    if "://" not in text:
+        if not text:
+            raise StoreError("url is empty, must be a file or the URL of a database.")
+        return URL.create("sqlite", database=text)
+    try:
+        found = make_url(text)
+    except ArgumentError as error:
+        raise StoreError(f"url == {text!r} is no URL of a database.") from error
+    if found.drivername in ("postgresql", "postgres"):
+        found = found.set(drivername="postgresql+psycopg")
+    if found.get_backend_name() == "sqlite" and not found.database:
+        raise StoreError(f"url == {text!r} names no file, and a store in memory would be lost.")
+    return found
+
+
+def _set_up_sqlite(connection, _) -> None:
+    """Set a connection up: others may read while one writes, and what is deleted is overwritten."""
+    connection.isolation_level = None  # transactions begin where we say so
+    for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    if connection.get_isolation_level() == "AUTOCOMMIT":
+        return
+    writes = connection.get_execution_options().get("polytopic_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+REASONS = {  # what databases say, and what to tell
+    "database is locked": f"another process has been writing for {PATIENCE} seconds; try again.",
+    "readonly database": "it cannot be written; nothing was changed.",
+    "disk is full": "the disk is full; nothing was changed.",
+    "disk I/O error": "the disk cannot be written or read; nothing was changed.",
+    "unable to open database file": "it cannot be opened; is its folder there, and open to you?",
+    "not a database": "it is no SQLite database.",
+    "malformed": "the database is damaged; bring back a copy, or import an export.",
+}
+
+
+def _reason(error: DBAPIError) -> str:
+    message = str(error.orig)
+    for sign, sentence in REASONS.items():
+        if sign in message:
+            return sentence
+    if error.connection_invalidated or type(error.orig).__name__ == "OperationalError":
+        return f"the database does not answer ({_first_line(error.orig)}); nothing was changed."
+    return f"{_first_line(error.orig)}; nothing was changed."
+
+
+def _first_line(error) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

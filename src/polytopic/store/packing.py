@@ -1,0 +1,110 @@
+"""Bags of words as bytes, and their digests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b, sha256, shake_128
+from itertools import compress, islice, pairwise
+
+import numpy as np
+from scipy import sparse
+
+LARGEST = np.array([2**8, 2**16, 2**32]) - 1  # of one, two and four bytes
+WIDTHS = np.array([1, 2, 4, 8])
+TERM_BYTES = 16
+BLOCK = 1024  # bags that are spread at once
+SUM_SIZE = 1024  # numbers of two bytes in the digest of a multiset
+
+
+def pack(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
+    """Return the columns of each row as bytes, four for each, and its values in few bytes each.
+
+    All numbers of a row take as many bytes as its largest one needs.
+    """
+    ends = matrix.indptr.tolist()
+    columns = matrix.indices.astype("<u4").tobytes()
+    values = matrix.data.astype("<u8")
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    largest = np.zeros(matrix.shape[0], dtype="<u8")
+    np.maximum.at(largest, row, values)
+    widths = WIDTHS[np.searchsorted(LARGEST, largest)].tolist()
+    packed = {width: values.astype(f"<u{width}").tobytes() for width in set(widths)}
+    return (
+        [columns[4 * a : 4 * b] for a, b in pairwise(ends)],
+        [packed[w][w * a : w * b] for w, (a, b) in zip(widths, pairwise(ends), strict=True)],
+    )
+
+
+def unpack(columns: Sequence[bytes], values: Sequence[bytes], n_columns: int) -> sparse.csr_matrix:
+    """Return the matrix that :func:`pack` was given; the order within rows is kept."""
+    sizes = np.fromiter(map(len, columns), dtype=np.int64, count=len(columns)) // 4
+    lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
+    widths = lengths // np.maximum(sizes, 1)
+    if (widths * sizes != lengths).any() or not np.isin(widths[sizes > 0], WIDTHS).all():
+        raise ValueError("counts do not fit their terms")
+    data = np.empty(sizes.sum())
+    for width in np.unique(widths[sizes > 0]).tolist():
+        own = widths == width
+        joined = b"".join(compress(values, own.tolist()))
+        data[np.repeat(own, sizes)] = np.frombuffer(joined, dtype=f"<u{width}")
+    indices = np.frombuffer(b"".join(columns), dtype="<u4").astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    if indices.size and indices.max() >= n_columns:
+        raise ValueError("counts are of terms that are not there")
+    return sparse.csr_matrix((data, indices, ends), shape=(sizes.size, n_columns))
+
+
+def to_json(labels: Iterable[str]) -> str:
+    """Return a label set as it is stored."""
+    return json.dumps(sorted(labels), ensure_ascii=False)
+
+
+def label_set_key(labels: str) -> str:
+    """Return the key of a stored label set."""
+    return sha256(labels.encode()).hexdigest()
+
+
+def bag_digests(matrix: sparse.csr_matrix, terms: Sequence[str]) -> list[bytes]:
+    """Return a digest of each row's terms and counts; columns are in the order of their names."""
+    marks = b"".join(blake2b(term.encode(), digest_size=TERM_BYTES).digest() for term in terms)
+    by_column = np.frombuffer(marks, dtype=f"V{TERM_BYTES}")
+    named, counts = by_column[matrix.indices].tobytes(), matrix.data.astype("<f8").tobytes()
+    return [
+        sha256(named[TERM_BYTES * a : TERM_BYTES * b] + counts[8 * a : 8 * b]).digest()
+        for a, b in pairwise(matrix.indptr.tolist())
+    ]
+
+
+@dataclass(frozen=True)
+class MultisetDigest:
+    """A digest of labelled bags of words, whatever their order, that bags go into and out of.
+
+    Each is spread over 1,024 numbers of 16 bits, which are added up (LtHash): it is as hard to
+    find two multisets with the same sums as to solve a lattice problem.
+    """
+
+    sums: bytes = bytes(2 * SUM_SIZE)
+
+    def changed(self, added: Iterable[tuple[str, bytes]], removed=()) -> MultisetDigest:
+        """Return it with some pairs of a stored label set and a bag's digest, without others."""
+        sums = np.frombuffer(self.sums, dtype="<u2") + _summed(added) - _summed(removed)
+        return MultisetDigest(sums.astype("<u2").tobytes())
+
+    @property
+    def text(self) -> str:
+        """The digest as people see it."""
+        return f"sha256:{sha256(self.sums).hexdigest()}"
+
+
+def _summed(pairs) -> np.ndarray:
+    spread = (
+        shake_128(labels.encode() + digest).digest(2 * SUM_SIZE)
+        for labels, digest in pairs
+        if labels != "[]"  # nothing of it is counted
+    )
+    total = np.zeros(SUM_SIZE, dtype="<u2")
+    while block := b"".join(islice(spread, BLOCK)):
+        total += np.frombuffer(block, "<u2").reshape(-1, SUM_SIZE).sum(axis=0, dtype="<u2")
+    return total

@@ -1,0 +1,118 @@
+"""Published models: kept in the store, each with what it was fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from polytopic.errors import StoreError
+from polytopic.labeler.files import from_bytes, to_bytes
+from polytopic.store import tables
+from polytopic.store.selection import Selection, now
+
+
+@dataclass(frozen=True)
+class PublishedModel:
+    """A published model.
+
+    Attributes
+    ----------
+    id : int
+        Its number.
+    time : str
+        When it was published.
+    name : str
+        The name of the model, such as "pmm1".
+    origin : Selection
+        What it was fitted on; without a revision if it comes from elsewhere.
+    note : str or None
+        What its publisher says of it.
+    marked : int or None
+        The revision at which a document that it had seen was forgotten.
+    current : bool
+        Whether it is the one that answers.
+    bytes : int
+        How large it is.
+    """
+
+    id: int
+    time: str
+    name: str
+    origin: Selection
+    note: str | None
+    marked: int | None
+    current: bool
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        return asdict(self)
+
+
+def history(connection: Connection) -> list[PublishedModel]:
+    """Return all published models, the newest first."""
+    table = tables.models.c
+    current = connection.execute(select(tables.state.c.current_model)).scalar_one()
+    rows = connection.execute(
+        select(
+            table.id,
+            table.time,
+            table.name,
+            table.origin,
+            table.note,
+            table.marked,
+            func.length(table.content).label("bytes"),
+        ).order_by(table.id.desc())
+    )
+    return [
+        PublishedModel(
+            row.id,
+            row.time,
+            row.name,
+            Selection.from_json(row.origin),
+            row.note,
+            row.marked,
+            row.id == current,
+            row.bytes,
+        )
+        for row in rows
+    ]
+
+
+def publish(connection: Connection, labeler, note: str | None) -> int:
+    """Keep a fitted labeler, and let it answer; return its number."""
+    connection.execute(select(tables.state).with_for_update()).one()
+    table = tables.models
+    last = connection.execute(select(func.max(table.c.id))).scalar() or 0
+    row = {
+        "id": last + 1,
+        "time": now(),
+        "name": labeler.model_.name,
+        "origin": getattr(labeler, "origin_", Selection()).to_json(),
+        "note": note,
+        "marked": None,
+        "content": to_bytes(labeler, counts=False),
+    }
+    connection.execute(insert(table), row)
+    choose(connection, last + 1)
+    return last + 1
+
+
+def choose(connection: Connection, number: int) -> None:
+    """Let a published model answer."""
+    connection.execute(update(tables.state).values(current_model=number))
+
+
+def read(connection: Connection, number: int):
+    """Return the labeler of a published model."""
+    table = tables.models.c
+    row = connection.execute(
+        select(table.content, table.origin).where(table.id == number)
+    ).one_or_none()
+    if row is None:
+        raise StoreError(f"there is no published model {number}; history lists them.")
+    labeler = from_bytes(row.content, f"model {number}")
+    labeler.origin_ = Selection.from_json(row.origin)
+    return labeler

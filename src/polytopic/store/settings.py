@@ -1,0 +1,147 @@
+"""What a store is: its analyzer, fields, tree and model, kept in the database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, delete, insert, inspect, select, update
+
+from polytopic.errors import StoreError
+from polytopic.labels import LabelTree
+from polytopic.store import tables
+from polytopic.store.database import among
+from polytopic.store.packing import MultisetDigest
+from polytopic.text import Analyzer
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a store; equal analyzers and fields make equal terms of texts."""
+
+    identity: str
+    analyzer: Analyzer
+    fields: Mapping[str, float] | None
+    model: str
+    keep_texts: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return {
+            "identity": self.identity,
+            "analyzer": self.analyzer.to_dict(),
+            "fields": self.fields and dict(self.fields),
+            "model": self.model,
+            "keep_texts": self.keep_texts,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """Return what :meth:`to_dict` gave."""
+        return cls(**dict(values) | {"analyzer": Analyzer.from_dict(values["analyzer"])})
+
+    @classmethod
+    def new(cls, *, language, analyzer, fields, model, keep_texts) -> Settings:
+        """Return the settings of a new store, with defaults for what is None."""
+        from polytopic.labeler.learning import named_model  # here: it loads all models
+
+        named_model(model or "pmm1")
+        analyzer = analyzer or Analyzer(language or "en")
+        analyzer.terms("")  # refuses settings that make no sense
+        for name, weight in (fields or {}).items():
+            if not float(weight).is_integer():
+                raise ValueError(
+                    f"fields[{name!r}] == {weight}, must be a whole number: a store counts exactly."
+                )
+        return cls(uuid4().hex, analyzer, fields, model or "pmm1", bool(keep_texts))
+
+    def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
+        """Refuse settings that are given and are not those of the store."""
+        given = {
+            "language": (language, self.analyzer.language),
+            "analyzer": (analyzer, self.analyzer),
+            "fields": (fields, self.fields),
+            "model": (model, self.model),
+            "keep_texts": (keep_texts, self.keep_texts),
+        }
+        for what, (value, own) in given.items():
+            if value is not None and value != own:
+                raise StoreError(
+                    f"{name} has {what} == {own!r}, not {value!r}; leave it out, or make a new "
+                    "store."
+                )
+
+
+def create(connection: Connection, settings: Settings) -> None:
+    """Make the tables of a new store."""
+    tables.metadata.create_all(connection)
+    values = settings.to_dict() | {"schema": tables.SCHEMA}
+    rows = [{"name": name, "value": json.dumps(value)} for name, value in values.items()]
+    connection.execute(insert(tables.settings), rows)
+    start = {"id": 1, "revision": 0, "digest": MultisetDigest().sums, "current_model": None}
+    connection.execute(insert(tables.state), start)
+
+
+def read(connection: Connection, name: str) -> Settings | None:
+    """Return the settings of the store in a database; None if there is none."""
+    found = inspect(connection).get_table_names()
+    if tables.settings.name not in found:
+        if connection.dialect.name == "sqlite" and found:
+            raise StoreError(f"{name} is a database of something else, not a polytopic store.")
+        return None
+    rows = connection.execute(select(tables.settings))
+    values = {row.name: json.loads(row.value) for row in rows}
+    schema = values.pop("schema")
+    if schema != tables.SCHEMA:
+        newer = schema > tables.SCHEMA
+        raise StoreError(
+            f"{name} was made by {'a newer' if newer else 'an older'} polytopic (schema {schema}, "
+            f"this release works with {tables.SCHEMA}); "
+            f"{'install a newer release' if newer else 'export it with the release it is of'}."
+        )
+    return Settings.from_dict(values)
+
+
+# The tree of labels
+
+
+def read_tree(connection: Connection) -> LabelTree | None:
+    """Return the tree of labels, if there is one."""
+    columns = tables.labels.c
+    rows = connection.execute(
+        select(columns.label, columns.about).where(columns.about.is_not(None))
+    ).all()
+    if not rows:
+        return None
+    about = {label: json.loads(text) for label, text in rows}
+    parts = ("parents", "names", "alternatives", "notations")
+    return LabelTree.from_dict(
+        {
+            part: {label: told[part] for label, told in about.items() if part in told}
+            for part in parts
+        }
+    )
+
+
+def write_tree(connection: Connection, tree: LabelTree | None) -> None:
+    """Put another tree in the place of the one there is."""
+    table, parts = tables.labels, {} if tree is None else tree.to_dict()
+    connection.execute(update(table).values(about=None))
+    nodes = () if tree is None else tree.nodes
+    about = {
+        label: json.dumps({part: told[label] for part, told in parts.items() if label in told})
+        for label in nodes
+    }
+    known = among(connection, table.c.label, list(about))
+    present = set(connection.execute(select(table.c.label).where(known)).scalars())
+    for label, text in about.items():
+        if label in present:
+            connection.execute(update(table).where(table.c.label == label).values(about=text))
+        else:
+            row = {"label": label, "documents": 0, "about": text}
+            connection.execute(insert(table), row)
+    unused = (table.c.documents == 0) & table.c.about.is_(None)
+    connection.execute(delete(table).where(unused))

@@ -1,0 +1,457 @@
+"""Store: a model that is a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from polytopic.corpus.document import Document
+from polytopic.errors import StoreError
+from polytopic.labeler import Labeler
+from polytopic.labeler.learning import named_model, sees_documents
+from polytopic.labeler.reading import LabelReader, check_iterable
+from polytopic.labels import LabelTree
+from polytopic.models.leave_one_out import TUNING_DOCS
+from polytopic.store import publishing, settings, tables
+from polytopic.store.bags import read_bags
+from polytopic.store.database import Database
+from polytopic.store.packing import MultisetDigest, bag_digests, to_json
+from polytopic.store.reading import (
+    StoredCounts,
+    find_problems,
+    ledger_digest,
+    named,
+    read_counts,
+    read_rows,
+)
+from polytopic.store.receipts import Receipt, Verification
+from polytopic.store.selection import Selection, read_time, revision_at, stored_time
+from polytopic.store.terms import Terms
+from polytopic.store.writing import NamedBags, Writer
+
+LONGEST = 500  # characters of an id, a label or a term
+
+
+class Store:
+    """A living collection of labelled documents, and the models that are fitted on it.
+
+    It keeps a ledger of documents (their counts; their texts only if asked to), the table of
+    counts that models are fitted on, and published models, in SQLite or PostgreSQL. What was
+    learned can be corrected and forgotten without a trace, and every change gives a receipt.
+
+    Parameters
+    ----------
+    url : str or path
+        A file for SQLite, or the URL of a database: ``postgresql+psycopg://user@host/name``.
+    language, analyzer, fields, model, keep_texts : default=None
+        What a new store is to be: the language of its texts ("en") or an analyzer; whole weights
+        of fields; the model that :meth:`fit` fits ("pmm1"); and whether to keep texts. A store
+        that exists has its own, which these must be if they are given.
+    tree : LabelTree, default=None
+        The tree of labels, put into the store.
+    create : bool, default=True
+        Whether to make a store where there is none.
+
+    Attributes
+    ----------
+    analyzer, fields, model, keep_texts
+        The settings of the store.
+
+    Examples
+    --------
+    >>> from tempfile import mkdtemp
+    >>> store = Store(f"{mkdtemp()}/news.db")
+    >>> receipt = store.learn([
+    ...     Document("1", "The striker scored a goal.", labels=["sport"]),
+    ...     Document("2", "A rover on Mars.", labels=["space"]),
+    ... ])
+    >>> receipt.learned, receipt.revision_after, receipt.new_labels
+    (2, 1, ['space', 'sport'])
+    >>> store.fit().predict(["A goal!"])
+    [['sport']]
+    >>> store.forget(["1"]).gone_labels, store.verify().ok
+    (['sport'], True)
+    """
+
+    def __init__(
+        self,
+        url: str | Path,
+        *,
+        language: str | None = None,
+        analyzer=None,
+        fields: Mapping[str, float] | None = None,
+        tree: LabelTree | None = None,
+        model: str | None = None,
+        keep_texts: bool | None = None,
+        create: bool = True,
+    ):
+        given = {
+            "language": language,
+            "analyzer": analyzer,
+            "fields": fields,
+            "model": model,
+            "keep_texts": keep_texts,
+        }
+        self._database = Database(url)
+        name = self._database.name
+        if not create and not self._database.exists():
+            raise StoreError(f"{name} does not exist; polytopic store init makes a store.")
+        with self._database.reading() as connection:
+            found = settings.read(connection, name)
+        if found is not None:
+            found.check(name, **given)
+        elif not create:
+            raise StoreError(f"{name} has no store; polytopic store init makes one.")
+        else:
+            found = self._create(settings.Settings.new(**given))
+        self._settings = found
+        if tree is not None:
+            with self._database.writing() as connection:
+                settings.write_tree(connection, tree)
+
+    def _create(self, new: settings.Settings) -> settings.Settings:
+        with self._database.writing() as connection:
+            found = settings.read(connection, self._database.name)  # another may have been faster
+            if found is None:
+                settings.create(connection, new)
+        return found or new
+
+    def close(self) -> None:
+        """Give all connections to the database back."""
+        self._database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Store {self._database.name}>"
+
+    # What it is
+
+    @property
+    def analyzer(self):
+        """What makes terms of texts."""
+        return self._settings.analyzer
+
+    @property
+    def fields(self) -> Mapping[str, float] | None:
+        """Weights of fields."""
+        return self._settings.fields
+
+    @property
+    def model(self) -> str:
+        """The name of the model that is fitted by default."""
+        return self._settings.model
+
+    @property
+    def keep_texts(self) -> bool:
+        """Whether texts are kept."""
+        return self._settings.keep_texts
+
+    @property
+    def tree(self) -> LabelTree | None:
+        """The tree of labels."""
+        with self._database.reading() as connection:
+            return settings.read_tree(connection)
+
+    @property
+    def revision(self) -> int:
+        """How often the store has changed."""
+        with self._database.reading() as connection:
+            return _last_revision(connection)
+
+    @property
+    def digest(self) -> str:
+        """The digest of what is counted: the same for the same documents, in any order."""
+        with self._database.reading() as connection:
+            sums = connection.execute(select(tables.state.c.digest)).scalar_one()
+        return MultisetDigest(sums).text
+
+    # Changing it
+
+    def learn(self, documents: Iterable[Document | Mapping[str, Any]]) -> Receipt:
+        """Learn documents, all in one transaction.
+
+        A document that is known just so is left as it is, so that trying again is safe; one with
+        other labels, words or another time is corrected. Of several with the same id the last
+        counts. Documents without labels are kept, and not counted until they get some.
+        """
+        bags = self._bags(documents)
+        with self._changing("learn") as writer:
+            writer.put(bags)
+        return writer.receipt
+
+    def relabel(self, labels: Mapping[str, Collection[str]]) -> Receipt:
+        """Give documents other labels, by their ids; those not known are told as missing."""
+        reader = LabelReader(self.tree)
+        wanted = {}
+        for name, names in labels.items():
+            document = Document(name, text="", labels=tuple(names))  # judges the labels
+            resolved = sorted({reader.resolve(label) for label in document.labels})
+            _check_storable("labels", resolved)
+            wanted[document.id] = to_json(resolved)
+        with self._changing("relabel") as writer:
+            writer.relabel(wanted)
+        return writer.receipt
+
+    def forget(self, ids: Iterable[str], *, purge: bool = False) -> Receipt:
+        """Forget documents without a trace, with all their versions.
+
+        Ids that are not known are told as missing. Published models that saw a document are
+        marked, or with ``purge`` deleted, with all that were marked before; the newest of the
+        others then answers.
+        """
+        if isinstance(ids, str):
+            raise ValueError(f"ids == {ids!r} is one string, must be a list of ids.")
+        names = list(dict.fromkeys(map(str, ids)))
+        with self._changing("forget") as writer:
+            writer.forget(names, purge=purge)
+        self._database.erase()
+        return writer.receipt
+
+    def merge(self, other: Store) -> Receipt:
+        """Learn what another store knows, without texts: its documents' counts, labels and times.
+
+        Both must make the same terms of texts; a document that is in both must be the same.
+        """
+        if other.analyzer != self.analyzer or (other.fields or {}) != (self.fields or {}):
+            raise StoreError(
+                f"{other._database.name} has another analyzer or other fields than "
+                f"{self._database.name}, so their words cannot be compared. Nothing was merged."
+            )
+        with other._database.reading() as connection:
+            terms = Terms(connection)
+            bags = read_bags(connection, len(terms), tables.documents.c.replaced.is_(None))
+        X, names, _ = named(bags, terms)
+        texts = [None] * len(bags)
+        incoming = NamedBags(bags.names, bags.labels, bags.times, texts, bags.digests, X, names)
+        with self._changing("merge") as writer:
+            writer.put(incoming, strict=True)
+        return writer.receipt
+
+    @contextmanager
+    def _changing(self, action: str) -> Iterator[Writer]:
+        with self._database.writing() as connection:
+            writer = Writer(connection, action)
+            yield writer
+            writer.finish()
+
+    def _bags(self, documents) -> NamedBags:
+        """Count documents, the last of those with the same id."""
+        check_iterable(documents)
+        last = {}
+        for document in documents:
+            if not isinstance(document, Document):
+                document = Document.from_dict(document)
+            last[document.id] = document
+        docs = list(last.values())
+        _check_storable("ids", last)
+        X, terms = self.analyzer.count(docs, self.fields)
+        fractions = np.flatnonzero(X.data % 1)
+        if fractions.size:
+            place = int(np.searchsorted(X.indptr, fractions[0], side="right")) - 1
+            raise StoreError(
+                f"document {docs[place].id!r} has a count of {X.data[fractions[0]]:g}, must be a "
+                "whole number: a store counts exactly. Nothing was learned."
+            )
+        _check_storable("terms", terms)
+        targets = LabelReader(self.tree).read([d.labels for d in docs], len(docs)) if docs else None
+        sets = targets.names() if targets else []
+        _check_storable("labels", targets.labels if targets else ())
+        return NamedBags(
+            list(last),
+            [to_json(labels) for labels in sets],
+            [None if d.time is None else stored_time(d.time) for d in docs],
+            [json.dumps(d.content) if self.keep_texts else None for d in docs],
+            bag_digests(X, terms),
+            X,
+            terms,
+        )
+
+    # Reading it
+
+    def counts(
+        self,
+        *,
+        as_of: Any = None,
+        since: Any = None,
+        until: Any = None,
+        labels: Collection[str] | None = None,
+    ) -> StoredCounts:
+        """Return the table of counts.
+
+        Parameters
+        ----------
+        as_of : int, datetime or ISO 8601 string, default=None
+            A revision or a time: the documents as they were known then, less those that were
+            forgotten since; ``left_out`` of the table tells how many these are.
+        since, until : datetime or ISO 8601 string, default=None
+            Only documents of a time, the second one excluded. A document without a time has that
+            at which it was first learned.
+        labels : collection of str, default=None
+            Only documents with one of these labels, or one below them in the tree.
+        """
+        with self._database.reading() as connection:
+            chosen = self._selection(connection, as_of, since, until, labels)
+            return read_counts(connection, chosen, _last_revision(connection))
+
+    def _selection(self, connection, as_of, since, until, labels) -> Selection:
+        if labels is not None:
+            if isinstance(labels, str):
+                raise ValueError(f"labels == {labels!r} is one string, must be a list of labels.")
+            tree = settings.read_tree(connection)
+            reader = LabelReader(tree)
+            asked = {reader.resolve(label) for label in labels}
+            below = {b for a in asked if tree and a in tree for b in tree.descendants(a)}
+            labels = sorted(asked | below)
+        return Selection(
+            revision=revision_at(connection, as_of, _last_revision(connection)),
+            since=read_time("since", since),
+            until=read_time("until", until),
+            labels=labels,
+        )
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents of the ledger, by their ids: with their texts if they are kept."""
+        with self._database.reading() as connection:
+            terms = Terms(connection)
+            bags = read_bags(connection, len(terms), tables.documents.c.replaced.is_(None))
+        names = [terms.names[k] for k in bags.counts.indices.tolist()]
+        ends = bags.counts.indptr.tolist()
+        numbers = bags.counts.data.astype(np.int64).tolist()
+        for k, name in enumerate(bags.names):
+            own = slice(ends[k], ends[k + 1])
+            counts = dict(zip(names[own], numbers[own], strict=True))
+            about = {"id": name, "labels": json.loads(bags.labels[k]), "time": bags.times[k]}
+            yield Document.from_dict(about | _content(bags.texts[k], counts))
+
+    def verify(self) -> Verification:
+        """Count the ledger afresh, and tell whether tables and digests agree with it."""
+        with self._database.reading() as connection:
+            try:
+                current = tables.documents.c.replaced.is_(None)
+                bags = read_bags(connection, len(Terms(connection)), current)
+                problems = list(find_problems(connection))
+            except ValueError as error:
+                return Verification(_last_revision(connection), 0, "", [f"{error}."])
+            return Verification(
+                _last_revision(connection), len(bags), ledger_digest(bags).text, problems
+            )
+
+    # Models
+
+    def fit(
+        self,
+        model=None,
+        *,
+        as_of: Any = None,
+        since: Any = None,
+        until: Any = None,
+        labels: Collection[str] | None = None,
+        **parameters: Any,
+    ) -> Labeler:
+        """Fit a model on the documents, from nothing: it depends on them alone.
+
+        Parameters
+        ----------
+        model : str or model, default=None
+            The store's own by default.
+        as_of, since, until, labels
+            Which documents, see :meth:`counts`.
+        **parameters
+            Of :class:`~polytopic.Labeler`: ``rule``, ``min_df``, ``max_terms``, ``weights``,
+            ``abstain``.
+        """
+        with self._database.reading() as connection:
+            chosen = self._selection(connection, as_of, since, until, labels)
+            labeler = Labeler(
+                model or self.model,
+                language=self.analyzer.language,
+                analyzer=self.analyzer,
+                fields=self.fields,
+                tree=settings.read_tree(connection),
+                keep_documents=False,
+                **parameters,
+            )
+            asked = named_model(labeler.model) if isinstance(labeler.model, str) else labeler.model
+            if sees_documents(asked):
+                labeler.fit_rows(read_rows(connection, chosen))
+            else:
+                counts = read_counts(connection, chosen, _last_revision(connection))
+                size = TUNING_DOCS if asked.needs_documents else 0
+                sample = read_rows(connection, chosen, size) if size else None
+                labeler.fit_counts(counts, sample=sample)
+        labeler.origin_ = chosen
+        return labeler
+
+    def publish(
+        self, labeler: Labeler | None = None, *, note: str | None = None, **fit: Any
+    ) -> int:
+        """Keep a fitted labeler in the store, and let it answer; return its number.
+
+        Parameters
+        ----------
+        labeler : Labeler, default=None
+            What to publish; by default one is fitted, see :meth:`fit`. Of one that does not come
+            from this store it is not known what it has seen: whatever is forgotten marks it.
+        note : str, default=None
+            What to say of it.
+        **fit
+            What :meth:`fit` takes.
+        """
+        if labeler is None:
+            labeler = self.fit(**fit)
+        with self._database.writing() as connection:
+            return publishing.publish(connection, labeler, note)
+
+    def current(self) -> Labeler | None:
+        """Return the published model that answers, None if there is none."""
+        with self._database.reading() as connection:
+            number = connection.execute(select(tables.state.c.current_model)).scalar_one()
+            return None if number is None else publishing.read(connection, number)
+
+    def history(self) -> list[publishing.PublishedModel]:
+        """Return the published models, the newest first."""
+        with self._database.reading() as connection:
+            return publishing.history(connection)
+
+
+def _last_revision(connection: Connection) -> int:
+    return connection.execute(select(tables.state.c.revision)).scalar_one()
+
+
+def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
+    if text is None:
+        return {"counts": counts}
+    content = json.loads(text)
+    if isinstance(content, str):
+        return {"text": content}
+    fields = all(isinstance(value, str) for value in content.values())
+    return {"fields": content} if fields and content else {"counts": content}
+
+
+def _check_storable(what: str, names: Iterable[str]) -> None:
+    """Refuse names that a database cannot hold."""
+    for name in names:
+        if len(name) > LONGEST or "\0" in name or not _encodable(name):
+            raise StoreError(
+                f"{what} hold {name[:40]!r}, of {len(name)} characters; a store takes at most "
+                f"{LONGEST}, and none that is no text. Nothing was changed."
+            )
+
+
+def _encodable(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

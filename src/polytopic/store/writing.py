@@ -1,0 +1,299 @@
+"""Changing a store: the ledger, and with it all tables, in one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+
+from polytopic.errors import StoreError
+from polytopic.store import tables
+from polytopic.store.bags import Bags, read_bags
+from polytopic.store.database import among, fetch, run_many
+from polytopic.store.packing import MultisetDigest, label_set_key, pack, unpack
+from polytopic.store.receipts import Receipt
+from polytopic.store.selection import Selection, now
+from polytopic.store.terms import Terms
+
+
+@dataclass(frozen=True)
+class NamedBags:
+    """Documents that come: as :class:`Bags`, but with columns that have names."""
+
+    names: Sequence[str]
+    labels: Sequence[str]
+    times: Sequence[str | None]
+    texts: Sequence[str | None]
+    digests: Sequence[bytes]
+    counts: sparse.csr_matrix
+    terms: Sequence[str]
+
+
+@dataclass
+class Writer:
+    """Who changes a store, alone until the transaction ends."""
+
+    connection: Connection
+    action: str
+    told: dict[str, Any] = field(default_factory=dict)  # for the receipt
+
+    def __post_init__(self) -> None:
+        state = self.connection.execute(select(tables.state).with_for_update()).one()
+        self.revision, self.terms = state.revision, Terms(self.connection)
+        self.before = self.digest = MultisetDigest(state.digest)
+        self.current_model = state.current_model
+        self.changed, self.time = False, now()
+
+    # What is to be done
+
+    def put(self, bags: NamedBags, *, strict: bool = False) -> None:
+        """Learn documents; those that are known are corrected, or with ``strict`` refused."""
+        n_terms = len(self.terms)
+        numbers = self.terms.numbered(bags.terms)
+        self.told["new_terms"] = len(self.terms) - n_terms
+        counts = sparse.csr_matrix(
+            (bags.counts.data, numbers[bags.counts.indices], bags.counts.indptr),
+            shape=(len(bags.names), len(self.terms)),
+        )
+        incoming = Bags(bags.names, bags.labels, bags.times, bags.texts, bags.digests, counts)
+        self._exchange(incoming, self._known(bags.names), strict=strict)
+
+    def relabel(self, labels: Mapping[str, str]) -> None:
+        """Give documents other label sets."""
+        known = self._known(list(labels))
+        self._miss(labels, known)
+        self._exchange(replace(known, labels=[labels[name] for name in known.names]), known)
+
+    def forget(self, names: Sequence[str], *, purge: bool = False) -> None:
+        """Take documents out, with all their versions."""
+        versions = self._known(names, all_versions=True)
+        self._miss(names, versions)
+        if not len(versions):
+            return
+        self._forget_models(versions, purge=purge)
+        current = versions.at([k for k, last in enumerate(versions.replaced) if last is None])
+        self._count(versions.at([]), current, erased=versions)
+        self._log_forgotten(current.first)
+        own = tables.documents.c.row == bindparam("number")
+        rows = [(row,) for row in versions.rows]
+        run_many(self.connection, delete(tables.documents).where(own), ["number"], rows)
+        self.told["forgotten"] = len(current)
+
+    @property
+    def receipt(self) -> Receipt:
+        """What was done."""
+        return Receipt(
+            action=self.action,
+            time=self.time,
+            revision_before=self.revision,
+            revision_after=self.revision + self.changed,
+            digest_before=self.before.text,
+            digest_after=self.digest.text,
+            **self.told,
+        )
+
+    def finish(self) -> None:
+        """Write down what was done."""
+        if not self.changed:
+            return
+        self.terms.write()
+        receipt = asdict(self.receipt) | {"missing": len(self.receipt.missing)}
+        after = {"revision": receipt["revision_after"]}
+        row = after | {"time": self.time, "receipt": json.dumps(receipt)}
+        self.connection.execute(insert(tables.revisions), row)
+        state = after | {"digest": self.digest.sums, "current_model": self.current_model}
+        self.connection.execute(update(tables.state).values(state))
+
+    # The ledger
+
+    def _known(self, names, *, all_versions=False) -> Bags:
+        ledger = tables.documents.c
+        conditions = [among(self.connection, ledger.document, list(names))]
+        if not all_versions:
+            conditions.append(ledger.replaced.is_(None))
+        return read_bags(self.connection, len(self.terms), *conditions)
+
+    def _miss(self, names, known: Bags) -> None:
+        found = set(known.names)
+        self.told["missing"] = [name for name in names if name not in found]
+
+    def _exchange(self, incoming: Bags, known: Bags, *, strict: bool = False) -> None:
+        """Write the new rows of the ledger, and close those that they replace."""
+        places = {name: k for k, name in enumerate(known.names)}
+        fresh: list[tuple[int, int | None]] = []
+        replaced, n_same = [], 0
+        for k, row in enumerate(_identities(incoming)):
+            place = places.get(incoming.names[k])
+            if place is None:
+                fresh.append((k, None))
+            elif row == replaced_identity(known, place, incoming.texts[k]):
+                n_same += 1
+            elif strict:
+                raise StoreError(
+                    f"document {incoming.names[k]!r} is in both stores with other labels, words or "
+                    "another time; relabel or forget one of them. Nothing was merged."
+                )
+            else:
+                fresh.append((k, known.first[place]))
+                replaced.append(place)
+        added, removed = incoming.at([k for k, _ in fresh]), known.at(replaced)
+        self.told |= {
+            "learned": len(added) - len(removed),
+            "corrected": len(removed),
+            "unchanged": n_same,
+        }
+        if fresh:
+            self._count(added, removed)
+            self._close(removed)
+            self._insert(added, [first for _, first in fresh])
+
+    def _close(self, removed: Bags) -> None:
+        own = tables.documents.c.row == bindparam("number")
+        close = update(tables.documents).where(own).values(replaced=bindparam("at"))
+        rows = [(self.revision + 1, row) for row in removed.rows]
+        run_many(self.connection, close, ["at", "number"], rows)
+
+    def _insert(self, added: Bags, first: Sequence[int | None]) -> None:
+        learned = self.revision + 1
+        columns = {
+            "document": added.names,
+            "labels": added.labels,
+            "time": added.times,
+            "text": added.texts,
+            "digest": added.digests,
+            "first": [learned if earlier is None else earlier for earlier in first],
+            "learned": [learned] * len(added),
+            **dict(zip(("terms", "counts"), pack(added.counts), strict=True)),
+        }
+        rows = list(zip(*columns.values(), strict=True))
+        run_many(self.connection, insert(tables.documents), list(columns), rows)
+
+    def _log_forgotten(self, first: Sequence[int]) -> None:
+        learned, documents = np.unique(np.array(first, dtype=np.int64), return_counts=True)
+        rows = zip(learned.tolist(), documents.tolist(), strict=True)
+        if learned.size:
+            self.connection.execute(
+                insert(tables.forgotten),
+                [{"learned": at, "revision": self.revision + 1, "documents": n} for at, n in rows],
+            )
+
+    # The tables that are sums over the ledger
+
+    def _count(self, added: Bags, removed: Bags, erased: Bags | None = None) -> None:
+        """Bring all tables to documents that come and go, and to rows that leave the ledger."""
+        self.changed = True
+        self.digest = self.digest.changed(added.marked, removed.marked)
+        counts = sparse.vstack([added.counts, removed.counts], format="csr")
+        labels = [*added.labels, *removed.labels]
+        sign = np.repeat([1, -1], [len(added), len(removed)])
+        labelled = np.array([names != "[]" for names in labels], dtype=bool)
+        documents = _term_sums(counts, sign * labelled)
+        uses = _term_sums(counts, np.maximum(sign, 0))
+        if erased is not None:
+            uses -= _term_sums(erased.counts, np.ones(len(erased), dtype=np.int64))
+        self.told["gone_terms"] = self.terms.add(documents, uses)
+        rows = np.flatnonzero(labelled)
+        if rows.size:
+            self._count_sets(counts[rows], [labels[k] for k in rows], sign[rows])
+
+    def _count_sets(self, counts, labels: Sequence[str], sign) -> None:
+        """Add the counts of documents to those of their label sets."""
+        place: dict[str, int] = {}
+        own = np.array([place.setdefault(names, len(place)) for names in labels])
+        shape = len(place), own.size
+        grouping = sparse.csr_matrix((sign, (own, np.arange(own.size))), shape=shape)
+        table, keys = tables.label_sets, [label_set_key(names) for names in place]
+        query = select(table.c.key, table.c.documents, table.c.terms, table.c.counts)
+        rows = fetch(self.connection, query.where(among(self.connection, table.c.key, keys)))
+        known = {key: row for key, *row in rows}
+        n_before, terms, numbers = zip(
+            *(known.get(key, (0, b"", b"")) for key in keys), strict=True
+        )
+        after = sparse.csr_matrix(unpack(terms, numbers, len(self.terms)) + grouping @ counts)
+        after.eliminate_zeros()
+        more = np.bincount(own, weights=sign, minlength=len(place)).astype(np.int64)
+        n_after = np.array(n_before) + more
+        if (n_after < 0).any() or (after.data < 0).any():
+            raise StoreError("the counts do not agree with the ledger; verify tells where.")
+        new = [key for key in keys if key not in known]
+        rows = list(zip(n_after.tolist(), *pack(after), keys, place, strict=True))
+        self._write_sets(rows, set(new))
+        self._count_labels(list(place), more)
+
+    def _write_sets(self, rows: Sequence[tuple], new: set[str]) -> None:
+        """Write label sets: documents, terms, counts, key and labels of each."""
+        table, run = tables.label_sets, partial(run_many, self.connection)
+        own = table.c.key == bindparam("own")
+        fresh = [row for row in rows if row[3] in new]
+        run(insert(table), ["documents", "terms", "counts", "key", "labels"], fresh)
+        left = [row[:4] for row in rows if row[0] and row[3] not in new]
+        numbers: dict[str, Any] = {n: bindparam(n) for n in ("documents", "terms", "counts")}
+        run(update(table).where(own).values(numbers), [*numbers, "own"], left)
+        run(delete(table).where(own), ["own"], [row[3:4] for row in rows if not row[0]])
+
+    def _count_labels(self, sets: Sequence[str], more) -> None:
+        """Add documents to those of the labels; a label without any stays if the tree has it."""
+        table, change = tables.labels, Counter[str]()
+        for names, n in zip(sets, more.tolist(), strict=True):
+            change.update(dict.fromkeys(json.loads(names), n))
+        own = among(self.connection, table.c.label, list(change))
+        known = {label: n for label, n, _ in fetch(self.connection, select(table).where(own))}
+        rows = [(known.get(label, 0) + n, label) for label, n in change.items()]
+        run = partial(run_many, self.connection)
+        run(insert(table), ["documents", "label"], [row for row in rows if row[1] not in known])
+        same = table.c.label == bindparam("own")
+        changed = update(table).where(same).values(documents=bindparam("documents"))
+        run(changed, ["documents", "own"], [row for row in rows if row[1] in known])
+        unused = (table.c.documents == 0) & table.c.about.is_(None)
+        self.connection.execute(delete(table).where(unused))
+        self.told["new_labels"] = sorted(k for n, k in rows if n and not known.get(k))
+        self.told["gone_labels"] = sorted(k for n, k in rows if not n and known.get(k))
+
+    # Published models
+
+    def _forget_models(self, versions: Bags, *, purge: bool) -> None:
+        """Mark the published models that saw one of these documents, or delete them."""
+        table = tables.models
+        rows = self.connection.execute(select(table.c.id, table.c.origin, table.c.marked)).all()
+        saw = [row for row in rows if Selection.from_json(row.origin).saw(versions)]
+        if purge:
+            purged = sorted(row.id for row in rows if row in saw or row.marked is not None)
+            self.connection.execute(delete(table).where(table.c.id.in_(purged)))
+            if self.current_model in purged:
+                self.current_model = self.connection.execute(select(func.max(table.c.id))).scalar()
+            self.told["purged_models"] = purged
+            return
+        fresh = sorted(row.id for row in saw if row.marked is None)
+        mark = update(table).where(table.c.id.in_(fresh)).values(marked=self.revision + 1)
+        self.connection.execute(mark)
+        self.told["marked_models"] = fresh
+
+
+def _identities(bags: Bags):
+    """Yield what is the same for the same document."""
+    return zip(bags.labels, bags.times, bags.digests, bags.texts, strict=True)
+
+
+def replaced_identity(known: Bags, place: int, text: str | None):
+    """Return what a known document must be to be the same; texts matter where both are kept."""
+    kept = known.texts[place]
+    return (
+        known.labels[place],
+        known.times[place],
+        known.digests[place],
+        text if kept is None or text is None else kept,
+    )
+
+
+def _term_sums(counts: sparse.csr_matrix, weights) -> np.ndarray:
+    """Return for each term the sum of the weights of its documents."""
+    each = np.repeat(weights, np.diff(counts.indptr))
+    sums = np.bincount(counts.indices, weights=each, minlength=counts.shape[1])
+    return sums.astype(np.int64)
