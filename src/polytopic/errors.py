@@ -23,3 +23,7 @@ class CorpusWarning(UserWarning):
 
 class LabelWarning(UserWarning):
     """Something about labels was decided for the caller, who may want it otherwise."""
+
+
+class StoreWarning(UserWarning):
+    """A store answers with less than it knows."""

@@ -175,7 +175,7 @@ class Labeler(BaseEstimator):
         reader.warn(self.classes_.tolist())
         return self
 
-    def fit_counts(self, counts, *, sample=None):
+    def fit_counts(self, counts, *, sample=None, chosen=None):
         """Learn from a table of counts, with a count model.
 
         Parameters
@@ -184,22 +184,26 @@ class Labeler(BaseEstimator):
             The table, of terms that this labeler's analyzer makes.
         sample : DocumentRows, default=None
             Some of its documents, to choose by what is not fixed.
+        chosen : dict, default=None
+            What an earlier fit chose (``model_.chosen_``), to be kept.
         """
         if sees_documents(self._new_model()):
             raise ValueError(f"model == {self.model!r} learns from documents; use fit_rows.")
-        return self._refit_counts(counts, self._new_analyzer(), sample=sample)
+        return self._refit_counts(counts, self._new_analyzer(), chosen=chosen, sample=sample)
 
-    def fit_rows(self, rows):
+    def fit_rows(self, rows, *, chosen=None):
         """Learn from documents that are counted already, with a model of documents.
 
         Parameters
         ----------
         rows : DocumentRows
             The documents, of terms that this labeler's analyzer makes.
+        chosen : dict, default=None
+            What an earlier fit chose, to be kept.
         """
         if not sees_documents(self._new_model()):
             raise ValueError(f"model == {self.model!r} learns from counts; use fit_counts.")
-        return self._refit_documents(rows, self._new_analyzer())
+        return self._refit_documents(rows, self._new_analyzer(), chosen=chosen)
 
     def learn(self, texts, labels=None, *, warm=False):
         """Learn more texts; new labels may come.
@@ -261,6 +265,14 @@ class Labeler(BaseEstimator):
         model.fit(X, rows.label_names, chosen=chosen, **start)
         kept = rows if self.keep_documents else None
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights)
+
+    def take_counts(self, counts):
+        """Take the table of what was learned, which a file without counts has left out."""
+        check_is_fitted(self, "model_")
+        if not sees_documents(self.model_):
+            self.model_.counts_ = vocabulary_view(counts, self.vocabulary_)
+        self.counts_ = counts
+        return self
 
     def _vocabulary(self, counts):
         return choose_vocabulary(counts, self.min_df, self.max_terms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from polytopic.errors import StoreError
 from polytopic.labeler.files import from_bytes, to_bytes
@@ -81,7 +81,7 @@ def history(connection: Connection) -> list[PublishedModel]:
     ]
 
 
-def publish(connection: Connection, labeler, note: str | None) -> int:
+def publish(connection: Connection, labeler, note: str | None, keep: int | None) -> int:
     """Keep a fitted labeler, and let it answer; return its number."""
     connection.execute(select(tables.state).with_for_update()).one()
     table = tables.models
@@ -96,12 +96,50 @@ def publish(connection: Connection, labeler, note: str | None) -> int:
         "content": to_bytes(labeler, counts=False),
     }
     connection.execute(insert(table), row)
-    choose(connection, last + 1)
+    _choose(connection, last + 1)
+    if keep is not None:
+        kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
+        connection.execute(delete(table).where(table.c.id.not_in(kept)))
     return last + 1
 
 
-def choose(connection: Connection, number: int) -> None:
-    """Let a published model answer."""
+def roll_back(connection: Connection, number: int | None) -> int:
+    """Let an earlier model answer, the one before if none is named; return its number."""
+    current = connection.execute(
+        select(tables.state.c.current_model).with_for_update()
+    ).scalar_one()
+    if current is None:
+        raise StoreError("no model is published, so there is none to go back to.")
+    table = tables.models.c
+    own = table.id < current if number is None else table.id == number
+    found = connection.execute(
+        select(table.id, table.marked).where(own).order_by(table.id.desc()).limit(1)
+    ).one_or_none()
+    if found is None:
+        raise StoreError(
+            f"there is no model before {current} to go back to."
+            if number is None
+            else f"there is no published model {number}; history lists them."
+        )
+    if found.marked is not None:
+        raise StoreError(
+            f"model {found.id} has seen a document that was forgotten since (revision "
+            f"{found.marked}); refresh publishes one that has not."
+        )
+    _choose(connection, found.id)
+    return found.id
+
+
+def read_current(connection: Connection):
+    """Return the labeler that answers, if any, and whether it is older than the newest one."""
+    number = connection.execute(select(tables.state.c.current_model)).scalar_one()
+    if number is None:
+        return None, False
+    newest = connection.execute(select(func.max(tables.models.c.id))).scalar_one()
+    return read(connection, number), number != newest
+
+
+def _choose(connection: Connection, number: int) -> None:
     connection.execute(update(tables.state).values(current_model=number))
 
 

@@ -10,8 +10,11 @@ from scipy import sparse
 from sqlalchemy import Connection, func, select
 
 from polytopic.counts import LabelSetCounts
+from polytopic.labeler import Labeler
+from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace, Targets
+from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.store import tables
 from polytopic.store.bags import Bags, read_bags
 from polytopic.store.database import among, fetch
@@ -103,6 +106,24 @@ def _some(connection: Connection, selection: Selection, n_docs: int):
     rows = fetch(connection, query)
     rows = sorted(rows[k] for k in selection.among([labels for _, labels, _ in rows]))
     return among(connection, ledger.document, [name for *_, name in rows[:n_docs]])
+
+
+def fit_labeler(
+    connection: Connection, labeler: Labeler, selection: Selection, *, chosen: dict | None = None
+) -> Labeler:
+    """Fit a labeler on the documents that are meant; what was chosen before may be kept."""
+    model = labeler.model
+    model = named_model(model) if isinstance(model, str) else model
+    if sees_documents(model):
+        labeler.fit_rows(read_rows(connection, selection), chosen=chosen)
+    else:
+        last = connection.execute(select(tables.state.c.revision)).scalar_one()
+        asks = chosen is None and model.needs_documents
+        sample = read_rows(connection, selection, TUNING_DOCS) if asks else None
+        counts = read_counts(connection, selection, last)
+        labeler.fit_counts(counts, sample=sample, chosen=chosen)
+    labeler.origin_ = selection
+    return labeler
 
 
 def named(bags: Bags, all_terms: Terms) -> tuple[sparse.csr_matrix, list[str], Targets]:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_scalar
 from sqlalchemy import Connection, select
 
 from polytopic.corpus.document import Document
-from polytopic.errors import StoreError
+from polytopic.errors import StoreError, StoreWarning
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import named_model, sees_documents
+from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
-from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.store import publishing, settings, tables
 from polytopic.store.bags import read_bags
 from polytopic.store.database import Database
@@ -25,10 +29,10 @@ from polytopic.store.packing import MultisetDigest, bag_digests, to_json
 from polytopic.store.reading import (
     StoredCounts,
     find_problems,
+    fit_labeler,
     ledger_digest,
     named,
     read_counts,
-    read_rows,
 )
 from polytopic.store.receipts import Receipt, Verification
 from polytopic.store.selection import Selection, read_time, revision_at, stored_time
@@ -371,30 +375,67 @@ class Store:
             Of :class:`~polytopic.Labeler`: ``rule``, ``min_df``, ``max_terms``, ``weights``,
             ``abstain``.
         """
+        labeler = Labeler(
+            model or self.model,
+            language=self.analyzer.language,
+            analyzer=self.analyzer,
+            fields=self.fields,
+            keep_documents=False,
+            **parameters,
+        )
         with self._database.reading() as connection:
+            labeler.tree = settings.read_tree(connection)
             chosen = self._selection(connection, as_of, since, until, labels)
-            labeler = Labeler(
-                model or self.model,
-                language=self.analyzer.language,
-                analyzer=self.analyzer,
-                fields=self.fields,
-                tree=settings.read_tree(connection),
-                keep_documents=False,
-                **parameters,
+            return fit_labeler(connection, labeler, chosen)
+
+    def labeler(self) -> Labeler:
+        """Return what answers now, with all that was learned.
+
+        It is the published model that answers, if nothing was learned since, else that model
+        fitted afresh with what it had chosen; a model of documents (mml, col), which takes longer,
+        is given as it is, and a warning tells how far it is behind. So is one that was rolled back
+        to, without a warning. Where no model is published, the store's own is fitted.
+        """
+        with self._database.reading() as connection:
+            current, is_old = publishing.read_current(connection)
+        if current is None:
+            return self.fit()
+        behind = 0 if is_old else self._behind(current)
+        if behind and sees_documents(current.model_):
+            warnings.warn(
+                f"the published {current.model_.name} is {behind:,} revisions behind; "
+                "refresh it (polytopic store refresh).",
+                StoreWarning,
+                stacklevel=2,
             )
-            asked = named_model(labeler.model) if isinstance(labeler.model, str) else labeler.model
-            if sees_documents(asked):
-                labeler.fit_rows(read_rows(connection, chosen))
-            else:
-                counts = read_counts(connection, chosen, _last_revision(connection))
-                size = TUNING_DOCS if asked.needs_documents else 0
-                sample = read_rows(connection, chosen, size) if size else None
-                labeler.fit_counts(counts, sample=sample)
-        labeler.origin_ = chosen
-        return labeler
+        elif behind:
+            return self._fitted_again(current)
+        elif current.origin_.revision == self.revision:
+            with self._database.reading() as connection:
+                last = _last_revision(connection)
+                current.take_counts(read_counts(connection, current.origin_, last))
+        return current
+
+    def _behind(self, labeler: Labeler) -> int:
+        """Return how many revisions have come since a labeler was fitted; 0 of an unknown one."""
+        known = labeler.origin_.revision
+        return 0 if known is None else self.revision - known
+
+    def _fitted_again(self, labeler: Labeler) -> Labeler:
+        """Return a labeler like another, which chose what stays, of the documents as they are."""
+        again, chosen = clone(labeler), labeler.model_.chosen_
+        with self._database.reading() as connection:
+            again.tree = settings.read_tree(connection)
+            origin = replace(labeler.origin_, revision=_last_revision(connection))
+            return fit_labeler(connection, again, origin, chosen=chosen)
 
     def publish(
-        self, labeler: Labeler | None = None, *, note: str | None = None, **fit: Any
+        self,
+        labeler: Labeler | None = None,
+        *,
+        note: str | None = None,
+        keep: int | None = 10,
+        **fit: Any,
     ) -> int:
         """Keep a fitted labeler in the store, and let it answer; return its number.
 
@@ -405,19 +446,42 @@ class Store:
             from this store it is not known what it has seen: whatever is forgotten marks it.
         note : str, default=None
             What to say of it.
+        keep : int, default=10
+            How many published models to keep, the oldest go first; None for all.
         **fit
             What :meth:`fit` takes.
         """
         if labeler is None:
             labeler = self.fit(**fit)
+        if keep is not None:
+            check_scalar(keep, "keep", Integral, min_val=1)
         with self._database.writing() as connection:
-            return publishing.publish(connection, labeler, note)
+            return publishing.publish(connection, labeler, note, keep)
+
+    def refresh(self, *, keep: int | None = 10) -> int | None:
+        """Publish the model that answers afresh, if something changed since; return its number.
+
+        It is fitted from nothing, so that it depends on the documents alone, with what was chosen
+        when it was first published. Where no model is published, the store's own is. A model that
+        was rolled back to goes on answering until another is published.
+        """
+        with self._database.reading() as connection:
+            current, is_old = publishing.read_current(connection)
+        if current is None:
+            return self.publish(keep=keep)
+        if is_old or not self._behind(current):
+            return None
+        return self.publish(self._fitted_again(current), note="refreshed", keep=keep)
+
+    def rollback(self, number: int | None = None) -> int:
+        """Let an earlier published model answer: the one before, or that of a number."""
+        with self._database.writing() as connection:
+            return publishing.roll_back(connection, number)
 
     def current(self) -> Labeler | None:
         """Return the published model that answers, None if there is none."""
         with self._database.reading() as connection:
-            number = connection.execute(select(tables.state.c.current_model)).scalar_one()
-            return None if number is None else publishing.read(connection, number)
+            return publishing.read_current(connection)[0]
 
     def history(self) -> list[publishing.PublishedModel]:
         """Return the published models, the newest first."""

@@ -1,0 +1,57 @@
+"""Stores as lines of JSON: what a store is, then its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from polytopic.corpus.document import Document
+from polytopic.errors import StoreError
+from polytopic.labels import LabelTree
+from polytopic.store.receipts import Receipt
+from polytopic.store.store import Store
+from polytopic.text import Analyzer
+
+MARK = "polytopic_store"
+BATCH = 1000  # documents learned in one transaction
+SETTINGS = ("analyzer", "fields", "model", "keep_texts")
+
+
+def export_lines(store: Store) -> Iterator[dict[str, Any]]:
+    """Yield a store as objects for JSON: its settings and tree, then each document as it is now.
+
+    Earlier versions of documents and published models are left out.
+    """
+    tree = store.tree
+    yield {
+        MARK: 1,
+        "digest": store.digest,
+        "analyzer": store.analyzer.to_dict(),
+        "fields": store.fields,
+        "model": store.model,
+        "keep_texts": store.keep_texts,
+        "tree": tree and tree.to_dict(),
+    }
+    for document in store.documents():
+        yield document.to_dict()
+
+
+def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterator[Receipt]:
+    """Learn what :func:`export_lines` gave, batch by batch; yield a receipt for each.
+
+    The store is made if it is not there; one that is must make the same terms of texts.
+    """
+    rest = iter(lines)
+    head = next(rest, {})
+    if head.get(MARK) != 1:
+        raise StoreError(
+            "the first line is not that of an exported store; store learn takes plain documents."
+        )
+    settings = {name: head[name] for name in SETTINGS}
+    settings["analyzer"] = Analyzer.from_dict(settings["analyzer"])
+    tree = None if head["tree"] is None else LabelTree.from_dict(head["tree"])
+    with Store(url, tree=tree, **settings) as store:
+        while batch := [Document.from_dict(line) for line in islice(rest, BATCH)]:
+            yield store.learn(batch)
