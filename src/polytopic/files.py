@@ -37,6 +37,15 @@ def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> I
                 place.unlink()
 
 
+def begins_with(path: str | os.PathLike[str], beginning: bytes) -> bool:
+    """Tell whether a file can be read and begins with these bytes."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(beginning)) == beginning
+    except OSError:
+        return False
+
+
 def _sentence(path: Path, error: OSError) -> str:
     """Tell in a sentence why a file cannot be written."""
     if not path.parent.is_dir():

@@ -13,7 +13,18 @@ import click
 
 from polytopic import __version__
 
-COMMANDS = ("train", "suggest", "explain", "eval", "audit", "labels", "map", "select", "info")
+COMMANDS = (
+    "train",
+    "suggest",
+    "explain",
+    "eval",
+    "audit",
+    "labels",
+    "map",
+    "select",
+    "store",
+    "info",
+)
 
 
 class Commands(click.Group):

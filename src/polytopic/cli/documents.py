@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import click
@@ -125,6 +126,13 @@ def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
             raise last
         if last is END:
             return
+
+
+def whole_blocks(documents: Iterable, size: int) -> Iterator[list]:
+    """Yield blocks of this size, and the rest."""
+    documents = iter(documents)
+    while block := list(islice(documents, size)):
+        yield block
 
 
 def ahead(items: Iterable) -> Iterator:

@@ -21,10 +21,10 @@ def command(model, documents, split, **reading):
     F: of labels together with all above them), and each level of the tree, with labels replaced
     by those above them there.
     """
-    from polytopic.labeler import load
+    from polytopic.cli.models import load_labeler
     from polytopic.metrics import by_level, evaluate
 
-    labeler = load(model)
+    labeler = load_labeler(model)
     documents = list(read(documents, split=split, **reading))
     if split is None and any(d.split == "test" for d in documents):
         documents = [d for d in documents if d.split == "test"]

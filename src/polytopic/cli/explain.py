@@ -35,10 +35,10 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
     logarithm of how much more likely the labels make it than the corpus as a whole does. All
     evidence is part of a ledger that adds up to the model's score.
     """
+    from polytopic.cli.models import load_labeler
     from polytopic.explain.drawing import with_names
-    from polytopic.labeler import load
 
-    labeler = load(model)
+    labeler = load_labeler(model)
     content = _content(_standard_input() if text == "-" else text)
     wanted = None
     if labels is not None:

@@ -4,17 +4,33 @@ from pathlib import Path
 
 import click
 
+from polytopic.cli.models import is_store
 from polytopic.cli.show import echo_json, on_terminal, table
 
 
 @click.command()
 @click.argument("model")
 def command(model):
-    """Tell what MODEL is: its kind, parameters, labels, terms and training."""
+    """Tell what MODEL is: its kind, parameters, labels, terms and training; or a store."""
+    facts = _store_facts(model) if is_store(model) else _model_facts(model)
+    if on_terminal():
+        table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])
+    else:
+        echo_json(facts)
+
+
+def _store_facts(url):
+    from polytopic.store import Store
+
+    with Store(url, create=False) as store:
+        return store.info()
+
+
+def _model_facts(model):
     from polytopic.modelfile import read_model
 
     manifest, _ = read_model(model)
-    facts = {
+    return {
         "file": str(model),
         "bytes": Path(model).stat().st_size,
         "format_version": manifest["format_version"],
@@ -30,10 +46,6 @@ def command(model):
         "training": manifest["training"],
         "can_learn": manifest["counts"] is not None and manifest.get("documents") is not False,
     }
-    if on_terminal():
-        table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])
-    else:
-        echo_json(facts)
 
 
 def _rule(rule):

@@ -28,9 +28,9 @@ def command(model, label, target, words):
     """
     if label is not None and target is not None:
         raise click.UsageError("--to writes all labels; leave out LABEL.")
-    from polytopic.labeler import load
+    from polytopic.cli.models import load_labeler
 
-    labeler = load(model)
+    labeler = load_labeler(model)
     if target is not None:
         _write(labeler, target)
         return

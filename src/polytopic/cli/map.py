@@ -35,9 +35,9 @@ def command(model, pairs, words, html, plot, newick, as_json):
     in the label, divided by the 0.3th power of that in the corpus. If MODEL has a tree, "agreement"
     tells how well the clusters agree with it (cophenetic correlation).
     """
-    from polytopic.labeler import load
+    from polytopic.cli.models import load_labeler
 
-    found = load(model).map(pairs, words)
+    found = load_labeler(model).map(pairs, words)
     pieces = {html: found.to_html, newick: lambda: found.newick() + "\n"}
     contents = {path: make().encode() for path, make in pieces.items() if path}
     if plot:

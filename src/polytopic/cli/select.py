@@ -47,10 +47,11 @@ def command(model, corpus, topics, every, min_share, target, split, **reading):
     found for each topic and, with --min-share, their share of the text. The shares are those of
     MODEL if it is a mixture (pmm1, pmm2, pdmm), else of a pmm1 that is fitted beside it.
     """
+    from polytopic.cli.models import load_labeler
     from polytopic.corpus.writers import open_target
-    from polytopic.labeler import Selector, load
+    from polytopic.labeler import Selector
 
-    selector = Selector(load(model), topics, min_share=min_share, every=every)
+    selector = Selector(load_labeler(model), topics, min_share=min_share, every=every)
     pairs = read(corpus, split=split, progress=False, origins=True, **reading)
     counted = (
         (block, selector.count([document for document, _ in block])) for block in blocks(pairs)

@@ -52,9 +52,9 @@ def command(model, documents, limit, include, exclude, level, abstain, split, **
     language of the texts if there is one. At a level, a probability is that of any label below
     being right, were they independent.
     """
-    from polytopic.labeler import load
+    from polytopic.cli.models import load_labeler
 
-    labeler = load(model)
+    labeler = load_labeler(model)
     if abstain is not None:
         labeler.abstain = abstain
     asked = {"include": include or None, "exclude": exclude or None, "level": level}

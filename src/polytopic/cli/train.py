@@ -144,7 +144,7 @@ def command(
         language=None if language == "none" else language,
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
-        fields=_weights(field_weight),
+        fields=read_field_weights(field_weight),
         tree=None if tree in (None, "names") else LabelTree.from_file(tree),
         keep_documents=keep_documents,
     )
@@ -242,7 +242,7 @@ def _best_rule(labeler, documents, tree):
     return best
 
 
-def _weights(pairs):
+def read_field_weights(pairs):
     """Return the weights of fields from pairs like title=2."""
     weights = {}
     for pair in pairs:

@@ -21,7 +21,6 @@ from sqlalchemy.exc import (
 from polytopic.errors import StoreError
 
 PATIENCE = 60  # seconds that a writer waits for others
-HEADER = b"SQLite format 3\0"
 
 
 class Database:
@@ -29,15 +28,16 @@ class Database:
 
     def __init__(self, url: str | Path):
         self.url = _read_url(url)
-        self.name = self.url.render_as_string(hide_password=True)
-        if self.url.database and self.is_file:
-            self.name = repr(self.url.database)
+        self.place = str(self.url.database)
+        if not self.is_file:
+            self.place = self.url.render_as_string(hide_password=True)
+        self.name = repr(self.place)
         options = {"connect_args": {"timeout": PATIENCE}} if self.is_file else {}
         try:
             self.engine = create_engine(self.url, pool_pre_ping=not self.is_file, **options)
         except (NoSuchModuleError, ArgumentError) as error:
             raise StoreError(
-                f"url == {self.name!r}, must be a file, or begin with sqlite:/// or "
+                f"url == {self.name}, must be a file, or begin with sqlite:/// or "
                 "postgresql+psycopg://."
             ) from error
         except ModuleNotFoundError as error:
@@ -56,7 +56,7 @@ class Database:
 
     def exists(self) -> bool:
         """Tell whether there is a database; a server is asked only when it is read."""
-        return not self.is_file or Path(str(self.url.database)).exists()
+        return not self.is_file or Path(self.place).exists()
 
     def close(self) -> None:
         """Give all connections back."""
@@ -128,15 +128,6 @@ def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequ
         pick = itemgetter(*(names.index(name) for name in compiled.positiontup))
         values = list(map(pick, rows)) if len(names) > 1 else list(rows)
     connection.exec_driver_sql(compiled.string, values)
-
-
-def is_store_file(path: str | Path) -> bool:
-    """Tell whether a file is an SQLite database."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(HEADER)) == HEADER
-    except OSError:
-        return False
 
 
 def _read_url(url: str | Path) -> URL:

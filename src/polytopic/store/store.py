@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from polytopic.corpus.document import Document
 from polytopic.errors import StoreError, StoreWarning
@@ -61,6 +61,8 @@ class Store:
         The tree of labels, put into the store.
     create : bool, default=True
         Whether to make a store where there is none.
+    must_be_new : bool, default=False
+        Whether to refuse a store that is there already.
 
     Attributes
     ----------
@@ -94,6 +96,7 @@ class Store:
         model: str | None = None,
         keep_texts: bool | None = None,
         create: bool = True,
+        must_be_new: bool = False,
     ):
         given = {
             "language": language,
@@ -108,6 +111,8 @@ class Store:
             raise StoreError(f"{name} does not exist; polytopic store init makes a store.")
         with self._database.reading() as connection:
             found = settings.read(connection, name)
+        if found is not None and must_be_new:
+            raise StoreError(f"{name} has a store already.")
         if found is not None:
             found.check(name, **given)
         elif not create:
@@ -179,6 +184,36 @@ class Store:
         with self._database.reading() as connection:
             sums = connection.execute(select(tables.state.c.digest)).scalar_one()
         return MultisetDigest(sums).text
+
+    def info(self) -> dict[str, Any]:
+        """Return facts about the store, ready for JSON."""
+        with self._database.reading() as connection:
+            ledger, labels = tables.documents.c, tables.labels.c
+            known = ledger.replaced.is_(None)
+
+            def count(column, *conditions):
+                return connection.execute(
+                    select(func.count()).select_from(column.table).where(*conditions)
+                ).scalar_one()
+
+            state = connection.execute(select(tables.state)).one()
+            return {
+                "store": self._database.place,
+                "schema": tables.SCHEMA,
+                "revision": state.revision,
+                "digest": MultisetDigest(state.digest).text,
+                "language": self.analyzer.language,
+                "fields": self.fields,
+                "keep_texts": self.keep_texts,
+                "model": self.model,
+                "documents": count(ledger.row, known),
+                "labelled": count(ledger.row, known, ledger.labels != "[]"),
+                "labels": count(labels.label, labels.documents > 0),
+                "label_sets": count(tables.label_sets.c.key),
+                "terms": int((Terms(connection).documents > 0).sum()),
+                "published_models": count(tables.models.c.id),
+                "current_model": state.current_model,
+            }
 
     # Changing it
 

@@ -1,0 +1,32 @@
+"""polytopic store forget."""
+
+import click
+
+from polytopic.cli.store.opening import open_store, show_receipt
+
+
+@click.command()
+@click.argument("store")
+@click.argument("ids", nargs=-1)
+@click.option("--from", "source", metavar="FILE", help="Ids from a file, one a line; - for input.")
+@click.option(
+    "--purge",
+    is_flag=True,
+    help="Delete the published models that saw them, instead of marking them.",
+)
+def command(store, ids, source, purge):
+    """Forget the documents with these IDS in STORE, without a trace.
+
+    All at once, or none. Ids that STORE does not know are told as missing; if none is known, that
+    is a failure.
+    """
+    if source is not None:
+        with click.open_file(source, encoding="utf-8") as lines:
+            ids = [*ids, *filter(None, (line.strip() for line in lines))]
+    if not ids:
+        raise click.UsageError("no ids are given; name them, or a file of them by --from.")
+    with open_store(store) as opened:
+        receipt = opened.forget(ids, purge=purge)
+    show_receipt(receipt)
+    if receipt.missing and not receipt.forgotten:
+        raise click.ClickException("none of these documents is in the store.")

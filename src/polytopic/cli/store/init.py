@@ -1,0 +1,45 @@
+"""polytopic store init."""
+
+import click
+
+
+@click.command()
+@click.argument("store")
+@click.option(
+    "--language",
+    default="en",
+    show_default=True,
+    help="Language of the texts (en, cs, de, …); none takes words as they are.",
+)
+@click.option(
+    "--model",
+    default="pmm1",
+    show_default=True,
+    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col"]),
+    help="The model to fit; mml and col learn from whole documents, which takes longer.",
+)
+@click.option("--tree", metavar="FILE", help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV.")
+@click.option(
+    "--field-weight",
+    multiple=True,
+    metavar="NAME=WEIGHT",
+    help="Whole weight of a field, such as title=2; may be repeated.",
+)
+@click.option("--keep-texts", is_flag=True, help="Keep the texts, not only their counts.")
+def command(store, language, model, tree, field_weight, keep_texts):
+    """Make an empty STORE."""
+    from polytopic.cli.train import read_field_weights
+    from polytopic.labels import LabelTree
+    from polytopic.store import Store
+    from polytopic.text import Analyzer
+
+    new = Store(
+        store,
+        analyzer=Analyzer(None if language == "none" else language),
+        model=model,
+        fields=read_field_weights(field_weight),
+        tree=tree and LabelTree.from_file(tree),
+        keep_texts=keep_texts,
+        must_be_new=True,
+    )
+    click.echo(f"Made {new}.", err=True)

@@ -1,0 +1,29 @@
+"""polytopic store refresh."""
+
+import click
+
+from polytopic.cli.show import echo_json
+from polytopic.cli.store.opening import open_store
+
+
+@click.command()
+@click.argument("store")
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Published models to keep; the oldest go first.",
+)
+def command(store, keep):
+    """Publish the model of STORE afresh, if something was learned or forgotten since.
+
+    It is fitted from nothing, with what was chosen when it was first published. A model that was
+    rolled back to goes on answering.
+    """
+    with open_store(store) as opened:
+        number = opened.refresh(keep=keep)
+        if number is None:
+            click.echo("Nothing to refresh.", err=True)
+        else:
+            echo_json(next(m.to_dict() for m in opened.history() if m.id == number))
