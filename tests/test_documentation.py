@@ -12,6 +12,7 @@ import pytest
 
 import polytopic
 from polytopic.cli import COMMANDS
+from polytopic.cli import store as store_commands
 
 ROOT = Path(__file__).parents[1]
 
@@ -50,7 +51,9 @@ def test_readme_command_line(tmp_path):
         assert done.stdout + done.stderr == expected, command
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, *(f"store {name}" for name in store_commands.COMMANDS)]
+)
 def test_manual_holds_each_help(command):
     """docs/commands.md shows the help as the command prints it."""
     done = subprocess.run(

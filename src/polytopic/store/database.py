@@ -11,12 +11,7 @@ from typing import Any
 
 from sqlalchemy import JSON, Connection, cast, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    NoSuchModuleError,
-    SQLAlchemyError,
-)
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from polytopic.errors import StoreError
 
@@ -35,11 +30,6 @@ class Database:
         options = {"connect_args": {"timeout": PATIENCE}} if self.is_file else {}
         try:
             self.engine = create_engine(self.url, pool_pre_ping=not self.is_file, **options)
-        except (NoSuchModuleError, ArgumentError) as error:
-            raise StoreError(
-                f"url == {self.name}, must be a file, or begin with sqlite:/// or "
-                "postgresql+psycopg://."
-            ) from error
         except ModuleNotFoundError as error:
             raise StoreError(
                 f"{error.name} is not installed, which PostgreSQL needs: "
@@ -142,7 +132,12 @@ def _read_url(url: str | Path) -> URL:
         raise StoreError(f"url == {text!r} is no URL of a database.") from error
     if found.drivername in ("postgresql", "postgres"):
         found = found.set(drivername="postgresql+psycopg")
-    if found.get_backend_name() == "sqlite" and not found.database:
+    if found.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise StoreError(
+            f"url == {found.render_as_string()!r}, must be a file, or begin with sqlite:/// or "
+            "postgresql+psycopg://."
+        )
+    if found.drivername == "sqlite" and not found.database:
         raise StoreError(f"url == {text!r} names no file, and a store in memory would be lost.")
     return found
 

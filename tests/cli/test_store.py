@@ -1,0 +1,212 @@
+"""The commands on stores, on a real SQLite file."""
+
+import json
+
+import pytest
+
+from polytopic import Labeler, Store
+from polytopic.cli.store import COMMANDS
+from polytopic.corpus import load_sample, write_documents
+from tests.cli.processes import on_a_terminal, run_polytopic
+
+
+def run(*arguments, stdin="", code=0):
+    """Run the command; return what it wrote, parsed, and what it said."""
+    done = run_polytopic(*arguments, stdin=stdin.encode())
+    assert done.returncode == code, done.stderr.decode()
+    lines = done.stdout.decode().splitlines()
+    return [json.loads(line) for line in lines], done.stderr.decode()
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Return the path of a store with the sample."""
+    write_documents(load_sample(), tmp_path / "news.jsonl")
+    run("store", "init", tmp_path / "news.db")
+    run("store", "learn", tmp_path / "news.db", tmp_path / "news.jsonl", "--batch", 200)
+    return tmp_path / "news.db"
+
+
+def test_learning_again_changes_nothing(store, tmp_path):
+    """Each batch gives a receipt, and those of the same documents tell that they are known."""
+    receipts, _ = run("store", "learn", store, tmp_path / "news.jsonl", "--batch", 200)
+
+    assert [receipt["unchanged"] for receipt in receipts] == [200, 148]
+    assert [receipt["learned"] for receipt in receipts] == [0, 0]
+    assert {receipt["revision_after"] for receipt in receipts} == {2}
+
+
+def test_a_stream(store):
+    """What comes by standard input is learned, and wrong lines are told."""
+    line = json.dumps({"id": "new", "text": "Rye and oats.", "labels": ["grain"]})
+
+    receipts, _ = run("store", "learn", store, stdin=f"{line}\n")
+
+    assert receipts[-1]["new_labels"] == ["grain"]
+    _, said = run("store", "learn", store, stdin="{", code=1)
+    assert "line 1" in said
+
+
+def test_correcting_and_forgetting(store):
+    """Other labels, then gone; the digest is the former one when the document is back."""
+    document = next(Store(store).documents())
+    before = Store(store).digest
+
+    (relabelled,), _ = run("store", "relabel", store, document.id, "rye")
+    (forgotten,), _ = run("store", "forget", store, document.id, "nobody")
+
+    assert (relabelled["corrected"], relabelled["new_labels"]) == (1, ["rye"])
+    assert (forgotten["forgotten"], forgotten["missing"]) == (1, ["nobody"])
+    assert forgotten["digest_after"] != before
+    (back,), _ = run("store", "learn", store, stdin=json.dumps(document.to_dict()))
+    assert back["digest_after"] == before
+    (verified,), _ = run("store", "verify", store)
+    assert (verified["ok"], verified["digest"]) == (True, before)
+
+
+def test_many_at_once(store, tmp_path):
+    """Labels and ids come from files."""
+    names = [document.id for document in load_sample()[:3]]
+    lines = "".join(json.dumps({"id": name, "labels": ["x"]}) + "\n" for name in names)
+
+    (receipt,), _ = run("store", "relabel", store, "--from", "-", stdin=lines)
+    assert receipt["corrected"] == 3
+
+    (tmp_path / "ids").write_text("\n".join(names) + "\n\n")
+    (receipt,), _ = run("store", "forget", store, "--from", tmp_path / "ids")
+    assert (receipt["forgotten"], receipt["gone_labels"]) == (3, ["x"])
+
+
+def test_counts_of_a_moment(store):
+    """The table is that of a revision, and what was forgotten since is told."""
+    rows, said = run("store", "counts", store, "--as-of", "1")
+    assert sum(row["documents"] for row in rows) == 200
+    assert said == "Revision 1: 200 documents.\n"
+
+    run("store", "forget", store, load_sample()[0].id)
+    rows, said = run("store", "counts", store, "--as-of", "1")
+    assert sum(row["documents"] for row in rows) == 199
+    assert said == "Revision 1: 199 documents; 1 more were forgotten since.\n"
+    table = Store(store).counts(as_of=1)
+    assert rows[0]["counts"] == {
+        table.terms[k]: n
+        for k, n in zip(table.matrix[0].indices, table.matrix[0].data, strict=True)
+    }
+
+
+def test_models_of_a_store(store, tmp_path):
+    """Publish, learn, refresh, roll back, and publish what was fitted elsewhere."""
+    (first,), _ = run("store", "publish", store, "--fit", "nb", "--note", "first")
+    assert (first["id"], first["name"], first["note"], first["current"]) == (1, "nb", "first", True)
+    _, said = run("store", "refresh", store)
+    assert said == "Nothing to refresh.\n"
+
+    run("store", "forget", store, load_sample()[0].id)
+    (second,), _ = run("store", "refresh", store)
+    assert (second["id"], second["origin"]["revision"]) == (2, 3)
+    _, said = run("store", "rollback", store, code=1)
+    assert "model 1 has seen a document that was forgotten since" in said
+
+    Labeler("nb").fit(load_sample()).save(tmp_path / "nb.model")
+    (third,), _ = run("store", "publish", store, tmp_path / "nb.model")
+    assert third["origin"]["revision"] is None
+    (back,), _ = run("store", "rollback", store)
+    assert back["id"] == 2
+    models, _ = run("store", "history", store)
+    assert [(m["id"], m["current"], m["marked"]) for m in models] == [
+        (3, False, None),
+        (2, True, None),
+        (1, False, 3),
+    ]
+    (purged,), _ = run("store", "forget", store, load_sample()[1].id, "--purge")
+    assert purged["purged_models"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("suggest", "news.db", "news.jsonl"),
+        ("explain", "news.db", "A football film"),
+        ("eval", "news.db", "news.jsonl"),
+        ("labels", "news.db"),
+        ("map", "news.db"),
+        ("info", "news.db"),
+    ],
+)
+def test_a_store_is_a_model(store, monkeypatch, arguments):
+    """Commands that take a model take a store, and answer by what it has learned."""
+    monkeypatch.chdir(store.parent)
+
+    lines, said = run(*arguments)
+
+    assert lines
+    assert said == ""
+    if arguments[0] == "suggest":
+        model = Store(store).labeler()
+        expected = model.predict([document.text for document in load_sample()])
+        assert [line["labels"] for line in lines] == expected
+
+
+def test_export_and_import(store, tmp_path):
+    """What was exported makes a store of the same digest, and may come again."""
+    run("store", "export", store, "--to", tmp_path / "news.export")
+    lines, _ = run("store", "export", store)
+    assert len(lines) == 349
+
+    receipts, _ = run("store", "import", tmp_path / "other.db", tmp_path / "news.export")
+    assert receipts[-1]["digest_after"] == Store(store).digest == lines[0]["digest"]
+    receipts, _ = run("store", "import", store, tmp_path / "news.export")
+    assert receipts[-1]["unchanged"] == 348
+    (merged,), _ = run("store", "merge", tmp_path / "other.db", store)
+    assert merged["unchanged"] == 348
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("learn", "none.db", "news.jsonl"), "'none.db' does not exist; polytopic store init"),
+        (("init", "news.db"), "'news.db' has a store already."),
+        (("init", "no/such/folder.db"), "is its folder there"),
+        (("init", "mysql://x"), "must be a file, or begin with sqlite:///"),
+        (("verify", "news.jsonl"), "it is no SQLite database."),
+        (("forget", "news.db", "nobody"), "none of these documents is in the store."),
+        (("relabel", "news.db", "nobody", "x"), "none of these documents is in the store."),
+        (("counts", "news.db", "--as-of", "99"), "must be a revision from 0 to 2, or a time"),
+        (("counts", "news.db", "--since", "soon"), "since == 'soon', must be an ISO 8601 time"),
+        (("rollback", "news.db"), "no model is published"),
+        (("import", "new.db", "news.jsonl"), "is not that of an exported store"),
+    ],
+)
+def test_what_goes_wrong_is_told(store, monkeypatch, arguments, sentence):
+    """One sentence, and the store is as it was."""
+    monkeypatch.chdir(store.parent)
+
+    _, said = run("store", *arguments, code=1)
+
+    assert sentence in said
+    assert said.startswith("Error: ")
+    assert said.count("\n") == 1
+    assert Store(store).verify().ok
+    assert Store(store).revision == 2
+
+
+def test_on_a_terminal(store):
+    """People see tables."""
+    run("store", "publish", store)
+
+    assert "most frequent words" in on_a_terminal("store", "counts", store, "--words", 2)
+    assert "All agrees." in on_a_terminal("store", "verify", store)
+    assert "pmm1" in on_a_terminal("store", "history", store)
+    seen = on_a_terminal("store", "relabel", store, load_sample()[0].id, "rye")
+    assert "new labels" in seen
+    assert "rye" in seen
+    assert "348" in on_a_terminal("info", store)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command):
+    """Each command tells what it does."""
+    done = run_polytopic("store", command, "--help")
+
+    assert done.returncode == 0
+    assert f"Usage: polytopic store {command}" in done.stdout.decode()
