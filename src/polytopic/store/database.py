@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from polytopic.errors import StoreError
 
 PATIENCE = 60  # seconds that a writer waits for others
+HASTE = 2000  # milliseconds that who erases waits for readers
+LOCK = 0x706F6C79  # of whoever makes a store in PostgreSQL
 
 
 class Database:
@@ -69,19 +70,28 @@ class Database:
             with connection.begin():
                 yield connection
 
-    def erase(self) -> None:
+    def lock(self, connection: Connection) -> None:
+        """Be alone also where there is no table yet; a writer of SQLite is alone anyway."""
+        if not self.is_file:
+            connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
+
+    def erase(self) -> bool:
         """Leave nothing of deleted rows in the database's own files, as far as it is in our hands.
 
-        SQLite overwrites them when its log is written back, which readers may put off; PostgreSQL
-        gives their room free.
+        SQLite overwrites them when its log is written back; return False where a reader puts that
+        off. PostgreSQL gives their room free.
         """
         with self._telling(), self.engine.connect() as connection:
-            own = connection.execution_options(isolation_level="AUTOCOMMIT")
             if self.is_file:
-                own.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-            else:
-                for table in ("documents", "terms", "label_sets", "labels", "models"):
-                    own.exec_driver_sql(f"VACUUM polytopic_{table}")
+                own = connection.execution_options(polytopic_plain=True)
+                own.exec_driver_sql(f"PRAGMA busy_timeout = {HASTE}")
+                busy, *_ = own.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+                own.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * PATIENCE}")
+                return not busy
+            own = connection.execution_options(isolation_level="AUTOCOMMIT")
+            for table in ("documents", "terms", "label_sets", "labels", "models"):
+                own.exec_driver_sql(f"VACUUM polytopic_{table}")
+            return True
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -96,8 +106,8 @@ class Database:
 
 def among(connection: Connection, column, values: Sequence):
     """Return the condition that a column has one of these values, however many."""
-    listed = json.dumps(values, ensure_ascii=False)
     if connection.dialect.name == "sqlite":
+        listed = json.dumps(values)
         return column.in_(select(func.json_each(listed).table_valued("value").c.value))
     elements = func.json_array_elements_text(cast(values, JSON)).table_valued("value")
     return column.in_(select(elements.c.value))
@@ -113,10 +123,12 @@ def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequ
     if not rows:
         return
     compiled = statement.compile(dialect=connection.dialect, column_keys=list(names))
-    values: list[Any] = [dict(zip(names, row, strict=True)) for row in rows]
+    values: list[Any]
     if compiled.positional:
-        pick = itemgetter(*(names.index(name) for name in compiled.positiontup))
-        values = list(map(pick, rows)) if len(names) > 1 else list(rows)
+        order = [names.index(name) for name in compiled.positiontup]
+        values = [tuple(row[k] for k in order) for row in rows]
+    else:
+        values = [dict(zip(names, row, strict=True)) for row in rows]
     connection.exec_driver_sql(compiled.string, values)
 
 
@@ -150,10 +162,10 @@ def _set_up_sqlite(connection, _) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    if connection.get_isolation_level() == "AUTOCOMMIT":
-        return
-    writes = connection.get_execution_options().get("polytopic_writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    if not options.get("polytopic_plain"):
+        writes = options.get("polytopic_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 REASONS = {  # what databases say, and what to tell

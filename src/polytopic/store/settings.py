@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import Connection, delete, insert, inspect, select, update
 
@@ -22,7 +21,6 @@ from polytopic.text import Analyzer
 class Settings:
     """The settings of a store; equal analyzers and fields make equal terms of texts."""
 
-    identity: str
     analyzer: Analyzer
     fields: Mapping[str, float] | None
     model: str
@@ -31,7 +29,6 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
         return {
-            "identity": self.identity,
             "analyzer": self.analyzer.to_dict(),
             "fields": self.fields and dict(self.fields),
             "model": self.model,
@@ -56,7 +53,7 @@ class Settings:
                 raise ValueError(
                     f"fields[{name!r}] == {weight}, must be a whole number: a store counts exactly."
                 )
-        return cls(uuid4().hex, analyzer, fields, model or "pmm1", bool(keep_texts))
+        return cls(analyzer, fields, model or "pmm1", bool(keep_texts))
 
     def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
         """Refuse settings that are given and are not those of the store."""

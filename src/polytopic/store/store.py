@@ -126,6 +126,7 @@ class Store:
 
     def _create(self, new: settings.Settings) -> settings.Settings:
         with self._database.writing() as connection:
+            self._database.lock(connection)
             found = settings.read(connection, self._database.name)  # another may have been faster
             if found is None:
                 settings.create(connection, new)
@@ -254,7 +255,13 @@ class Store:
         names = list(dict.fromkeys(map(str, ids)))
         with self._changing("forget") as writer:
             writer.forget(names, purge=purge)
-        self._database.erase()
+        if not self._database.erase():
+            warnings.warn(
+                f"someone is reading {self._database.name}, so its log still holds the bytes of "
+                "what was forgotten; they are overwritten once it is written back.",
+                StoreWarning,
+                stacklevel=2,
+            )
         return writer.receipt
 
     def merge(self, other: Store) -> Receipt:
