@@ -16,7 +16,7 @@ HEIGHT, ROW = 1.3, 0.25  # of a small drawing, and of a label
 MOST_LABELS = 12
 LONGEST = 30  # characters of a label that are drawn
 STRONGEST = 4.0  # deviation that has the full colour
-FEW = 60  # periods that have a mark each
+FEW = 60  # periods that have a large mark each
 FAINT = "#e6e6e6"  # where there are no documents
 
 
@@ -41,7 +41,9 @@ def draw(found: Drift):
     unknown = [None if p.unknown is None else 100 * p.unknown for p in found.periods]
     _draw_line(axes[2], found, edges, unknown, 2)
     axes[2].set_title("unknown words", loc="left", fontsize="medium")
-    axes[2].yaxis.set_major_formatter("{x:g}%")
+    axes[2].set_yscale("symlog", linthresh=1)  # streams begin with 100%, and go on with a few
+    axes[2].set_yticks([0, 1, 10, 100], ["0%", "1%", "10%", "100%"])
+    axes[2].set_ylim(0, 100)
     if labels:
         _draw_labels(axes[3], found, edges, labels)
     axes[0].set_xlim(edges[0], edges[-1])
@@ -70,12 +72,14 @@ def _draw_documents(axes, found: Drift, edges: np.ndarray) -> None:
 
 
 def _draw_line(axes, found: Drift, edges: np.ndarray, values, color: int) -> None:
-    """Draw a line through the middles of the periods; it breaks where there is no value."""
-    places = _places(found, edges)
-    middle = edges[places] + (edges[places + 1] - edges[places]) // 2
-    told = np.array([np.nan if value is None else value for value in values])
-    marker = "." if np.isfinite(told).sum() <= FEW else None
-    axes.plot(middle, told, color=PALETTE[color], linewidth=1.4, marker=marker)
+    """Draw a line through the middles of the periods; it is faint across those without a value."""
+    middle = edges[:-1] + np.diff(edges) // 2
+    told = np.full(middle.size, np.nan)
+    told[_places(found, edges)] = [np.nan if value is None else value for value in values]
+    known = np.isfinite(told)
+    size = 5 if known.sum() <= FEW else 2
+    axes.plot(middle[known], told[known], color=PALETTE[color], linewidth=0.8, alpha=0.4)
+    axes.plot(middle, told, color=PALETTE[color], linewidth=1.4, marker=".", markersize=size)
     axes.set_ylim(bottom=0)
     _lighten(axes)
 
