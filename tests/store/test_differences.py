@@ -143,7 +143,7 @@ def test_one_side_without_words():
 def test_most_changed_first():
     """Many documents with other words come before few, and these before those with the same."""
     before = LabelSetCounts([({"a": 1}, [label]) for label in ("few", "many", "same")])
-    more = [({"b": 1}, ["few"])] + [({"b": 1}, ["many"])] * 9 + [({"a": 1}, ["same"])]
+    more = [({"b": 1}, ["few"])] + [({"b": 1}, ["many"])] * 9 + [({"a": 1}, ["same"])] * 20
 
     found = label_differences(before, before + LabelSetCounts(more), 1)
 

@@ -374,6 +374,27 @@ def test_plot(tmp_path):
     assert len(plain.axes) == 3
 
 
+def test_plot_of_many_labels(tmp_path):
+    """The labels that changed most are drawn, those that came first on top."""
+    many = [
+        {
+            "id": f"{label}-{k}",
+            "counts": {"fresh": 1},
+            "labels": [f"new{label:02d}"],
+            "time": f"2025-01-{30 - label:02d}",
+        }
+        for label in range(20)
+        for k in range(1 + label)
+    ]
+    with learned(tmp_path / "s.db", plain_stream(days=2, a_day=4), many) as store:
+        figure = drift(store, by="month", labels=[d["labels"][0] for d in many]).plot()
+        daily = drift(store, since="2025-01-01", labels=[d["labels"][0] for d in many]).plot()
+
+    names = [[t.get_text() for t in f.axes[3].get_yticklabels()] for f in (figure, daily)]
+    assert names[0] == [f"new{label:02d}" for label in range(8, 20)]
+    assert names[1] == names[0][::-1]
+
+
 def test_no_plot(tmp_path, monkeypatch):
     """Without documents or without matplotlib one sentence says so."""
     with learned(tmp_path / "s.db") as store:
