@@ -107,7 +107,7 @@ def slow_trend(now, n_now, earlier, n_earlier):
         return "new" if now else ""
     n, share = now + earlier, n_now / (n_now + n_earlier)
     chance = [comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
-    if sum(chance[now:]) < 0.005:
+    if now > 1 and sum(chance[now:]) < 0.005:
         return "growing"
     return "vanishing" if sum(chance[: now + 1]) < 0.005 else ""
 
@@ -204,6 +204,19 @@ def test_planted_changes_are_found(tmp_path):
     assert changed.perplexity > periods[14].perplexity
     assert last.unknown == 0.0
     assert [one.label for one in last.trending("growing")] == ["virus"]
+
+
+def test_one_document_is_no_growth(tmp_path):
+    """A rare label that shows again once has no trend; twice on a day is another matter."""
+    rare = [
+        {"id": f"r{k}", "counts": {"rare": 1}, "labels": ["rare"], "time": time}
+        for k, time in enumerate(["2024-01-30", "2024-03-01", "2024-03-02", "2024-03-02"])
+    ]
+    with learned(tmp_path / "s.db", plain_stream(days=30, a_day=20), rare) as store:
+        *_, once, twice = drift(store, labels=["rare"]).periods
+
+    assert once.labels[0].expected < 0.005
+    assert [one.labels[0].trend for one in (once, twice)] == ["", "growing"]
 
 
 def test_order_of_learning_does_not_matter(tmp_path):
@@ -365,6 +378,7 @@ def test_plot(tmp_path):
     heights = bars.patches[0].get_data().values
     assert heights.tolist() == [40] * 4 + [0] * 2 + [40, 41, 40, 40]
     assert np.isfinite(perplexity.lines[1].get_ydata()).sum() == 7
+    assert perplexity.lines[1].get_xdata()[0] == np.datetime64("2024-01-30T12")
     assert np.nanmax(unknown.lines[1].get_ydata()) == pytest.approx(100 / 121)
     (name,) = [text.get_text() for text in labels.get_yticklabels()]
     assert name.startswith("$\\frac$ ll")

@@ -46,9 +46,10 @@ class LabelPeriod:
     perplexity : float or None
         That of its documents, see :class:`Period`; None for a new label.
     trend : str
-        "new" if no earlier document has it; "growing" or "vanishing" if it has more or fewer
-        documents than before (a test of the rates of two Poisson processes, two-sided, with an
-        error of 1%: of a hundred labels that do not change, one may be told by chance); else "".
+        "new" if no earlier document has it; "growing" or "vanishing" if it has more documents,
+        two at least, or fewer than before (a test of the rates of two Poisson processes,
+        two-sided, with an error of 1%: of a hundred labels that do not change, one may be told
+        by chance); else "". In the first period there is none.
     """
 
     label: str
@@ -297,6 +298,6 @@ def _trends(now: np.ndarray, n_now: int, earlier: np.ndarray, n_earlier: int) ->
         return np.full(now.size, "")
     total, share = now + earlier, n_now / (n_now + n_earlier)
     fewer = bdtr(now, total, share) < CHANCE / 2
-    more = bdtrc(now - 1, total, share) < CHANCE / 2
+    more = (now > 1) & (bdtrc(now - 1, total, share) < CHANCE / 2)  # one is no growth
     changed = np.select([more, fewer], ["growing", "vanishing"], "")
     return np.where((earlier == 0) & (now > 0), "new", changed)

@@ -73,7 +73,7 @@ def _draw_documents(axes, found: Drift, edges: np.ndarray) -> None:
 
 def _draw_line(axes, found: Drift, edges: np.ndarray, values, color: int) -> None:
     """Draw a line through the middles of the periods; it is faint across those without a value."""
-    middle = edges[:-1] + np.diff(edges) // 2
+    middle = edges[:-1] + np.diff(edges).astype("timedelta64[h]") // 2
     told = np.full(middle.size, np.nan)
     told[_places(found, edges)] = [np.nan if value is None else value for value in values]
     known = np.isfinite(told)
