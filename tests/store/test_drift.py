@@ -1,0 +1,419 @@
+"""Drift of a stream, against slow twins on plain dicts, and with planted changes."""
+
+import json
+import sys
+from collections import Counter
+from datetime import date, timedelta
+from math import comb, exp, log
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from polytopic import LabelTree, PolytopicError, Store
+from polytopic.cli.store_drift import command
+from polytopic.store.drift import drift
+
+TERMS = [f"w{k:02d}" for k in range(30)]
+LABELS = ["arts", "film", "space", "sport"]
+SMOOTHING = 0.1  # of PMM1 and NaiveBayes
+FIRST = date(2024, 1, 30)  # a Tuesday
+
+
+def random_stream(seed, n_docs=60, n_days=12):
+    """Return documents of one label each, but some of the last days' have two."""
+    random = np.random.default_rng(seed)
+    documents = []
+    for k in range(n_docs):
+        day = int(random.integers(n_days))
+        words = random.choice(TERMS[: 5 + 2 * day], size=int(random.integers(0, 9)))
+        n_labels = 2 if day == n_days - 1 and k % 2 else 1
+        among = LABELS[: 2 + (day > 3) + (day > 7)]
+        documents.append(
+            {
+                "id": f"d{k}",
+                "counts": {str(term): n for term, n in Counter(words).items()},
+                "labels": random.choice(among, size=n_labels, replace=False).tolist(),
+                "time": (FIRST + timedelta(days=day)).isoformat(),
+            }
+        )
+    return documents
+
+
+def plain_stream(*, days=20, a_day=10):
+    """Return a stream without drift: the same words, and labels in turn, day after day."""
+    return [
+        {
+            "id": f"{day:02d}-{k:02d}",
+            "counts": {"said": 1, f"about-{LABELS[k % 4]}": 2},
+            "labels": [LABELS[k % 4]],
+            "time": f"{FIRST + timedelta(days=day)}T{k % 24:02d}:00:00Z",
+        }
+        for day in range(days)
+        for k in range(a_day)
+    ]
+
+
+def learned(path, *batches, **settings):
+    """Return a store that learned some documents."""
+    store = Store(path, **settings)
+    for batch in batches:
+        store.learn(batch)
+    return store
+
+
+def start_of(document, by):
+    """Return the first day of a document's period."""
+    day = date.fromisoformat(document["time"][:10])
+    if by == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if by == "month" else day
+
+
+def slow_judge(earlier, now):
+    """Return the log likelihood and known words of each document, None for new labels alone."""
+    words = {label: Counter() for d in earlier for label in d["labels"]}
+    for document in earlier:
+        (label,) = document["labels"]
+        words[label].update(document["counts"])
+    known = {term for counts in words.values() for term in counts}
+    judged = []
+    for document in now:
+        labels = [label for label in document["labels"] if label in words]
+        log_likelihood, n_words = 0.0, 0
+        for term, n in document["counts"].items():
+            if term in known and labels:
+                mean = sum(
+                    (words[label][term] + SMOOTHING)
+                    / (words[label].total() + SMOOTHING * len(known))
+                    for label in labels
+                ) / len(labels)
+                log_likelihood += n * log(mean)
+                n_words += n
+        judged.append((log_likelihood, n_words) if labels else None)
+    return judged, known
+
+
+def slow_perplexity(judged):
+    """Return exp of the mean surprise of a word."""
+    judged = [one for one in judged if one]
+    n_words = sum(n for _, n in judged)
+    return exp(-sum(value for value, _ in judged) / n_words) if n_words else None
+
+
+def slow_trend(now, n_now, earlier, n_earlier):
+    """Return the trend of a label by sums of binomial probabilities."""
+    if not earlier:
+        return "new" if now else ""
+    n, share = now + earlier, n_now / (n_now + n_earlier)
+    chance = [comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(n + 1)]
+    if now > 1 and sum(chance[now:]) < 0.005:
+        return "growing"
+    return "vanishing" if sum(chance[: now + 1]) < 0.005 else ""
+
+
+def approx(value):
+    """Return a number to compare with, or None."""
+    return None if value is None else pytest.approx(value, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("by", ["day", "week", "month"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slow_twin_agrees(tmp_path, seed, by):
+    """All numbers of all periods, one document and one word after another."""
+    documents = random_stream(seed)
+    starts = sorted({start_of(d, by) for d in documents})
+
+    with learned(tmp_path / "s.db", documents) as store:
+        found = drift(store, by=by)
+
+    assert [period.start for period in found.periods] == [str(start) for start in starts]
+    for period, start in zip(found.periods, starts, strict=True):
+        earlier = [d for d in documents if start_of(d, by) < start]
+        now = [d for d in documents if start_of(d, by) == start]
+        judged, known = slow_judge(earlier, now)
+        words = Counter()
+        for document in now:
+            words.update(document["counts"])
+        assert (period.documents, period.words) == (len(now), words.total())
+        assert period.perplexity == approx(slow_perplexity(judged))
+        if not earlier:
+            assert (period.unknown, period.new_label_documents) == (None, 0)
+        else:
+            unknown = sum(n for term, n in words.items() if term not in known)
+            assert period.unknown == approx(unknown / words.total() if words else None)
+            assert period.new_label_documents == judged.count(None)
+        told = {one.label: one for one in period.labels}
+        for label in LABELS:
+            own = [k for k, d in enumerate(now) if label in d["labels"]]
+            n_before = sum(label in d["labels"] for d in earlier)
+            expected = n_before / len(earlier) * len(now) if earlier else None
+            assert (label in told) == (bool(own) or (expected or 0) >= 1)
+            if label in told:
+                one = told[label]
+                assert one.documents == len(own)
+                assert one.expected == approx(expected)
+                perplexity = slow_perplexity([judged[k] for k in own]) if n_before else None
+                assert one.perplexity == approx(perplexity)
+                trend = slow_trend(len(own), len(now), n_before, len(earlier)) if earlier else ""
+                assert one.trend == trend
+
+
+def test_a_stream_without_drift(tmp_path):
+    """Nothing trends, no word is unknown, and the perplexity goes down to that of the source."""
+    with learned(tmp_path / "s.db", plain_stream()) as store:
+        periods = drift(store).periods
+
+    assert len(periods) == 20
+    assert all(label.trend == "" for period in periods for label in period.labels)
+    assert [period.unknown for period in periods[1:]] == [0.0] * 19
+    perplexities = [period.perplexity for period in periods[1:]]
+    assert perplexities == sorted(perplexities, reverse=True)
+    source = exp(-(log(1 / 3) + 2 * log(2 / 3)) / 3)
+    assert perplexities[-1] == pytest.approx(source, rel=0.05)
+
+
+def test_planted_changes_are_found(tmp_path):
+    """A new word, a new label, one that grows and one that vanishes, on the day they do."""
+    documents = plain_stream(days=20, a_day=40)
+    for document in documents:
+        if document["time"] >= str(FIRST + timedelta(days=15)):
+            if document["labels"] == ["film"]:
+                document["labels"] = ["sport"]  # nobody writes of films any more
+            elif document["labels"] == ["arts"]:
+                document["labels"] = ["virus"]
+                document["counts"]["covid"] = 5
+
+    with learned(tmp_path / "s.db", documents) as store:
+        periods = drift(store).periods
+
+    assert all(one.trend == "" for period in periods[:15] for one in period.labels)
+    changed, last = periods[15], periods[19]
+    trends = {one.label: one.trend for one in changed.labels}
+    assert trends == {
+        "arts": "vanishing",
+        "film": "vanishing",
+        "space": "",
+        "sport": "growing",
+        "virus": "new",
+    }
+    gone = changed.trending("vanishing")[0]
+    assert (gone.label, gone.documents, gone.expected) == ("arts", 0, pytest.approx(10))
+    assert changed.unknown == pytest.approx(50 / (120 + 50))
+    assert changed.new_label_documents == 10
+    assert changed.perplexity > periods[14].perplexity
+    assert last.unknown == 0.0
+    assert [one.label for one in last.trending("growing")] == ["virus"]
+
+
+def test_one_document_is_no_growth(tmp_path):
+    """A rare label that shows again once has no trend; twice on a day is another matter."""
+    rare = [
+        {"id": f"r{k}", "counts": {"rare": 1}, "labels": ["rare"], "time": time}
+        for k, time in enumerate(["2024-01-30", "2024-03-01", "2024-03-02", "2024-03-02"])
+    ]
+    with learned(tmp_path / "s.db", plain_stream(days=30, a_day=20), rare) as store:
+        *_, once, twice = drift(store, labels=["rare"]).periods
+
+    assert once.labels[0].expected < 0.005
+    assert [one.labels[0].trend for one in (once, twice)] == ["", "growing"]
+
+
+def test_order_of_learning_does_not_matter(tmp_path):
+    """Batches, their order and corrections change nothing, to the bit."""
+    documents = random_stream(7)
+    wrong = [document | {"labels": ["wrong"]} for document in documents[:5]]
+
+    with (
+        learned(tmp_path / "a.db", documents) as one,
+        learned(tmp_path / "b.db", wrong, documents[30:], documents[29::-1]) as other,
+    ):
+        assert drift(one) == drift(other)
+        assert drift(one).periods
+
+
+def test_since_knows_what_came_before(tmp_path):
+    """Periods from a time on are told as they are in the whole stream, and so are those before."""
+    day = str(FIRST + timedelta(days=5))
+    with learned(tmp_path / "s.db", random_stream(3)) as store:
+        whole = drift(store).periods
+
+        assert drift(store, since=day).periods == [p for p in whole if p.start >= day]
+        assert drift(store, until=day).periods == [p for p in whole if p.start < day]
+        assert drift(store, since="2030-01-01").periods == []
+        assert drift(store, until="1999-01-01").periods == []
+
+
+def test_documents_without_a_time(tmp_path):
+    """They are of the day at which they were first learned; those without labels are left out."""
+    timeless = [{"id": "x", "text": "goal goal", "labels": ["sport"]}, {"id": "y", "text": "moon"}]
+    with learned(tmp_path / "s.db", timeless) as store:
+        learned_at = store.learn([{"id": "z", "text": "goal", "labels": ["sport"]}]).time
+        (period,) = drift(store, by="month").periods
+
+    assert period.start == learned_at[:7] + "-01"
+    assert (period.documents, period.words) == (2, 3)
+
+
+def test_some_labels(tmp_path):
+    """Labels asked for are told as they are among all; the whole stays as it is."""
+    tree = LabelTree({"film": "arts", "space": None}, names={"space": "Outer space"})
+    with learned(tmp_path / "s.db", random_stream(1), tree=tree) as store:
+        whole = drift(store, by="week")
+        some = drift(store, by="week", labels=["arts", "Outer space"])
+        with pytest.raises(ValueError, match="label 'nothing' is not known"):
+            drift(store, labels=["nothing"])
+
+    assert {one.label for period in some.periods for one in period.labels} == set(LABELS[:3])
+    for one, other in zip(some.periods, whole.periods, strict=True):
+        assert one.labels == [label for label in other.labels if label.label != "sport"]
+        assert (one.perplexity, one.unknown) == (other.perplexity, other.unknown)
+
+
+def test_the_store_s_model_judges(tmp_path):
+    """A count model is the store's own; for others PMM1 stands in."""
+    documents = random_stream(2)
+    found = {}
+    for model in ("pmm1", "nb", "mml"):
+        with learned(tmp_path / f"{model}.db", documents, model=model) as store:
+            found[model] = drift(store)
+
+    assert found["mml"] == found["pmm1"]
+    assert found["nb"].periods[1].perplexity == approx(found["pmm1"].periods[1].perplexity)
+    assert found["nb"].periods[-1].perplexity != found["pmm1"].periods[-1].perplexity
+
+
+def test_empty_documents(tmp_path):
+    """Documents without words, and a store without documents, have nothing to be judged by."""
+    empty = [
+        {"id": str(k), "text": "", "labels": ["a"], "time": f"2024-01-0{k}"} for k in (1, 2, 3)
+    ]
+    with learned(tmp_path / "s.db") as store:
+        assert drift(store).periods == []
+        store.learn(empty)
+        periods = drift(store).periods
+
+    assert [(p.documents, p.words, p.perplexity, p.unknown) for p in periods] == [
+        (1, 0, None, None)
+    ] * 3
+    assert periods[2].labels[0].expected == 1.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"by": "year"}, r"by == 'year', must be one of day, week, month\."),
+        ({"since": "2024-02-01", "until": "2024-02-01"}, "must be before until == '2024-02-01'"),
+        ({"since": "2024-03-01", "until": date(2024, 2, 1)}, "since == '2024-03-01', must be"),
+        ({"since": "soon"}, "since == 'soon', must be an ISO 8601 time"),
+        ({"until": "99"}, "until == '99', must be an ISO 8601 time"),
+        ({"labels": "sport"}, "labels == 'sport' is one string"),
+    ],
+)
+def test_bad_input(tmp_path, wrong, sentence):
+    """One sentence tells what is wrong."""
+    with learned(tmp_path / "s.db") as store, pytest.raises(ValueError, match=sentence):
+        drift(store, **wrong)
+
+
+# The command and the drawing
+
+
+def test_command(tmp_path):
+    """One line of JSON a period, as the library gives it."""
+    with learned(tmp_path / "s.db", random_stream(4)) as store:
+        expected = drift(store, by="week", since="2024-02-05", labels=["film"])
+    options = ["--by", "week", "--since", "2024-02-05", "--label", "film"]
+
+    result = CliRunner().invoke(command, [str(tmp_path / "s.db"), *options])
+    missing = CliRunner().invoke(command, [str(tmp_path / "no.db")])
+
+    assert result.exception is None
+    periods = [json.loads(line) for line in result.output.splitlines()]
+    assert periods == expected.to_dict()["periods"]
+    assert {one["label"] for one in periods[0]["labels"]} == {"film"}
+    assert "does not exist" in str(missing.exception)
+
+
+def test_command_on_a_terminal(tmp_path, monkeypatch):
+    """A table with the labels of each trend, of many the most changed; a plot beside it."""
+    monkeypatch.setattr("polytopic.cli.store_drift.on_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "160")
+    new = [
+        {"id": f"n{k}", "counts": {"fresh": 1}, "labels": [f"n{k}"], "time": "2025-01-01"}
+        for k in range(7)
+    ]
+    path, image = tmp_path / "s.db", tmp_path / "drift.png"
+    learned(path, plain_stream(days=3), new).close()
+    learned(tmp_path / "empty.db").close()
+
+    shown = CliRunner().invoke(command, [str(path), "--plot", str(image)]).output
+    empty = CliRunner().invoke(command, [str(tmp_path / "empty.db")]).output
+
+    first, *_, last = (line for line in shown.splitlines() if line.startswith(" 202"))
+    assert first.split() == ["2024-01-30", "10", "-", "-"]
+    assert "n0, n1, n2, n3, n4, and 2 more" in last
+    assert "100.0%" in last
+    assert f"Wrote {image}." in shown
+    assert image.read_bytes().startswith(b"\x89PNG")
+    assert empty == "No documents.\n"
+
+
+def test_plot(tmp_path):
+    """Bars, two lines and a map of the labels with a trend; days without documents are grey."""
+    documents = plain_stream(days=10, a_day=40)
+    documents = [d for d in documents if d["time"] < "2024-02-03" or d["time"] > "2024-02-05"]
+    hostile = {
+        "id": "h",
+        "counts": {"fresh": 1},
+        "labels": ["$\\frac$\x1b" + 60 * "l"],
+        "time": "2024-02-06",
+    }
+    with learned(tmp_path / "s.db", documents, [hostile]) as store:
+        figure = drift(store).plot()
+        plain = drift(store, labels=["sport"]).plot()
+
+    figure.savefig(tmp_path / "x.svg")
+    bars, perplexity, unknown, labels = figure.axes[:4]
+    heights = bars.patches[0].get_data().values
+    assert heights.tolist() == [40] * 4 + [0] * 2 + [40, 41, 40, 40]
+    assert np.isfinite(perplexity.lines[1].get_ydata()).sum() == 7
+    assert perplexity.lines[1].get_xdata()[0] == np.datetime64("2024-01-30T12")
+    assert np.nanmax(unknown.lines[1].get_ydata()) == pytest.approx(100 / 121)
+    (name,) = [text.get_text() for text in labels.get_yticklabels()]
+    assert name.startswith("$\\frac$ ll")
+    assert len(name) == 30
+    told = np.isfinite(np.ma.filled(labels.collections[0].get_array(), np.nan)).ravel()
+    assert told.tolist() == [True] * 4 + [False] * 2 + [True] * 4
+    assert len(plain.axes) == 3
+
+
+def test_plot_of_many_labels(tmp_path):
+    """The labels that changed most are drawn, those that came first on top."""
+    many = [
+        {
+            "id": f"{label}-{k}",
+            "counts": {"fresh": 1},
+            "labels": [f"new{label:02d}"],
+            "time": f"2025-01-{30 - label:02d}",
+        }
+        for label in range(20)
+        for k in range(1 + label)
+    ]
+    with learned(tmp_path / "s.db", plain_stream(days=2, a_day=4), many) as store:
+        figure = drift(store, by="month", labels=[d["labels"][0] for d in many]).plot()
+        daily = drift(store, since="2025-01-01", labels=[d["labels"][0] for d in many]).plot()
+
+    names = [[t.get_text() for t in f.axes[3].get_yticklabels()] for f in (figure, daily)]
+    assert names[0] == [f"new{label:02d}" for label in range(8, 20)]
+    assert names[1] == names[0][::-1]
+
+
+def test_no_plot(tmp_path, monkeypatch):
+    """Without documents or without matplotlib one sentence says so."""
+    with learned(tmp_path / "s.db") as store:
+        with pytest.raises(PolytopicError, match="no documents in these periods"):
+            drift(store).plot()
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        with pytest.raises(PolytopicError, match="pip install 'polytopic\\[plots\\]'"):
+            drift(store).plot()
