@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 
 from polytopic import LabelSetCounts, LabelTree, Store
-from polytopic.cli.store_diff import command
+from polytopic.cli.store.diff import command
 from polytopic.store.differences import diff, label_differences
 from tests.strategies import bags
 
@@ -236,7 +236,7 @@ def test_command(path):
 
 def test_command_on_a_terminal(path, monkeypatch):
     """A table with words, or a sentence where nothing changed."""
-    monkeypatch.setattr("polytopic.cli.store_diff.on_terminal", lambda: True)
+    monkeypatch.setattr("polytopic.cli.store.diff.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
     shown = CliRunner().invoke(command, [str(path), "1", "2"]).output
     same = CliRunner().invoke(command, [str(path), "3"]).output

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from polytopic import LabelTree, PolytopicError, Store
-from polytopic.cli.store_drift import command
+from polytopic.cli.store.drift import command
 from polytopic.store.drift import drift
 
 TERMS = [f"w{k:02d}" for k in range(30)]
@@ -337,7 +337,7 @@ def test_command(tmp_path):
 
 def test_command_on_a_terminal(tmp_path, monkeypatch):
     """A table with the labels of each trend, of many the most changed; a plot beside it."""
-    monkeypatch.setattr("polytopic.cli.store_drift.on_terminal", lambda: True)
+    monkeypatch.setattr("polytopic.cli.store.drift.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "160")
     new = [
         {"id": f"n{k}", "counts": {"fresh": 1}, "labels": [f"n{k}"], "time": "2025-01-01"}

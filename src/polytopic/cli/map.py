@@ -2,11 +2,18 @@
 
 import math
 import sys
-from pathlib import Path
 
 import click
 
-from polytopic.cli.show import echo_json, on_terminal, printable, table, words_option
+from polytopic.cli.show import (
+    echo_json,
+    image_of,
+    on_terminal,
+    printable,
+    table,
+    words_option,
+    write_file,
+)
 
 TREE_WIDTH = 24  # of the dendrogram, in characters
 DEEP = 20_000  # calls of JSON's writer into itself, which the stack has room for
@@ -41,32 +48,15 @@ def command(model, pairs, words, html, plot, newick, as_json):
     pieces = {html: found.to_html, newick: lambda: found.newick() + "\n"}
     contents = {path: make().encode() for path, make in pieces.items() if path}
     if plot:
-        contents[plot] = _image(found, plot)
+        contents[plot] = image_of(found.plot(), plot)
     for path, content in contents.items():
-        _write(path, content)
+        write_file(path, content)
     if as_json or not on_terminal():
         sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP))  # joins may stand in one another
         echo_json(found.to_dict())
     else:
         _show_pairs(found)
         _show_clusters(found)
-
-
-def _image(found, path):
-    from io import BytesIO
-
-    image = BytesIO()
-    found.plot().savefig(image, format=Path(path).suffix[1:].lower() or "png")
-    return image.getvalue()
-
-
-def _write(path, content):
-    from polytopic.errors import PolytopicError
-    from polytopic.files import new_file
-
-    with new_file(path, PolytopicError) as file:
-        file.write(content)
-    click.echo(f"Wrote {path}.", err=True)
 
 
 def _show_pairs(found):

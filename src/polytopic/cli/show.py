@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -82,3 +83,22 @@ def beginning(document: Any, width: int = 60) -> str:
     if document.counts is not None:
         return shortened(" ".join(document.counts), width)
     return shortened(document.text or " ".join((document.fields or {}).values()), width)
+
+
+def write_file(path: str, content: bytes) -> None:
+    """Write a file that was asked for, whole or not at all, and say so."""
+    from polytopic.errors import PolytopicError
+    from polytopic.files import new_file
+
+    with new_file(path, PolytopicError) as file:
+        file.write(content)
+    click.echo(f"Wrote {path}.", err=True)
+
+
+def image_of(figure: Any, path: str) -> bytes:
+    """Return a figure of matplotlib in the format that a file's ending tells."""
+    from io import BytesIO
+
+    image = BytesIO()
+    figure.savefig(image, format=Path(path).suffix[1:].lower() or "png")
+    return image.getvalue()

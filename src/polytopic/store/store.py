@@ -25,6 +25,8 @@ from polytopic.labels import LabelTree
 from polytopic.store import publishing, settings, tables
 from polytopic.store.bags import read_bags
 from polytopic.store.database import Database
+from polytopic.store.differences import LabelDifference, diff
+from polytopic.store.drift import Drift, drift
 from polytopic.store.packing import MultisetDigest, bag_digests, to_json
 from polytopic.store.reading import (
     StoredCounts,
@@ -379,6 +381,34 @@ class Store:
             counts = dict(zip(names[own], numbers[own], strict=True))
             about = {"id": name, "labels": json.loads(bags.labels[k]), "time": bags.times[k]}
             yield Document.from_dict(about | _content(bags.texts[k], counts))
+
+    def diff(
+        self,
+        before: Any,
+        after: Any = None,
+        *,
+        n_terms: int = 10,
+        labels: Collection[str] | None = None,
+    ) -> list[LabelDifference]:
+        """Tell which labels changed between two moments, and in which words.
+
+        See :func:`polytopic.store.differences.diff`.
+        """
+        return diff(self, before, after, n_terms=n_terms, labels=labels)
+
+    def drift(
+        self,
+        *,
+        by: str = "day",
+        since: Any = None,
+        until: Any = None,
+        labels: Collection[str] | None = None,
+    ) -> Drift:
+        """Judge each period of the documents by what was known before it.
+
+        See :func:`polytopic.store.drift.drift`.
+        """
+        return drift(self, by=by, since=since, until=until, labels=labels)
 
     def verify(self) -> Verification:
         """Count the ledger afresh, and tell whether tables and digests agree with it."""

@@ -1,10 +1,9 @@
 """polytopic store drift."""
 
-from pathlib import Path
-
 import click
 
-from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.cli.show import echo_json, image_of, on_terminal, table, write_file
+from polytopic.cli.store.opening import open_store
 
 SHOWN = 5  # labels of a trend
 
@@ -32,13 +31,10 @@ def command(store, by, since, until, labels, plot, as_json):
     UTC; a document without a time has that at which it was first learned. There is a model for
     each period, so long streams are faster by week or month.
     """
-    from polytopic import Store
-    from polytopic.store.drift import drift
-
-    with Store(store, create=False) as opened:
-        found = drift(opened, by=by, since=since, until=until, labels=labels)
+    with open_store(store) as opened:
+        found = opened.drift(by=by, since=since, until=until, labels=labels)
     if plot:
-        _draw(found, plot)
+        write_file(plot, image_of(found.plot(), plot))
     if as_json or not on_terminal():
         for period in found.periods:
             echo_json(period.to_dict())
@@ -62,16 +58,3 @@ def _row(period):
 def _names(labels):
     more = [f"and {len(labels) - SHOWN} more"] if len(labels) > SHOWN else []
     return ", ".join([label.label for label in labels[:SHOWN]] + more)
-
-
-def _draw(found, path):
-    from io import BytesIO
-
-    from polytopic.errors import PolytopicError
-    from polytopic.files import new_file
-
-    image = BytesIO()
-    found.plot().savefig(image, format=Path(path).suffix[1:].lower() or "png")
-    with new_file(path, PolytopicError) as file:
-        file.write(image.getvalue())
-    click.echo(f"Wrote {path}.", err=True)

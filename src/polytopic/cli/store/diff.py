@@ -3,6 +3,7 @@
 import click
 
 from polytopic.cli.show import echo_json, on_terminal, table, words_option
+from polytopic.cli.store.opening import open_store
 
 
 @click.command("diff")
@@ -20,11 +21,8 @@ def command(store, before, after, words, labels, as_json):
     the same shares, 1: no word in common) times their documents. Documents that were forgotten
     since are in neither moment.
     """
-    from polytopic import Store
-    from polytopic.store.differences import diff
-
-    with Store(store, create=False) as opened:
-        found = diff(opened, before, after, n_terms=words, labels=labels)
+    with open_store(store) as opened:
+        found = opened.diff(before, after, n_terms=words, labels=labels)
     if as_json or not on_terminal():
         for difference in found:
             echo_json(difference.to_dict())
