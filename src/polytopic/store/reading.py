@@ -157,7 +157,7 @@ def ledger_digest(current: Bags) -> MultisetDigest:
 
 def _table_problems(connection: Connection, labelled: Bags, all_terms: Terms) -> Iterator[str]:
     X, terms, targets = named(labelled, all_terms)
-    expected = LabelSetCounts.from_matrix(X, targets, terms=terms) if terms else LabelSetCounts()
+    expected = LabelSetCounts.from_matrix(X, targets, terms=terms)
     if expected != _read_table(connection, all_terms):
         yield "the counts of label sets are not those of the ledger."
     columns = tables.labels.c
