@@ -1,11 +1,7 @@
 """Whatever was done to a store, it is the one built afresh from the documents that are left."""
 
-import copy
-import os
-from collections import Counter
-
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -21,18 +17,15 @@ from polytopic.errors import StoreError
 from polytopic.store import Receipt
 from tests.store.plain import (
     IDS,
-    TIMES,
     Known,
     bag_of,
     batches,
-    documents,
     label_sets,
     model_bytes,
     open_store,
     table_of,
     table_of_documents,
 )
-from tests.strategies import LABELS
 
 MODELS = ["nb", "pmm1", "pmm2", "pdmm"]
 BOUNDS = st.sampled_from([None, "2024-01-01", "2024-01-02T10:00:00Z", "2024-06-01", "2099-01-01"])
@@ -174,7 +167,7 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def is_what_is_known(self):
-        """The table is that of the known documents, and all agrees with the ledger."""
+        """Hold the table of the known documents, and agree with the ledger in all."""
         found = self.store.counts()
 
         assert found == table_of(self.now.values())
@@ -186,7 +179,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def look_back(self, data):
-        """At any revision it is what was known then and was not forgotten since."""
+        """Look back at what was known at a revision, and was not forgotten since."""
         revision = data.draw(st.sampled_from(sorted(self.then)))
         found = self.store.counts(as_of=revision)
 
@@ -196,7 +189,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(data=st.data(), since=BOUNDS, until=BOUNDS, labels=st.none() | label_sets())
     def look_through_a_window(self, data, since, until, labels):
-        """A window is a plain filter."""
+        """Look through a window, which is a plain filter."""
         revision = data.draw(st.sampled_from(sorted(self.then)))
         known = [
             one
@@ -213,7 +206,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: any(known.labels and known.bag for known in self.now.values()))
     @rule(model=st.sampled_from(MODELS), data=st.data())
     def fit(self, model, data):
-        """A store of the documents that are left is the same, and so is the model, to the bit."""
+        """Fit a model: it is the same, to the bit, as that of a store of what is left."""
         with open_store(self.new_path()) as fresh:
             left = list(self.store.documents())
             fresh.learn(data.draw(st.permutations(left)))

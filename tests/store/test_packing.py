@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from polytopic.store.packing import MultisetDigest, bag_digests, label_set_key, pack, to_json, unpack
+from polytopic.store.packing import (
+    MultisetDigest,
+    bag_digests,
+    label_set_key,
+    pack,
+    to_json,
+    unpack,
+)
 from tests.strategies import TERMS
 
 ROWS = st.lists(

@@ -175,6 +175,22 @@ def test_longest_names_are_kept(store):
     assert store.forget([long]).gone_labels == [long]
 
 
+def test_sums_stay_exact(store):
+    """Counts that would reach 2^53 together are refused; below, all agrees."""
+    many = [Document(str(k), counts={"many": 2**51}, labels=["a"]) for k in range(10, 13)]
+    store.learn([*many, Document("13", counts={"many": 2**52}, labels=["b"])])
+    before = unchanged(store)
+
+    with pytest.raises(StoreError, match=r"counts would reach 2\^53, .* Nothing was changed\."):
+        store.learn([Document("14", counts={"many": 2**51}, labels=["a"])])
+
+    assert unchanged(store) == before
+    assert store.verify().ok
+    assert (
+        store.counts() == store.counts(since="1999-01-01") == table_of_documents(store.documents())
+    )
+
+
 @pytest.mark.parametrize("name", ["nul\0", "half \ud800", "\udfff", "%s", "'; --", ""])
 def test_ids_that_cannot_be_there_are_missing(store, name):
     """Forgetting or relabelling an id that no store can hold tells that it is missing."""

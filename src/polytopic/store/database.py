@@ -22,6 +22,7 @@ from polytopic.errors import StoreError
 
 PATIENCE = 60  # seconds that a writer waits for others
 HEADER = b"SQLite format 3\0"
+LOCK = int.from_bytes(b"polytopi", "big")  # of those who write to PostgreSQL
 
 
 class Database:
@@ -77,6 +78,8 @@ class Database:
         with self._telling(), self.engine.connect() as connection:
             connection.execution_options(polytopic_writes=True)
             with connection.begin():
+                if not self.is_file:  # also alone before there is a table that could be locked
+                    connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
                 yield connection
 
     def erase(self) -> None:
@@ -104,8 +107,17 @@ class Database:
             raise StoreError(f"{self.name}: {_first_line(error)}") from error
 
 
-def among(connection: Connection, column, values: Sequence):
+def can_hold(name: str) -> bool:
+    """Tell whether databases can hold a name."""
+    try:
+        return b"\0" not in name.encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
+
+
+def among(connection: Connection, column, values: Sequence[str]):
     """Return the condition that a column has one of these values, however many."""
+    values = list(filter(can_hold, values))
     listed = json.dumps(values, ensure_ascii=False)
     if connection.dialect.name == "sqlite":
         return column.in_(select(func.json_each(listed).table_valued("value").c.value))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sqlalchemy import Connection, func, select
 
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import LARGEST_EXACT, LabelSetCounts
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace, Targets
 from polytopic.store import tables
@@ -76,6 +76,7 @@ def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
         (matrix.data, places[matrix.indices], matrix.indptr), shape=(len(sets), len(terms))
     )
     table.matrix.sort_indices()
+    table.exact = bool(max(table.matrix.sum(), table.set_docs.sum()) < LARGEST_EXACT)
     return table
 
 

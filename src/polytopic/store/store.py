@@ -12,6 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from polytopic.corpus.document import Document
+from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
@@ -20,7 +21,7 @@ from polytopic.labels import LabelTree
 from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.store import publishing, settings, tables
 from polytopic.store.bags import read_bags
-from polytopic.store.database import Database
+from polytopic.store.database import Database, can_hold
 from polytopic.store.packing import MultisetDigest, bag_digests, to_json
 from polytopic.store.reading import (
     StoredCounts,
@@ -102,9 +103,8 @@ class Store:
         name = self._database.name
         if not create and not self._database.exists():
             raise StoreError(f"{name} does not exist; polytopic store init makes a store.")
-        with self._database.reading() as connection:
-            found = settings.read(connection, name)
-        if found is not None:
+        found = self._database.exists() and self._read_settings()
+        if found:
             found.check(name, **given)
         elif not create:
             raise StoreError(f"{name} has no store; polytopic store init makes one.")
@@ -114,6 +114,10 @@ class Store:
         if tree is not None:
             with self._database.writing() as connection:
                 settings.write_tree(connection, tree)
+
+    def _read_settings(self) -> settings.Settings | None:
+        with self._database.reading() as connection:
+            return settings.read(connection, self._database.name)
 
     def _create(self, new: settings.Settings) -> settings.Settings:
         with self._database.writing() as connection:
@@ -195,7 +199,7 @@ class Store:
         reader = LabelReader(self.tree)
         wanted = {}
         for name, names in labels.items():
-            document = Document(name, text="", labels=tuple(names))  # judges the labels
+            document = Document(name, text="", labels=names)  # type: ignore[arg-type]  # judged
             resolved = sorted({reader.resolve(label) for label in document.labels})
             _check_storable("labels", resolved)
             wanted[document.id] = to_json(resolved)
@@ -256,12 +260,12 @@ class Store:
         docs = list(last.values())
         _check_storable("ids", last)
         X, terms = self.analyzer.count(docs, self.fields)
-        fractions = np.flatnonzero(X.data % 1)
-        if fractions.size:
-            place = int(np.searchsorted(X.indptr, fractions[0], side="right")) - 1
+        wrong = np.flatnonzero((X.data % 1 != 0) | (X.data >= LARGEST_EXACT))
+        if wrong.size:
+            place = int(np.searchsorted(X.indptr, wrong[0], side="right")) - 1
             raise StoreError(
-                f"document {docs[place].id!r} has a count of {X.data[fractions[0]]:g}, must be a "
-                "whole number: a store counts exactly. Nothing was learned."
+                f"document {docs[place].id!r} has a count of {X.data[wrong[0]]:g}, must be a "
+                "whole number below 2^53: a store counts exactly. Nothing was learned."
             )
         _check_storable("terms", terms)
         targets = LabelReader(self.tree).read([d.labels for d in docs], len(docs)) if docs else None
@@ -442,16 +446,8 @@ def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
 def _check_storable(what: str, names: Iterable[str]) -> None:
     """Refuse names that a database cannot hold."""
     for name in names:
-        if len(name) > LONGEST or "\0" in name or not _encodable(name):
+        if len(name) > LONGEST or not can_hold(name):
             raise StoreError(
                 f"{what} hold {name[:40]!r}, of {len(name)} characters; a store takes at most "
                 f"{LONGEST}, and none that is no text. Nothing was changed."
             )
-
-
-def _encodable(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
