@@ -5,6 +5,7 @@ Loaded where they are forked from, so that what takes time on first use is done 
 
 import os
 import random
+import resource
 import time
 from itertools import product
 
@@ -103,6 +104,8 @@ def apply(known, name, argument):
 
 def open_as_nobody(url, pipe):
     """Open a store and learn without the rights of root; tell what is said, and what is read."""
+    with Store(url) as store:
+        store.verify()  # loads what nobody may not be able to
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
@@ -119,16 +122,27 @@ def open_as_nobody(url, pipe):
 
 
 def learn_within(limit, url, documents, pipe):
-    """Learn where no file may be larger than a limit; tell what is said."""
-    import resource
-
+    """Learn where no file may be larger than a limit, and then without it; tell what is said."""
     with Store(url) as store:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
-        try:
-            store.learn(documents)
-        except StoreError as error:
-            pipe.send((str(error), store.verify().problems, store.revision))
-        else:
-            pipe.send(None)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        said = _said_within(limit, store.learn, documents)
+        pipe.send((said, store.verify().problems, store.revision))
         pipe.send(store.learn(documents).learned)
+
+
+def forget_within(limit, url, name, pipe):
+    """Forget where no file may be larger than a limit, and then again; tell what is said."""
+    with Store(url) as store:
+        pipe.send(_said_within(limit, store.forget, [name]))
+        pipe.send(store.verify().documents)
+        pipe.send(store.forget([name]).missing)
+
+
+def _said_within(limit, call, argument):
+    """Call where no file may be larger than a limit; return what is said."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        return str(call(argument))
+    except StoreError as error:
+        return str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)

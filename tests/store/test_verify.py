@@ -18,7 +18,8 @@ BYTE = "X'07'", "'\\x07'::bytea"
 TAMPERING = {
     "count of a document": "UPDATE polytopic_documents SET counts = {other} WHERE document = '1'",
     "term of a document": "UPDATE polytopic_documents SET terms = {other} WHERE document = '2'",
-    "labels of a document": "UPDATE polytopic_documents SET labels = '[\"x\"]' WHERE document = '1'",
+    "labels of a document": "UPDATE polytopic_documents SET labels = '[\"x\"]'"
+    " WHERE document = '1'",
     "no labels": "UPDATE polytopic_documents SET labels = '[]' WHERE document = '1'",
     "digest of a document": "UPDATE polytopic_documents SET digest = {byte} WHERE document = '1'",
     "digest without labels": "UPDATE polytopic_documents SET digest = {byte} WHERE document = '4'",
