@@ -32,7 +32,7 @@ def new_url(request, new_path):
     """Return a function that gives the URL of a new, empty database."""
     if request.param == "sqlite":
         return new_path
-    return request.getfixturevalue("server").new_database
+    return request.getfixturevalue("server").new_url
 
 
 @pytest.fixture

@@ -53,13 +53,14 @@ class Server:
         self.stop("immediate")
         shutil.rmtree(self.folder)
 
-    def new_database(self):
-        """Return the URL of a new database."""
+    def new_url(self):
+        """Return the URL of a new, empty schema: a database would take 150 ms and 7 MB."""
         name = f"test_{next(self.numbers)}"
         address = f"host={self.folder} user=postgres dbname=postgres"
         with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return f"postgresql+psycopg://postgres@/{name}?host={self.folder}"
+            connection.execute(f"CREATE SCHEMA {name}")
+        options = f"host={self.folder}&options=-csearch_path%3D{name}"
+        return f"postgresql+psycopg://postgres@/postgres?{options}"
 
     def _run(self, name, *arguments):
         command = [self.binaries / name, "-D", f"{self.folder}/data", *arguments]

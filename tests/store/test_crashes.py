@@ -19,8 +19,9 @@ def killed(url, seed, known, kill):
     """
     rng = random.Random(seed)
     process, pipe = start(change_on, url, seed)
-    messages = [pipe.recv()]  # it has begun
-    time.sleep(rng.expovariate(1 / 0.03))
+    first = 2 * rng.randrange(5)  # with 0 it may not have opened the store yet
+    messages = [pipe.recv() for _ in range(first)]
+    time.sleep(rng.expovariate(1 / 0.01))
     kill(process)
     messages += told(pipe)
     process.join()
@@ -69,7 +70,7 @@ def test_many_killed_processes_lose_nothing(url):
 
 def crash_often(server, times):
     """Crash the server below a process that changes a store, again and again."""
-    url, known = server.new_database(), {}
+    url, known = server.new_url(), {}
 
     def crash(process):
         server.stop("immediate")

@@ -103,7 +103,7 @@ def test_a_database_of_others_is_left_alone(path, create):
 
 def test_a_database_of_others_can_hold_a_store(server):
     """In PostgreSQL a store stands beside other tables."""
-    url = server.new_database()
+    url = server.new_url()
     _run_sql(url, "CREATE TABLE songs (name text)")
 
     with Store(url) as store:
@@ -241,7 +241,7 @@ def test_a_damaged_file_is_told(path):
 
 def test_a_server_comes_back(server):
     """Between two calls the server may be gone: it is told, and the same store works again."""
-    with open_store(server.new_database()) as store:
+    with open_store(server.new_url()) as store:
         store.learn([DOCUMENT])
         server.stop()
         try:
@@ -259,7 +259,7 @@ def test_a_server_comes_back(server):
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_server_goes_in_the_middle(server, mode):
     """During a change the server goes: nothing of it was done, and trying again does it."""
-    with open_store(server.new_database()) as store:
+    with open_store(server.new_url()) as store:
         store.learn([DOCUMENT])
         try:
             with pytest.raises(StoreError) as told:

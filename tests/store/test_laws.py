@@ -143,6 +143,8 @@ class Lives(RuleBasedStateMachine):
                     self.store.merge(other)
             else:
                 self._done(self.store.merge(other), before)
+                assert not self.store.merge(other).changed
+        self.last_call = self.store.learn, []
 
     @rule()
     def try_again(self):
