@@ -37,6 +37,7 @@ bench: .venv/tested
 
 .venv/tested: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@tests/install_postgres || echo "PostgreSQL is not installed; tests that need it are skipped." >&2
 	@touch $@
 
 clean:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["polytopic.cli", "polytopic.labeler", "polytopic.models"])
+FORKS.set_forkserver_preload(
+    ["polytopic.cli", "polytopic.labeler", "polytopic.models", "tests.store.children"]
+)
 
 
 class Done(NamedTuple):

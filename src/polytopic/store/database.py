@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,11 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from polytopic.errors import StoreError
+from polytopic.files import begins_with
 
+HEADER = b"SQLite format 3\0"
 PATIENCE = 60  # seconds that a writer waits for others
-HASTE = 2000  # milliseconds that who erases waits for readers
-LOCK = 0x706F6C79  # of whoever makes a store in PostgreSQL
+LOCK = int.from_bytes(b"polytopi", "big")  # of those who write to PostgreSQL
 
 
 class Database:
@@ -47,7 +49,14 @@ class Database:
 
     def exists(self) -> bool:
         """Tell whether there is a database; a server is asked only when it is read."""
-        return not self.is_file or Path(self.place).exists()
+        if not self.is_file:
+            return True
+        # SQLite would take a short file of anything for a new database
+        path = Path(self.place)
+        filled = os.access(path, os.R_OK) and path.is_file() and path.stat().st_size
+        if filled and not begins_with(path, HEADER):
+            raise StoreError(f"{self.name}: it is no SQLite database.")
+        return os.path.lexists(path)
 
     def close(self) -> None:
         """Give all connections back."""
@@ -66,32 +75,38 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Give a connection whose changes come together, when all is done, or not at all."""
         with self._telling(), self.engine.connect() as connection:
-            connection.execution_options(polytopic_writes=True)
+            connection.execution_options(polytopic_begin="BEGIN IMMEDIATE")
             with connection.begin():
+                if not self.is_file:  # also alone before there is a table that could be locked
+                    connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
                 yield connection
 
-    def lock(self, connection: Connection) -> None:
-        """Be alone also where there is no table yet; a writer of SQLite is alone anyway."""
-        if not self.is_file:
-            connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
-
-    def erase(self) -> bool:
+    def erase(self) -> None:
         """Leave nothing of deleted rows in the database's own files, as far as it is in our hands.
 
-        SQLite overwrites them when its log is written back; return False where a reader puts that
-        off. PostgreSQL gives their room free.
+        SQLite overwrites them, but may keep copies from when it moved rows between pages, so that
+        its file is written anew; readers may put off that its log is emptied. PostgreSQL gives
+        their room free.
         """
-        with self._telling(), self.engine.connect() as connection:
-            if self.is_file:
-                own = connection.execution_options(polytopic_plain=True)
-                own.exec_driver_sql(f"PRAGMA busy_timeout = {HASTE}")
-                busy, *_ = own.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
-                own.exec_driver_sql(f"PRAGMA busy_timeout = {1000 * PATIENCE}")
-                return not busy
-            own = connection.execution_options(isolation_level="AUTOCOMMIT")
-            for table in ("documents", "terms", "label_sets", "labels", "models"):
-                own.exec_driver_sql(f"VACUUM polytopic_{table}")
-            return True
+        names = ("documents", "terms", "label_sets", "labels", "models")
+        steps = [f"VACUUM polytopic_{name}" for name in names]
+        options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
+        if self.is_file:
+            steps, options = (
+                ["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"],
+                {"polytopic_begin": None},
+            )
+        try:
+            with self.engine.connect() as connection:
+                connection.execution_options(**options)
+                for step in steps:
+                    connection.exec_driver_sql(step)
+        except DBAPIError as error:
+            reason = _reason(error).split(";")[0].rstrip(".")
+            raise StoreError(
+                f"{self.name}: it is forgotten, but traces of it could not be overwritten yet "
+                f"({reason}); forget it again."
+            ) from error
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -104,8 +119,17 @@ class Database:
             raise StoreError(f"{self.name}: {_first_line(error)}") from error
 
 
-def among(connection: Connection, column, values: Sequence):
+def can_hold(name: str) -> bool:
+    """Tell whether databases can hold a name."""
+    try:
+        return b"\0" not in name.encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
+
+
+def among(connection: Connection, column, values: Sequence[str]):
     """Return the condition that a column has one of these values, however many."""
+    values = list(filter(can_hold, values))
     if connection.dialect.name == "sqlite":
         listed = json.dumps(values)
         return column.in_(select(func.json_each(listed).table_valued("value").c.value))
@@ -134,13 +158,11 @@ def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequ
 
 def _read_url(url: str | Path) -> URL:
     text = str(url)
-    if "://" not in text:
-        if not text:
-            raise StoreError("url is empty, must be a file or the URL of a database.")
-        return URL.create("sqlite", database=text)
+    if not text:
+        raise StoreError("url is empty, must be a file or the URL of a database.")
     try:
-        found = make_url(text)
-    except ArgumentError as error:
+        found = make_url(text) if "://" in text else URL.create("sqlite", database=text)
+    except (ArgumentError, ValueError) as error:  # ValueError: its port
         raise StoreError(f"url == {text!r} is no URL of a database.") from error
     if found.drivername in ("postgresql", "postgres"):
         found = found.set(drivername="postgresql+psycopg")
@@ -149,7 +171,7 @@ def _read_url(url: str | Path) -> URL:
             f"url == {found.render_as_string()!r}, must be a file, or begin with sqlite:/// or "
             "postgresql+psycopg://."
         )
-    if found.drivername == "sqlite" and not found.database:
+    if found.drivername == "sqlite" and found.database in (None, "", ":memory:"):
         raise StoreError(f"url == {text!r} names no file, and a store in memory would be lost.")
     return found
 
@@ -157,15 +179,17 @@ def _read_url(url: str | Path) -> URL:
 def _set_up_sqlite(connection, _) -> None:
     """Set a connection up: others may read while one writes, and what is deleted is overwritten."""
     connection.isolation_level = None  # transactions begin where we say so
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+    pragmas = ["synchronous = FULL", "secure_delete = ON"]
+    if not connection.execute("PRAGMA page_count").fetchone()[0]:  # it is new, and ours
+        pragmas.insert(0, "journal_mode = WAL")
+    for pragma in pragmas:
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    if not options.get("polytopic_plain"):
-        writes = options.get("polytopic_writes")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    how = connection.get_execution_options().get("polytopic_begin", "BEGIN")
+    if how is not None:
+        connection.exec_driver_sql(how)
 
 
 REASONS = {  # what databases say, and what to tell
@@ -173,7 +197,8 @@ REASONS = {  # what databases say, and what to tell
     "readonly database": "it cannot be written; nothing was changed.",
     "disk is full": "the disk is full; nothing was changed.",
     "disk I/O error": "the disk cannot be written or read; nothing was changed.",
-    "unable to open database file": "it cannot be opened; is its folder there, and open to you?",
+    "unable to open database file": "it cannot be opened; its folder must be there, and both must "
+    "be open to you, for writing too.",
     "not a database": "it is no SQLite database.",
     "malformed": "the database is damaged; bring back a copy, or import an export.",
 }

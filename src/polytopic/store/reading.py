@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sqlalchemy import Connection, func, select
 
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import LARGEST_EXACT, LabelSetCounts
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
@@ -79,6 +79,7 @@ def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
         (matrix.data, places[matrix.indices], matrix.indptr), shape=(len(sets), len(terms))
     )
     table.matrix.sort_indices()
+    table.exact = bool(max(table.matrix.sum(), table.set_docs.sum()) < LARGEST_EXACT)
     return table
 
 
@@ -178,7 +179,7 @@ def ledger_digest(current: Bags) -> MultisetDigest:
 
 def _table_problems(connection: Connection, labelled: Bags, all_terms: Terms) -> Iterator[str]:
     X, terms, targets = named(labelled, all_terms)
-    expected = LabelSetCounts.from_matrix(X, targets, terms=terms) if terms else LabelSetCounts()
+    expected = LabelSetCounts.from_matrix(X, targets, terms=terms)
     if expected != _read_table(connection, all_terms):
         yield "the counts of label sets are not those of the ledger."
     columns = tables.labels.c

@@ -17,6 +17,7 @@ from sklearn.utils import check_scalar
 from sqlalchemy import Connection, func, select
 
 from polytopic.corpus.document import Document
+from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import StoreError, StoreWarning
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import sees_documents
@@ -24,7 +25,7 @@ from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import publishing, settings, tables
 from polytopic.store.bags import read_bags
-from polytopic.store.database import Database
+from polytopic.store.database import Database, can_hold
 from polytopic.store.differences import LabelDifference, diff
 from polytopic.store.drift import Drift, drift
 from polytopic.store.packing import MultisetDigest, bag_digests, to_json
@@ -111,11 +112,10 @@ class Store:
         name = self._database.name
         if not create and not self._database.exists():
             raise StoreError(f"{name} does not exist; polytopic store init makes a store.")
-        with self._database.reading() as connection:
-            found = settings.read(connection, name)
-        if found is not None and must_be_new:
+        found = self._database.exists() and self._read_settings()
+        if found and must_be_new:
             raise StoreError(f"{name} has a store already.")
-        if found is not None:
+        if found:
             found.check(name, **given)
         elif not create:
             raise StoreError(f"{name} has no store; polytopic store init makes one.")
@@ -126,9 +126,12 @@ class Store:
             with self._database.writing() as connection:
                 settings.write_tree(connection, tree)
 
+    def _read_settings(self) -> settings.Settings | None:
+        with self._database.reading() as connection:
+            return settings.read(connection, self._database.name)
+
     def _create(self, new: settings.Settings) -> settings.Settings:
         with self._database.writing() as connection:
-            self._database.lock(connection)
             found = settings.read(connection, self._database.name)  # another may have been faster
             if found is None:
                 settings.create(connection, new)
@@ -237,7 +240,7 @@ class Store:
         reader = LabelReader(self.tree)
         wanted = {}
         for name, names in labels.items():
-            document = Document(name, text="", labels=tuple(names))  # judges the labels
+            document = Document(name, text="", labels=names)  # type: ignore[arg-type]  # judged
             resolved = sorted({reader.resolve(label) for label in document.labels})
             _check_storable("labels", resolved)
             wanted[document.id] = to_json(resolved)
@@ -257,13 +260,7 @@ class Store:
         names = list(dict.fromkeys(map(str, ids)))
         with self._changing("forget") as writer:
             writer.forget(names, purge=purge)
-        if not self._database.erase():
-            warnings.warn(
-                f"someone is reading {self._database.name}, so its log still holds the bytes of "
-                "what was forgotten; they are overwritten once it is written back.",
-                StoreWarning,
-                stacklevel=2,
-            )
+        self._database.erase()
         return writer.receipt
 
     def merge(self, other: Store) -> Receipt:
@@ -304,12 +301,12 @@ class Store:
         docs = list(last.values())
         _check_storable("ids", last)
         X, terms = self.analyzer.count(docs, self.fields)
-        fractions = np.flatnonzero(X.data % 1)
-        if fractions.size:
-            place = int(np.searchsorted(X.indptr, fractions[0], side="right")) - 1
+        wrong = np.flatnonzero((X.data % 1 != 0) | (X.data >= LARGEST_EXACT))
+        if wrong.size:
+            place = int(np.searchsorted(X.indptr, wrong[0], side="right")) - 1
             raise StoreError(
-                f"document {docs[place].id!r} has a count of {X.data[fractions[0]]:g}, must be a "
-                "whole number: a store counts exactly. Nothing was learned."
+                f"document {docs[place].id!r} has a count of {X.data[wrong[0]]:g}, must be a "
+                "whole number below 2^53: a store counts exactly. Nothing was learned."
             )
         _check_storable("terms", terms)
         targets = LabelReader(self.tree).read([d.labels for d in docs], len(docs)) if docs else None
@@ -578,16 +575,8 @@ def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
 def _check_storable(what: str, names: Iterable[str]) -> None:
     """Refuse names that a database cannot hold."""
     for name in names:
-        if len(name) > LONGEST or "\0" in name or not _encodable(name):
+        if len(name) > LONGEST or not can_hold(name):
             raise StoreError(
                 f"{what} hold {name[:40]!r}, of {len(name)} characters; a store takes at most "
                 f"{LONGEST}, and none that is no text. Nothing was changed."
             )
-
-
-def _encodable(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import StoreError
 from polytopic.store import tables
 from polytopic.store.bags import Bags, read_bags
@@ -222,6 +223,8 @@ class Writer:
         n_after = np.array(n_before) + more
         if (n_after < 0).any() or (after.data < 0).any():
             raise StoreError("the counts do not agree with the ledger; verify tells where.")
+        if (after.data >= LARGEST_EXACT).any():
+            raise StoreError("counts would reach 2^53, and not be exact. Nothing was changed.")
         new = [key for key in keys if key not in known]
         rows = list(zip(n_after.tolist(), *pack(after), keys, place, strict=True))
         self._write_sets(rows, set(new))

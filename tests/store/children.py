@@ -1,0 +1,148 @@
+"""What other processes do with a store, and tell through a pipe.
+
+Loaded where they are forked from, so that what takes time on first use is done only once.
+"""
+
+import os
+import random
+import resource
+import time
+from itertools import product
+
+import sqlalchemy.dialects.postgresql.psycopg
+import sqlalchemy.dialects.sqlite.pysqlite  # noqa: F401
+
+from polytopic import Document
+from polytopic.errors import StoreError
+from polytopic.store import Store
+from polytopic.text import Analyzer
+
+WORDS = ["".join(pair) for pair in product("bdfgkl", "aeiou")]
+ANALYZER = Analyzer(None)
+ANALYZER.terms("words")
+LABELS = ["arts", "films", "science", "sport"]
+
+
+def batch(rng, prefix, n_ids, size):
+    """Return documents to learn: new ones, and other ones under the same ids."""
+    return [
+        Document(
+            f"{prefix}{rng.randrange(n_ids)}",
+            " ".join(rng.choices(WORDS, k=rng.randrange(12))),
+            labels=rng.sample(LABELS, rng.randrange(1, 3)),
+        )
+        for _ in range(size)
+    ]
+
+
+def change(store, rng, prefix, n_ids=60, size=8):
+    """Return a change, as the name of a method and what it takes."""
+    ids = [f"{prefix}{rng.randrange(n_ids)}" for _ in range(size)]
+    return rng.choice(
+        [
+            ("learn", batch(rng, prefix, n_ids, size)),
+            ("learn", batch(rng, prefix, n_ids, size)),
+            ("forget", ids[: size // 2]),
+            ("relabel", {name: rng.sample(LABELS, 1) for name in ids}),
+        ]
+    )
+
+
+def change_on(url, seed, pipe):
+    """Change a store until killed, telling each change before it begins and when it is done."""
+    rng = random.Random(seed)
+    with Store(url, analyzer=ANALYZER) as store:
+        while True:
+            name, argument = change(store, rng, "")
+            pipe.send(("begins", name, argument))
+            try:
+                getattr(store, name)(argument)
+            except StoreError as error:
+                pipe.send(("failed", str(error), None))
+                return
+            pipe.send(("done", name, argument))
+
+
+def write_for(seconds, url, seed, pipe):
+    """Change documents of its own for a while; tell them, and all receipts."""
+    rng, receipts, known = random.Random(seed), [], {}
+    with Store(url, analyzer=ANALYZER) as store:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            name, argument = change(store, rng, f"{seed}-")
+            receipts.append(getattr(store, name)(argument))
+            apply(known, name, argument)
+    pipe.send((known, receipts))
+
+
+def read_for(seconds, url, seed, pipe):
+    """Read a store for a while; tell each revision with what was seen of it."""
+    seen = []
+    with Store(url, analyzer=ANALYZER) as store:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            counts = store.counts()
+            seen.append((counts.revision, counts.n_docs, None))
+            verification = store.verify()
+            assert verification.ok, verification.problems
+            seen.append((verification.revision, verification.documents, verification.digest))
+    pipe.send(seen)
+
+
+def apply(known, name, argument):
+    """Do a change to plain documents by id: their words and labels."""
+    if name == "learn":
+        known.update({d.id: (sorted(d.text.split()), d.labels) for d in argument})
+    elif name == "forget":
+        for one in argument:
+            known.pop(one, None)
+    else:
+        known.update(
+            {one: (known[one][0], tuple(argument[one])) for one in argument if one in known}
+        )
+
+
+def open_as_nobody(url, pipe):
+    """Open a store and learn without the rights of root; tell what is said, and what is read."""
+    with Store(url) as store:
+        store.verify()  # loads what nobody may not be able to
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    said = []
+    for step in (
+        lambda: Store(url).counts().n_docs,
+        lambda: Store(url).learn([Document("9", "goal", labels=["sport"])]).learned,
+    ):
+        try:
+            said.append(step())
+        except StoreError as error:
+            said.append(str(error))
+    pipe.send(said)
+
+
+def learn_within(limit, url, documents, pipe):
+    """Learn where no file may be larger than a limit, and then without it; tell what is said."""
+    with Store(url) as store:
+        said = _said_within(limit, store.learn, documents)
+        pipe.send((said, store.verify().problems, store.revision))
+        pipe.send(store.learn(documents).learned)
+
+
+def forget_within(limit, url, name, pipe):
+    """Forget where no file may be larger than a limit, and then again; tell what is said."""
+    with Store(url) as store:
+        pipe.send(_said_within(limit, store.forget, [name]))
+        pipe.send(store.verify().documents)
+        pipe.send(store.forget([name]).missing)
+
+
+def _said_within(limit, call, argument):
+    """Call where no file may be larger than a limit; return what is said."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        return str(call(argument))
+    except StoreError as error:
+        return str(error)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)

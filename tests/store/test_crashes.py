@@ -1,0 +1,94 @@
+"""Processes and servers are killed: what was acknowledged stays, and nothing is done by halves."""
+
+import random
+import time
+from collections import Counter
+
+import pytest
+
+from polytopic.counts import LabelSetCounts
+from tests.store.children import apply, change_on
+from tests.store.plain import open_store
+from tests.store.processes import start, told
+
+
+def killed(url, seed, known, kill):
+    """Let a process change a store until it is killed; return what may be known after that.
+
+    That is what was acknowledged, and the same with the change that had begun.
+    """
+    rng = random.Random(seed)
+    process, pipe = start(change_on, url, seed)
+    first = 2 * rng.randrange(5)  # with 0 it may not have opened the store yet
+    messages = [pipe.recv() for _ in range(first)]
+    time.sleep(rng.expovariate(1 / 0.01))
+    kill(process)
+    messages += told(pipe)
+    process.join()
+    done, begun = dict(known), dict(known)
+    for what, name, argument in messages:
+        if what == "failed":
+            assert "\n" not in name
+            assert "nothing was changed" in name or "try again" in name
+        else:
+            apply(done if what == "done" else begun, name, argument)
+    return done, begun
+
+
+def survives(url, seed, known, kill):
+    """Kill who changes a store, and check all that it holds; return what is known then."""
+    done, begun = killed(url, seed, known, kill)
+    with open_store(url) as store:
+        store.learn([])  # waits for what the server may still be doing
+
+        found = {d.id: (sorted(Counter(d.counts).elements()), d.labels) for d in store.documents()}
+        assert found in (done, begun)
+        assert store.verify().ok
+        bags = [(Counter(words), labels) for words, labels in found.values()]
+        assert store.counts() == LabelSetCounts(bags)
+    return found
+
+
+def kill_often(url, times, seed=0):
+    """Kill a process that changes a store, again and again."""
+    known = {}
+    for k in range(times):
+        known = survives(url, seed + k, known, lambda process: process.kill())
+    assert len(known) > 5  # something was learned
+
+
+def test_a_killed_process_loses_nothing(url):
+    """All that was acknowledged is there, and no change is there by halves."""
+    kill_often(url, 10)
+
+
+@pytest.mark.long
+def test_many_killed_processes_lose_nothing(url):
+    """The same at 200 moments."""
+    kill_often(url, 200, seed=1000)
+
+
+def crash_often(server, times):
+    """Crash the server below a process that changes a store, again and again."""
+    url, known = server.new_url(), {}
+
+    def crash(process):
+        server.stop("immediate")
+        server.start()
+        process.join(0.2)
+        process.kill()
+
+    for seed in range(times):
+        known = survives(url, seed, known, crash)
+    assert known
+
+
+def test_a_crashed_server_loses_nothing(server):
+    """A server that is stopped at once comes back with all that was acknowledged."""
+    crash_often(server, 3)
+
+
+@pytest.mark.long
+def test_many_crashes_lose_nothing(server):
+    """The same at 20 moments."""
+    crash_often(server, 20)

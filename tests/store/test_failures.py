@@ -1,0 +1,293 @@
+"""What goes wrong around a store is told in one sentence, and harms nothing."""
+
+import os
+import sqlite3
+
+import pytest
+
+from polytopic import Document
+from polytopic.errors import StoreError
+from polytopic.store import Store
+from tests.store.children import forget_within, learn_within, open_as_nobody
+from tests.store.plain import open_store
+from tests.store.processes import answer
+
+DOCUMENT = Document("1", "goal match", labels=["sport"])
+MANY = [
+    Document(str(k), " ".join(f"{a}{b}{c}" for a in "abcdefgh" for b in "klmnop" for c in "uvw"))
+    for k in range(1000, 1400)
+]
+
+
+def one_sentence(error, *parts):
+    """Tell whether an error is one sentence with these parts, and not the text of another."""
+    said = str(error)
+    assert "\n" not in said
+    assert "Traceback" not in said
+    assert "sqlalche.me" not in said
+    assert said.endswith(".")
+    assert all(part in said for part in parts), said
+    return True
+
+
+# Wrong places
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("", "url is empty, must be a file"),
+        ("nonsense://", "must be a file, or begin with sqlite:/// or postgresql+psycopg://"),
+        ("http://example.org/a.db", "must be a file, or begin with sqlite:///"),
+        ("postgresql+nodriver://localhost/a", "must be a file, or begin with sqlite:///"),
+        ("mysql://localhost/a", "must be a file, or begin with sqlite:///"),
+        ("postgresql://localhost:port/a", "is no URL of a database"),
+        ("://", "is no URL of a database"),
+        ("sqlite://", "names no file, and a store in memory would be lost"),
+        ("sqlite:///:memory:", "names no file, and a store in memory would be lost"),
+        (":memory:", "names no file, and a store in memory would be lost"),
+        ("no/folder/a.db", "it cannot be opened; its folder must be there"),
+        ("sqlite:///no/folder/a.db", "it cannot be opened; its folder must be there"),
+        ("postgresql://127.0.0.1:1/a", "the database does not answer ("),
+        ("postgresql://u:geheim@127.0.0.1:1/a", "the database does not answer ("),
+        ("postgresql:///a?host=/no/folder", "the database does not answer ("),
+    ],
+)
+def test_a_wrong_url_is_told(url, sentence, tmp_path, monkeypatch):
+    """What is no place for a store is refused at once, passwords untold, and no file is made."""
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(StoreError) as told:
+        Store(url)
+
+    assert one_sentence(told.value, sentence)
+    assert "geheim" not in str(told.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("content", ["just a text\n" * 500, "x"])
+def test_a_text_is_no_store(path, content, create):
+    """A file of something else is left as it is."""
+    path.write_text(content)
+
+    with pytest.raises(StoreError) as told:
+        Store(path, create=create)
+
+    assert one_sentence(told.value, "it is no SQLite database")
+    assert path.read_text() == content
+
+
+def test_a_folder_is_no_store(tmp_path):
+    """A folder is told as what cannot be opened."""
+    with pytest.raises(StoreError) as told:
+        Store(tmp_path)
+
+    assert one_sentence(told.value, "it cannot be opened")
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_database_of_others_is_left_alone(path, create):
+    """An SQLite database of something else is told, and not one byte of it is changed."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE songs (name)")
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(StoreError) as told:
+        Store(path, create=create)
+
+    assert one_sentence(told.value, "is a database of something else, not a polytopic store")
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_others_can_hold_a_store(server):
+    """In PostgreSQL a store stands beside other tables."""
+    url = server.new_url()
+    _run_sql(url, "CREATE TABLE songs (name text)")
+
+    with Store(url) as store:
+        assert store.learn([DOCUMENT]).learned == 1
+
+
+def test_there_must_be_a_store(url, path):
+    """With create=False no store is made."""
+    for place in (url, path):
+        with pytest.raises(StoreError, match="polytopic store init makes") as told:
+            Store(place, create=False)
+        assert one_sentence(told.value)
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(StoreError, match="has no store; polytopic store init makes one"):
+        Store(path, create=False)
+
+
+@pytest.mark.parametrize(("schema", "way_out"), [(9, "newer"), (0, "older")])
+def test_another_schema_is_told(url, schema, way_out):
+    """A store of another release is not touched."""
+    Store(url).close()
+    change = "UPDATE polytopic_settings SET value = '{}' WHERE name = 'schema'"
+    _run_sql(url, change.format(schema))
+
+    with pytest.raises(StoreError, match=rf"made by an? {way_out} polytopic \(schema {schema}, "):
+        Store(url)
+
+
+def _run_sql(url, statement):
+    """Do something to a database by hand."""
+    from sqlalchemy import create_engine
+
+    engine = create_engine(url if "://" in url else f"sqlite:///{url}")
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+# Files that cannot be written
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("folder_is_open", [True, False])
+def test_a_read_only_file_is_told(tmp_path_factory, folder_is_open):
+    """Who may not write is told so, in one sentence, and reads where the system lets them."""
+    folder = tmp_path_factory.mktemp("readonly")
+    for parent in [folder, *folder.parents][:3]:
+        parent.chmod(0o755)
+    path = folder / "store.db"
+    with Store(path) as store:
+        store.learn([DOCUMENT])
+    path.chmod(0o444)
+    folder.chmod(0o777 if folder_is_open else 0o755)
+
+    ((read, learned),) = answer(open_as_nobody, str(path))
+
+    for said in (read, learned):
+        assert said == 1 or one_sentence(said, "it cannot be")
+    assert learned != 1
+    assert "nothing was changed" in learned or "open to you, for writing too" in learned
+    with Store(path) as store:
+        assert store.verify().ok
+        assert store.learn([DOCUMENT]).unchanged == 1
+
+
+@pytest.mark.parametrize("limit", [70_000, 120_000, 300_000])
+def test_a_full_disk_changes_nothing(path, limit):
+    """Where files may not grow, it is told, nothing is changed, and trying again works."""
+    with Store(path) as store:
+        store.learn([DOCUMENT])
+
+    (said, problems, revision), learned = answer(learn_within, limit, str(path), MANY)
+
+    assert one_sentence(said, "disk", "nothing was changed")
+    assert (problems, revision, learned) == ([], 1, len(MANY))
+    with Store(path) as store:
+        assert store.verify().ok
+        assert store.verify().documents == len(MANY) + 1
+
+
+def test_a_full_disk_puts_erasing_off(path):
+    """What is forgotten is gone; that its traces are not yet is told, and trying again helps."""
+    with Store(path) as store:
+        store.learn([DOCUMENT, *MANY])
+
+    said, documents, missing = answer(forget_within, path.stat().st_size // 2, str(path), "1000")
+
+    assert one_sentence(said, "it is forgotten, but traces", "disk", "forget it again")
+    assert (documents, missing) == (len(MANY), ["1000"])
+    with Store(path) as store:
+        assert store.verify().ok
+
+
+@pytest.mark.parametrize("pages", [0, 5, 60])
+def test_a_full_database_changes_nothing(path, pages):
+    """The same where the database may have no more pages, at whichever moment that is."""
+    from sqlalchemy import event
+
+    with Store(path) as store:
+        store.learn([DOCUMENT])
+        limits = [pages]
+
+        @event.listens_for(store._database.engine, "begin")
+        def _limit(connection):
+            now = connection.exec_driver_sql("PRAGMA page_count").scalar()
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {now + limits[0]}")
+
+        with pytest.raises(StoreError) as told:
+            store.learn(MANY)
+
+        assert one_sentence(told.value, "the disk is full; nothing was changed")
+        assert (store.revision, store.verify().problems) == (1, [])
+        limits[0] = 2**30
+        assert store.learn(MANY).learned == len(MANY)
+        assert store.verify().ok
+
+
+def test_a_damaged_file_is_told(path):
+    """A database whose pages are overwritten is told as damaged."""
+    with Store(path) as store:
+        store.learn(MANY)
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\x55" * (len(content) - 4096)
+    path.write_bytes(content)
+
+    with pytest.raises(StoreError) as told:
+        Store(path).counts()
+
+    assert one_sentence(told.value, "the database is damaged; bring back a copy")
+
+
+# A server that goes away
+
+
+def test_a_server_comes_back(server):
+    """Between two calls the server may be gone: it is told, and the same store works again."""
+    with open_store(server.new_url()) as store:
+        store.learn([DOCUMENT])
+        server.stop()
+        try:
+            for call in (store.counts, store.verify, lambda: store.learn(MANY)):
+                with pytest.raises(StoreError) as told:
+                    call()
+                assert one_sentence(told.value, "the database does not answer (")
+        finally:
+            server.start()
+
+        assert store.learn(MANY).learned == len(MANY)
+        assert store.verify().ok
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_server_goes_in_the_middle(server, mode):
+    """During a change the server goes: nothing of it was done, and trying again does it."""
+    with open_store(server.new_url()) as store:
+        store.learn([DOCUMENT])
+        try:
+            with pytest.raises(StoreError) as told:
+                _learn_and(store, lambda: server.stop(mode))
+            assert one_sentence(told.value, "does not answer (", "nothing was changed")
+        finally:
+            server.start()
+
+        assert store.revision == 1
+        assert store.learn(MANY).learned == len(MANY)
+        assert store.verify().ok
+
+
+def _learn_and(store, happens):
+    """Learn documents; something happens before the transaction ends."""
+    with store._changing("learn") as writer:
+        writer.put(store._bags(MANY[:20]))
+        happens()
+
+
+def test_an_interrupted_change_is_not_done(url):
+    """Whatever is raised in the middle, the store is as it was."""
+    with open_store(url) as store:
+        store.learn([DOCUMENT])
+
+        with pytest.raises(ZeroDivisionError):
+            _learn_and(store, lambda: 1 / 0)
+
+        assert (store.revision, store.verify().documents) == (1, 1)
+        assert store.learn(MANY[:20]).learned == 20
+        assert store.verify().ok

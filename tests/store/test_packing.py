@@ -1,0 +1,136 @@
+"""Bags of words as bytes, and their digests."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from polytopic.store.packing import (
+    MultisetDigest,
+    bag_digests,
+    label_set_key,
+    pack,
+    to_json,
+    unpack,
+)
+from tests.strategies import TERMS
+
+ROWS = st.lists(
+    st.dictionaries(
+        st.integers(0, 9),
+        st.sampled_from([1, 7, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53 - 1]),
+        max_size=4,
+    ),
+    max_size=6,
+)
+PAIRS = st.lists(st.tuples(st.sampled_from(['["a"]', '["a", "b"]']), st.binary(max_size=3)))
+
+
+def matrix_of(rows, n_columns=10):
+    """Return rows of counts by column as a matrix, the order within rows kept."""
+    indices = [column for row in rows for column in row]
+    data = np.array([n for row in rows for n in row.values()], dtype=np.float64)
+    ends = np.cumsum([0, *map(len, rows)])
+    return sparse.csr_matrix((data, indices, ends), shape=(len(rows), n_columns))
+
+
+@given(ROWS)
+def test_unpack_undoes_pack(rows):
+    """Counts come back as they were, whatever their width, in the order they had."""
+    matrix = matrix_of(rows)
+
+    found = unpack(*pack(matrix), n_columns=10)
+
+    assert found.shape == matrix.shape
+    assert found.indptr.tolist() == matrix.indptr.tolist()
+    assert found.indices.tolist() == matrix.indices.tolist()
+    assert found.data.tolist() == matrix.data.tolist()
+
+
+@pytest.mark.parametrize(
+    ("largest", "width"),
+    [(255, 1), (256, 2), (65535, 2), (65536, 4), (2**32 - 1, 4), (2**32, 8), (2**53 - 1, 8)],
+)
+def test_counts_take_few_bytes(largest, width):
+    """A row takes as many bytes a number as its largest one needs, whatever other rows need."""
+    columns, values = pack(matrix_of([{3: 1, 1: largest}, {}, {0: 1}]))
+
+    assert [len(part) for part in columns] == [8, 0, 4]
+    assert [len(part) for part in values] == [2 * width, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "values"),
+    [(b"\1\0\0\0", b""), (b"", b"\1"), (b"\1\0\0\0", b"\1\1\1"), (b"\12\0\0\0", b"\1")],
+)
+def test_unpack_refuses_what_does_not_fit(columns, values):
+    """Bytes that pack cannot have given are refused."""
+    with pytest.raises(ValueError, match="counts"):
+        unpack([columns], [values], n_columns=10)
+
+
+@given(PAIRS, st.randoms(use_true_random=False), st.integers(0, 5))
+def test_digest_does_not_depend_on_order(pairs, random, cut):
+    """In any order and in any batches, the same pairs have the same digest."""
+    whole = MultisetDigest().changed(pairs)
+    shuffled = random.sample(pairs, len(pairs))
+
+    steps = MultisetDigest().changed(shuffled[:cut]).changed(shuffled[cut:])
+
+    assert steps == whole
+    assert steps.text == whole.text
+
+
+@given(PAIRS, PAIRS)
+def test_removing_undoes_adding(one, other):
+    """What goes in and out leaves the digest as it was, at once or in steps."""
+    before = MultisetDigest().changed(one)
+
+    assert before.changed(other).changed([], other) == before
+    assert before.changed(other, other) == before
+
+
+@given(PAIRS, PAIRS)
+def test_other_pairs_have_another_digest(one, other):
+    """Two multisets have the same digest only if they are the same."""
+    same = sorted(one) == sorted(other)
+
+    assert (MultisetDigest().changed(one) == MultisetDigest().changed(other)) == same
+
+
+def test_digest_sees_how_often():
+    """How often a pair is there matters, up to 65,535 times."""
+    pair = ('["a"]', b"x")
+    digests = [MultisetDigest().changed([pair] * n) for n in (0, 1, 2, 65_535)]
+
+    assert len({digest.text for digest in digests}) == 4
+
+
+def test_digest_ignores_what_is_not_counted():
+    """Bags without labels change nothing."""
+    assert MultisetDigest().changed([("[]", b"x")]) == MultisetDigest()
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(TERMS), st.integers(1, 3)), min_size=1))
+def test_bag_digests_depend_on_the_bag_alone(bags):
+    """Neither the other documents of a batch nor their terms matter; any other bag differs."""
+
+    def digests(batch):
+        terms = sorted({term for bag in batch for term in bag})
+        rows = [{terms.index(term): bag[term] for term in sorted(bag)} for bag in batch]
+        return bag_digests(matrix_of(rows, len(terms)), terms)
+
+    together = digests(bags)
+
+    assert together == [digests([bag])[0] for bag in bags]
+    for bag, digest in zip(bags, together, strict=True):
+        same = [other == bag for other in bags]
+        assert [other == digest for other in together] == same
+
+
+def test_label_sets_have_one_form():
+    """A label set is stored sorted, and its key is that of the text."""
+    assert to_json({"b", "a", "ä"}) == '["a", "b", "ä"]'
+    assert label_set_key(to_json(["b", "a"])) == label_set_key('["a", "b"]')
+    assert label_set_key('["a"]') != label_set_key('["a", "b"]')

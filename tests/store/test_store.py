@@ -1,0 +1,438 @@
+"""Store: what its calls do, one by one."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from polytopic import Document, LabelTree
+from polytopic.errors import StoreError
+from polytopic.store import Store
+from polytopic.text import Analyzer
+from tests.store.plain import model_bytes, open_store, table_of_documents
+
+DOCUMENTS = [
+    Document("1", "goal match goal", labels=["sport"]),
+    Document("2", "mars orbit", labels=["space"], time="2024-05-31"),
+    Document("3", "goal orbit rover", labels=["space", "sport"]),
+    Document("4", "match rover"),
+]
+
+
+@pytest.fixture
+def store(url):
+    """Return a store of four documents."""
+    with open_store(url) as new:
+        new.learn(DOCUMENTS)
+        yield new
+
+
+def unchanged(store):
+    """Return what must stay the same when nothing is changed."""
+    return store.revision, store.digest, [d.to_dict() for d in store.documents()]
+
+
+# Receipts
+
+
+def test_a_receipt_tells_what_was_done(store):
+    """Each document is new, corrected, unchanged or gone; labels and terms come and go."""
+    receipt = store.learn(
+        [
+            DOCUMENTS[0],  # known just so
+            Document("2", "mars orbit", labels=["space"], time="2024-06-01"),  # another time
+            Document("3", "goal film", labels=["film"]),  # other words and labels
+            Document("5", "star", labels=["film"]),  # new
+        ]
+    )
+
+    told = receipt.to_dict()
+    assert (told["action"], told["revision_before"], told["revision_after"]) == ("learn", 1, 2)
+    assert (receipt.learned, receipt.corrected, receipt.unchanged) == (1, 2, 1)
+    assert (receipt.new_labels, receipt.gone_labels) == (["film"], [])
+    assert (receipt.new_terms, receipt.gone_terms) == (2, 0)  # old versions are still there
+    assert receipt.digest_before != receipt.digest_after == store.digest
+    assert json.loads(json.dumps(told)) == told
+
+    receipt = store.forget(["3", "5", "9", "5"])
+
+    assert (receipt.action, receipt.forgotten, receipt.missing) == ("forget", 2, ["9"])
+    assert (receipt.gone_labels, receipt.gone_terms) == (["film"], 2)  # film and star
+
+
+def test_what_is_known_changes_nothing(store):
+    """Learning, relabelling or forgetting again leaves the revision as it is."""
+    before = unchanged(store)
+
+    assert store.learn(DOCUMENTS).unchanged == 4
+    assert not store.relabel({"1": ["sport"], "9": ["film"]}).changed
+    assert not store.forget(["9"]).changed
+    assert not store.learn([]).changed
+    assert unchanged(store) == before
+
+
+def test_the_last_of_several_counts(store):
+    """Of documents with the same id in a batch the last is learned."""
+    receipt = store.learn(
+        [
+            Document("5", "one", labels=["a"]),
+            Document("5", "two", labels=["b"]),
+            Document(5, "three", labels=["c"]),
+        ]
+    )
+
+    assert (receipt.learned, receipt.new_labels, receipt.new_terms) == (1, ["c"], 1)
+    assert store.counts().n_docs == 4
+
+
+def test_documents_without_labels_wait_for_some(store):
+    """They are kept, and counted once they have labels."""
+    assert store.counts() == table_of_documents(DOCUMENTS[:3])
+
+    receipt = store.relabel({"4": ["sport"]})
+
+    expected = Document("4", "match rover", labels=["sport"])
+    assert (receipt.corrected, receipt.new_terms) == (1, 0)
+    assert store.counts() == table_of_documents([*DOCUMENTS[:3], expected])
+    assert store.relabel({"4": []}).digest_after == receipt.digest_before
+
+
+def test_mappings_are_documents(store):
+    """Plain mappings are taken as documents."""
+    receipt = store.learn([{"id": 7, "text": "goal", "labels": ["sport"]}])
+
+    assert receipt.learned == 1
+    assert store.forget([7]).forgotten == 1
+
+
+def test_a_store_is_found_again(store, url):
+    """What was learned is there when the store is opened again, as it is now and as it was."""
+    store.forget(["1"])
+
+    with Store(url, create=False) as again:
+        assert again.revision == 2
+        assert again.counts() == store.counts() == table_of_documents(DOCUMENTS[1:])
+        then = again.counts(as_of=1)
+        assert (then.n_docs, then.left_out, then.revision) == (2, 1, 1)
+
+
+def test_time_stands_for_a_revision(url):
+    """As of a time, it is the last revision at that time."""
+    with open_store(url) as store:
+        first = store.learn(DOCUMENTS[:1])
+        between = datetime.now(UTC)
+        store.learn(DOCUMENTS[1:])
+
+        assert store.counts(as_of=between).revision == 1
+        assert store.counts(as_of=first.time) == table_of_documents(DOCUMENTS[:1])
+        assert store.counts(as_of="1999-01-01").n_docs == 0
+        assert store.counts(as_of=0).n_docs == 0
+        assert store.counts(as_of="2999-01-01") == store.counts()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ({"counts": {"goal": 1, "late": 0.5}}, r"^document 'x' has a count of 0\.5, must be a "),
+        ({"id": "i" * 501}, r"^ids hold 'i+', of 501 characters; a store takes at most 500"),
+        ({"id": "nul\0"}, r"^ids hold 'nul\\x00', of 4 "),
+        ({"id": "half \ud800"}, r"^ids hold 'half \\ud800', of 6 "),
+        ({"labels": ["l" * 501]}, r"^labels hold 'l+', of 501 "),
+        ({"labels": ["nul\0"]}, r"^labels hold 'nul"),
+        ({"labels": ["\udfff"]}, r"^labels hold '\\udfff'"),
+        ({"counts": {"t" * 501: 1}}, r"^terms hold 't+', of 501 "),
+        ({"counts": {"nul\0": 1}}, r"^terms hold 'nul"),
+        ({"counts": {"\ud800": 1}}, r"^terms hold '\\ud800'"),
+        ({"counts": {"many": 2**53}}, r"^document 'x' has a count of 9\.0072e\+15, must be "),
+        ({"counts": {"many": 1e300}}, r"^document 'x' has a count of 1e\+300, must be "),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(store, document, sentence):
+    """One sentence tells what a store cannot keep, and nothing was learned of the batch."""
+    before = unchanged(store)
+    wrong = {"id": "x", "labels": ["sport"]} | document
+    wrong = wrong if "counts" in wrong else wrong | {"text": "goal"}
+
+    with pytest.raises(StoreError, match=sentence) as told:
+        store.learn([Document("y", "fine", labels=["sport"]), wrong])
+
+    assert str(told.value).endswith(("Nothing was changed.", "Nothing was learned."))
+    assert "\n" not in str(told.value)
+    assert unchanged(store) == before
+
+
+def test_longest_names_are_kept(store):
+    """Ids, labels and terms may have 500 characters, of any script."""
+    long = "\U0001f600" * 500
+
+    store.learn([Document(long, counts={long: 1}, labels=[long])])
+
+    assert store.verify().ok
+    assert [d.id for d in store.documents()][-1] == long
+    assert store.forget([long]).gone_labels == [long]
+
+
+def test_sums_stay_exact(store):
+    """Counts that would reach 2^53 together are refused; below, all agrees."""
+    many = [Document(str(k), counts={"many": 2**51}, labels=["a"]) for k in range(10, 13)]
+    store.learn([*many, Document("13", counts={"many": 2**52}, labels=["b"])])
+    before = unchanged(store)
+
+    with pytest.raises(StoreError, match=r"counts would reach 2\^53, .* Nothing was changed\."):
+        store.learn([Document("14", counts={"many": 2**51}, labels=["a"])])
+
+    assert unchanged(store) == before
+    assert store.verify().ok
+    assert (
+        store.counts() == store.counts(since="1999-01-01") == table_of_documents(store.documents())
+    )
+
+
+@pytest.mark.parametrize("name", ["nul\0", "half \ud800", "\udfff", "%s", "'; --", ""])
+def test_ids_that_cannot_be_there_are_missing(store, name):
+    """Forgetting or relabelling an id that no store can hold tells that it is missing."""
+    assert store.forget([name, "4"]).missing == [name]
+    if name:
+        assert store.relabel({name: ["sport"], "1": ["film"]}).missing == [name]
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda store: store.relabel({"1": "sport"}), "labels == 'sport', must be a list of"),
+        (lambda store: store.relabel({"1": [""]}), "none of them empty"),
+        (lambda store: store.forget("1"), "ids == '1' is one string, must be a list of ids"),
+        (lambda store: store.learn("goal"), "is one str, must be a list"),
+        (lambda store: store.learn(DOCUMENTS[0]), "is one Document, must be a list"),
+        (lambda store: store.learn([{"id": "1"}]), "text is missing"),
+        (lambda store: store.counts(as_of=9), "as_of == 9, must be a revision from 0 to 1"),
+        (lambda store: store.counts(as_of=-1), "as_of == -1, must be a revision"),
+        (lambda store: store.counts(as_of="noon"), "as_of == 'noon', must be an ISO 8601"),
+        (lambda store: store.counts(since="noon"), "since == 'noon', must be an ISO 8601"),
+        (lambda store: store.counts(labels="sport"), "labels == 'sport' is one string"),
+    ],
+)
+def test_wrong_arguments_are_named(store, call, sentence):
+    """A wrong argument raises ValueError, names it, and changes nothing."""
+    before = unchanged(store)
+
+    with pytest.raises(ValueError, match=sentence):
+        call(store)
+
+    assert unchanged(store) == before
+
+
+def test_labels_of_relabel_are_judged(store):
+    """A label that cannot be kept is refused there, too."""
+    with pytest.raises(StoreError, match="labels hold"):
+        store.relabel({"1": ["l" * 501]})
+
+    assert store.revision == 1
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"language": "de"}, "has language == 'en', not 'de'; leave it out, or make a new store"),
+        ({"analyzer": Analyzer(None)}, "has analyzer == "),
+        ({"fields": {"title": 3}}, r"has fields == \{'title': 2\}, not \{'title': 3\}"),
+        ({"model": "nb"}, "has model == 'pmm2', not 'nb'"),
+        ({"keep_texts": False}, "has keep_texts == True, not False"),
+    ],
+)
+def test_settings_stay(url, given, sentence):
+    """A store keeps its settings, and refuses others."""
+    settings = {"language": "en", "fields": {"title": 2}, "model": "pmm2", "keep_texts": True}
+    with Store(url, **settings) as store:
+        assert (store.model, store.fields, store.keep_texts) == ("pmm2", {"title": 2}, True)
+
+    with pytest.raises(StoreError, match=sentence):
+        Store(url, **given)
+    with Store(url, **settings) as again:
+        assert again.analyzer == Analyzer("en")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"fields": {"title": 1.5}}, {"model": "gpt"}, {"language": "xx"}]
+)
+def test_a_store_that_makes_no_sense_is_not_made(path, settings):
+    """Wrong settings are refused, and leave no file behind."""
+    with pytest.raises(ValueError, match=str(next(iter(settings)))):
+        Store(path, **settings)
+
+    assert not path.exists()
+
+
+def test_fields_have_weights(url):
+    """Words of a field count as often as it weighs."""
+    with open_store(url, fields={"title": 3, "note": 0}) as store:
+        fields = {"title": "goal", "body": "goal late", "note": "never"}
+        store.learn([Document("1", fields=fields, labels=["sport"])])
+
+        assert store.verify().ok
+        assert store.counts().terms == ("goal", "late")
+        assert store.counts().matrix.toarray().tolist() == [[4, 1]]
+
+
+# Documents
+
+
+@pytest.mark.parametrize("keep_texts", [True, False])
+def test_documents_come_back(url, keep_texts):
+    """With texts as they came, without them as counts; learning them again is the same store."""
+    given = [
+        *DOCUMENTS,
+        Document("5", "", labels=["empty"]),
+        Document("6", fields={"title": "goal \0 \ud800", "body": ""}, labels=["sport"]),
+        Document("7", counts={"goal": 70_000}, time="2024-01-01T12:00:00+02:00"),
+        Document("8", counts={}, labels=["empty"]),
+        Document("9", fields={}, labels=["empty"]),
+    ]
+    with open_store(url, keep_texts=keep_texts) as store:
+        store.learn(given)
+        found = list(store.documents())
+
+        assert [d.id for d in found] == [d.id for d in given]
+        assert [(d.labels, d.time) for d in found] == [(d.labels, d.time) for d in given]
+        if keep_texts:
+            assert [d.content for d in found] == [d.content for d in given]
+            assert [d.text for d in found[:5]] == [d.text for d in given[:5]]
+        else:
+            assert found[0].counts == {"goal": 2, "match": 1}
+        assert not store.learn(found).changed
+
+
+def test_texts_matter_only_where_they_are_kept(url, new_path):
+    """The same words in another order are the same counts, and another text."""
+    with open_store(url, keep_texts=True) as keeps, open_store(new_path()) as counts:
+        for store in (keeps, counts):
+            store.learn([Document("1", "one two", labels=["a"])])
+        other = [Document("1", "two one", labels=["a"])]
+
+        assert keeps.learn(other).corrected == 1
+        assert counts.learn(other).unchanged == 1
+        assert keeps.digest == counts.digest
+        assert next(keeps.documents()).text == "two one"
+
+
+# Trees
+
+
+TREE = LabelTree(
+    {"f": "s", "t": "s"},
+    names={"s": {"en": "Sport"}, "f": {"en": "Football", "de": "Fußball"}},
+    alternatives={"f": {"en": ["soccer"]}},
+    notations={"f": "1.1"},
+)
+
+
+def test_a_tree_comes_back(url):
+    """The tree is kept with its names, until another takes its place."""
+    with open_store(url, tree=TREE) as store:
+        assert store.tree == TREE
+    with open_store(url) as again:
+        assert again.tree == TREE
+        again.learn([Document("1", "goal", labels=["f", "q"])])
+    with open_store(url, tree=LabelTree({"q": "p"})) as other:
+        assert other.tree == LabelTree({"q": "p"})
+        assert other.verify().ok
+        assert other.counts().labels == ("f", "q")
+
+
+def test_names_become_ids(url):
+    """Names of the tree are learned by their ids, and ask for all that is below."""
+    with open_store(url, tree=TREE) as store:
+        store.learn(
+            [
+                Document("1", "goal", labels=["Football"]),
+                Document("2", "goal net", labels=["f"]),
+                Document("3", "net", labels=["t", "else"]),
+                Document("4", "moon", labels=["else"]),
+            ]
+        )
+
+        assert store.counts().labels == ("else", "f", "t")
+        assert store.counts(labels=["Sport"]).n_docs == 3
+        assert store.counts(labels=["soccer"]).n_docs == 2
+        assert store.relabel({"4": ["Fußball"]}).changed
+        assert store.counts(labels=["f"]).n_docs == 3
+        assert store.forget(["3"]).gone_labels == ["else", "t"]
+        assert store.tree == TREE
+        assert store.fit("nb").tree == TREE
+
+
+# Merging
+
+
+def test_merging_refuses_conflicts(store, new_path):
+    """A document that is another one in both stores is told, and nothing is merged."""
+    before = unchanged(store)
+    with open_store(new_path()) as other:
+        other.learn([Document("1", "goal", labels=["film"]), Document("8", "new", labels=["new"])])
+
+        with pytest.raises(StoreError, match=r"^document '1' is in both .* Nothing was merged\.$"):
+            store.merge(other)
+
+    assert unchanged(store) == before
+    assert store.verify().ok
+
+
+@pytest.mark.parametrize("settings", [{"language": "de"}, {"fields": {"title": 2}}])
+def test_merging_needs_the_same_terms(store, new_path, settings):
+    """A store that makes other terms of texts cannot be merged."""
+    settings = settings if "language" in settings else {"analyzer": Analyzer(None), **settings}
+    with (
+        Store(new_path(), **settings) as other,
+        pytest.raises(StoreError, match=r"another analyzer or other fields .* Nothing was merged"),
+    ):
+        store.merge(other)
+
+
+def test_merging_takes_what_is_known_now(store, new_path):
+    """Of the other store its documents come, with labels, times and none of its past."""
+    with open_store(new_path(), keep_texts=True) as other:
+        other.learn([Document("8", "old", labels=["old"]), DOCUMENTS[1]])
+        other.learn([Document("8", "new", labels=["new"], time="2020-01-01")])
+
+        receipt = store.merge(other)
+
+    assert (receipt.action, receipt.learned, receipt.unchanged) == ("merge", 1, 1)
+    assert (receipt.new_labels, receipt.new_terms) == (["new"], 1)
+    assert store.counts(until="2021-01-01").label_sets == [("new",)]
+    assert not store.merge(store).changed
+
+
+# Models
+
+
+@pytest.mark.parametrize("model", ["mml", "col"])
+def test_models_of_documents_do_not_depend_on_the_past(url, new_path, model):
+    """Models that see the documents are the same, to the bit, whatever was learned before."""
+    documents = [
+        Document(str(k), " ".join(words), labels=labels)
+        for k, (words, labels) in enumerate(
+            [(["goal", "match"], ["sport"]), (["mars", "orbit"], ["space"])] * 8
+            + [(["goal", "orbit", "rover"], ["space", "sport"])] * 4
+        )
+    ]
+    with open_store(url) as store, open_store(new_path()) as fresh:
+        store.learn([Document("x", "zebra", labels=["zoo"]), *documents[::-3]])
+        store.learn(documents)
+        store.forget(["x"])
+        fresh.learn(documents)
+
+        assert model_bytes(store.fit(model)) == model_bytes(fresh.fit(model))
+
+
+def test_an_empty_store_cannot_be_fitted(url):
+    """There must be something to learn from."""
+    with open_store(url) as store, pytest.raises((ValueError, StoreError)) as told:
+        store.fit()
+
+    assert "\n" not in str(told.value)
