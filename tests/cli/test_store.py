@@ -166,7 +166,7 @@ def test_export_and_import(store, tmp_path):
     [
         (("learn", "none.db", "news.jsonl"), "'none.db' does not exist; polytopic store init"),
         (("init", "news.db"), "'news.db' has a store already."),
-        (("init", "no/such/folder.db"), "is its folder there"),
+        (("init", "no/such/folder.db"), "its folder must be there"),
         (("init", "mysql://x"), "must be a file, or begin with sqlite:///"),
         (("verify", "news.jsonl"), "it is no SQLite database."),
         (("forget", "news.db", "nobody"), "none of these documents is in the store."),
