@@ -251,4 +251,4 @@ def test_any_life_leaves_what_is_known(new_url, new_path):
 @pytest.mark.long
 def test_any_long_life_leaves_what_is_known(new_url, new_path):
     """The same, with many more and longer lives."""
-    run(new_url, new_path, 200, 40)
+    run(new_url, new_path, 60, 30)

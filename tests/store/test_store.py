@@ -411,6 +411,7 @@ def test_merging_takes_what_is_known_now(store, new_path):
 # Models
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", ["mml", "col"])
 def test_models_of_documents_do_not_depend_on_the_past(url, new_path, model):
     """Models that see the documents are the same, to the bit, whatever was learned before."""

@@ -89,13 +89,11 @@ class Database:
         their room free.
         """
         names = ("documents", "terms", "label_sets", "labels", "models")
-        steps = [f"VACUUM polytopic_{name}" for name in names]
         options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
+        steps = [f"VACUUM polytopic_{name}" for name in names]
         if self.is_file:
-            steps, options = (
-                ["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"],
-                {"polytopic_begin": None},
-            )
+            options = {"polytopic_begin": None}
+            steps = ["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]
         try:
             with self.engine.connect() as connection:
                 connection.execution_options(**options)
@@ -210,7 +208,9 @@ def _reason(error: DBAPIError) -> str:
         if sign in message:
             return sentence
     if error.connection_invalidated or type(error.orig).__name__ == "OperationalError":
-        return f"the database does not answer ({_first_line(error.orig)}); nothing was changed."
+        # it may be lost after a change is done, and before that is told
+        safe = "trying again is safe, since nothing is done by halves or twice"
+        return f"the database does not answer ({_first_line(error.orig)}); {safe}."
     return f"{_first_line(error.orig)}; nothing was changed."
 
 
