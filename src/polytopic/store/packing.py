@@ -15,7 +15,7 @@ LARGEST = np.array([2**8, 2**16, 2**32]) - 1  # of one, two and four bytes
 WIDTHS = np.array([1, 2, 4, 8])
 TERM_BYTES = 16
 BLOCK = 1024  # bags that are spread at once
-SUM_SIZE = 1024  # numbers of two bytes in the digest of a multiset
+SUM_SIZE = 1024  # numbers of four bytes in the digest of a multiset
 
 
 def pack(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
@@ -81,16 +81,16 @@ def bag_digests(matrix: sparse.csr_matrix, terms: Sequence[str]) -> list[bytes]:
 class MultisetDigest:
     """A digest of labelled bags of words, whatever their order, that bags go into and out of.
 
-    Each is spread over 1,024 numbers of 16 bits, which are added up (LtHash): it is as hard to
+    Each is spread over 1,024 numbers of 32 bits, which are added up (LtHash): it is as hard to
     find two multisets with the same sums as to solve a lattice problem.
     """
 
-    sums: bytes = bytes(2 * SUM_SIZE)
+    sums: bytes = bytes(4 * SUM_SIZE)
 
     def changed(self, added: Iterable[tuple[str, bytes]], removed=()) -> MultisetDigest:
         """Return it with some pairs of a stored label set and a bag's digest, without others."""
-        sums = np.frombuffer(self.sums, dtype="<u2") + _summed(added) - _summed(removed)
-        return MultisetDigest(sums.astype("<u2").tobytes())
+        sums = np.frombuffer(self.sums, dtype="<u4") + _summed(added) - _summed(removed)
+        return MultisetDigest(sums.astype("<u4").tobytes())
 
     @property
     def text(self) -> str:
@@ -100,11 +100,11 @@ class MultisetDigest:
 
 def _summed(pairs) -> np.ndarray:
     spread = (
-        shake_128(labels.encode() + digest).digest(2 * SUM_SIZE)
+        shake_128(labels.encode() + digest).digest(4 * SUM_SIZE)
         for labels, digest in pairs
         if labels != "[]"  # nothing of it is counted
     )
-    total = np.zeros(SUM_SIZE, dtype="<u2")
+    total = np.zeros(SUM_SIZE, dtype="<u4")
     while block := b"".join(islice(spread, BLOCK)):
-        total += np.frombuffer(block, "<u2").reshape(-1, SUM_SIZE).sum(axis=0, dtype="<u2")
+        total += np.frombuffer(block, "<u4").reshape(-1, SUM_SIZE).sum(axis=0, dtype="<u4")
     return total

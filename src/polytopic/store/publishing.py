@@ -83,11 +83,10 @@ def history(connection: Connection) -> list[PublishedModel]:
 
 def publish(connection: Connection, labeler, note: str | None, keep: int | None) -> int:
     """Keep a fitted labeler, and let it answer; return its number."""
-    connection.execute(select(tables.state).with_for_update()).one()
-    table = tables.models
-    last = connection.execute(select(func.max(table.c.id))).scalar() or 0
+    state = connection.execute(select(tables.state).with_for_update()).one()
+    table, number = tables.models, state.published + 1
     row = {
-        "id": last + 1,
+        "id": number,
         "time": now(),
         "name": labeler.model_.name,
         "origin": getattr(labeler, "origin_", Selection()).to_json(),
@@ -96,11 +95,11 @@ def publish(connection: Connection, labeler, note: str | None, keep: int | None)
         "content": to_bytes(labeler, counts=False),
     }
     connection.execute(insert(table), row)
-    _choose(connection, last + 1)
+    connection.execute(update(tables.state).values(published=number, current_model=number))
     if keep is not None:
         kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
         connection.execute(delete(table).where(table.c.id.not_in(kept)))
-    return last + 1
+    return number
 
 
 def roll_back(connection: Connection, number: int | None) -> int:
@@ -126,7 +125,7 @@ def roll_back(connection: Connection, number: int | None) -> int:
             f"model {found.id} has seen a document that was forgotten since (revision "
             f"{found.marked}); refresh publishes one that has not."
         )
-    _choose(connection, found.id)
+    connection.execute(update(tables.state).values(current_model=found.id))
     return found.id
 
 
@@ -137,10 +136,6 @@ def read_current(connection: Connection):
         return None, False
     newest = connection.execute(select(func.max(tables.models.c.id))).scalar_one()
     return read(connection, number), number != newest
-
-
-def _choose(connection: Connection, number: int) -> None:
-    connection.execute(update(tables.state).values(current_model=number))
 
 
 def read(connection: Connection, number: int):

@@ -78,8 +78,8 @@ def create(connection: Connection, settings: Settings) -> None:
     values = settings.to_dict() | {"schema": tables.SCHEMA}
     rows = [{"name": name, "value": json.dumps(value)} for name, value in values.items()]
     connection.execute(insert(tables.settings), rows)
-    start = {"id": 1, "revision": 0, "digest": MultisetDigest().sums, "current_model": None}
-    connection.execute(insert(tables.state), start)
+    start = {"id": 1, "revision": 0, "digest": MultisetDigest().sums, "published": 0}
+    connection.execute(insert(tables.state), start | {"current_model": None})
 
 
 def read(connection: Connection, name: str) -> Settings | None:

@@ -24,13 +24,14 @@ settings = _table(
     "settings", Column("name", Text, primary_key=True), Column("value", Text, nullable=False)
 )
 
-# One row: how often the store has changed, the digest of what is counted, and the published model
-# that answers. Who writes holds this row.
+# One row: how often the store has changed, the digest of what is counted, how many models were ever
+# published, and the one that answers. Who writes holds this row.
 state = _table(
     "state",
     Column("id", Integer, primary_key=True),
     Column("revision", BigInteger, nullable=False),
     Column("digest", LargeBinary, nullable=False),
+    Column("published", BigInteger, nullable=False),
     Column("current_model", BigInteger),
 )
 
@@ -93,7 +94,7 @@ Index(
     postgresql_where=~_is_current,
 )
 
-# What was done: the receipts, JSON without the ids of documents.
+# What was done: the receipts, JSON with numbers instead of names.
 revisions = _table(
     "revisions",
     Column("revision", BigInteger, primary_key=True, autoincrement=False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,8 @@ from polytopic.store.packing import MultisetDigest, label_set_key, pack, unpack
 from polytopic.store.receipts import Receipt
 from polytopic.store.selection import Selection, now
 from polytopic.store.terms import Terms
+
+NAMES = ("missing", "new_labels", "gone_labels")  # of receipts: lists of names
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,10 @@ class Writer:
         if not self.changed:
             return
         self.terms.write()
-        receipt = asdict(self.receipt) | {"missing": len(self.receipt.missing)}
+        receipt = {  # without names: they may be of what is forgotten
+            name: len(value) if name in NAMES else value
+            for name, value in self.receipt.to_dict().items()
+        }
         after = {"revision": receipt["revision_after"]}
         row = after | {"time": self.time, "receipt": json.dumps(receipt)}
         self.connection.execute(insert(tables.revisions), row)
@@ -134,7 +139,7 @@ class Writer:
             place = places.get(incoming.names[k])
             if place is None:
                 fresh.append((k, None))
-            elif row == replaced_identity(known, place, incoming.texts[k]):
+            elif row == _known_identity(known, place, incoming.texts[k]):
                 n_same += 1
             elif strict:
                 raise StoreError(
@@ -284,7 +289,7 @@ def _identities(bags: Bags):
     return zip(bags.labels, bags.times, bags.digests, bags.texts, strict=True)
 
 
-def replaced_identity(known: Bags, place: int, text: str | None):
+def _known_identity(known: Bags, place: int, text: str | None):
     """Return what a known document must be to be the same; texts matter where both are kept."""
     kept = known.texts[place]
     return (
