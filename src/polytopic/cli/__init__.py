@@ -23,6 +23,8 @@ COMMANDS = (
     "map",
     "select",
     "store",
+    "serve",
+    "token",
     "info",
 )
 

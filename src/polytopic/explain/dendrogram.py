@@ -128,6 +128,17 @@ class Dendrogram:
             return float("nan")
         return float(np.corrcoef(joined, known)[0, 1])
 
+    def nearest(self, label: str, k: int = 5) -> list[str]:
+        """Return the labels that join a label first."""
+        if len(self.labels) < 2:
+            return []
+        place = self.labels.index(label)
+        heights = squareform(hierarchy.cophenet(self.linkage))[place]
+        heights[place] = np.inf
+        return [
+            self.labels[other] for other in np.argsort(heights, kind="stable")[:k] if other != place
+        ]
+
     def joints(self, middle: Callable[[float, float], float] = _mean) -> Iterator[Joint]:
         """Give the joins, lowest first; ``middle`` tells the row of one from those it joins."""
         row = np.empty(len(self.labels))

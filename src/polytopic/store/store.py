@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, delete, func, insert, select
 
 from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
@@ -38,7 +39,7 @@ from polytopic.store.reading import (
     read_counts,
 )
 from polytopic.store.receipts import Receipt, Verification
-from polytopic.store.selection import Selection, read_time, revision_at, stored_time
+from polytopic.store.selection import Selection, now, read_time, revision_at, stored_time
 from polytopic.store.terms import Terms
 from polytopic.store.writing import NamedBags, Writer
 
@@ -191,6 +192,12 @@ class Store:
             sums = connection.execute(select(tables.state.c.digest)).scalar_one()
         return MultisetDigest(sums).text
 
+    def state(self) -> tuple[int, int | None]:
+        """Return the revision, and the number of the published model that answers."""
+        with self._database.reading() as connection:
+            state = connection.execute(select(tables.state)).one()
+            return state.revision, state.current_model
+
     def info(self) -> dict[str, Any]:
         """Return facts about the store, ready for JSON."""
         with self._database.reading() as connection:
@@ -223,19 +230,24 @@ class Store:
 
     # Changing it
 
-    def learn(self, documents: Iterable[Document | Mapping[str, Any]]) -> Receipt:
+    def learn(
+        self, documents: Iterable[Document | Mapping[str, Any]], *, key: str | None = None
+    ) -> Receipt:
         """Learn documents, all in one transaction.
 
         A document that is known just so is left as it is, so that trying again is safe; one with
         other labels, words or another time is corrected. Of several with the same id the last
-        counts. Documents without labels are kept, and not counted until they get some.
+        counts. Documents without labels are kept, and not counted until they get some. The same
+        ``key`` again, within two days, does nothing and gives the receipt of the first time.
         """
         bags = self._bags(documents)
-        with self._changing("learn") as writer:
-            writer.put(bags)
+        request = [bags.names, bags.labels, bags.times, [d.hex() for d in bags.digests]]
+        with self._changing("learn", key, request) as writer:
+            if not writer.is_done:
+                writer.put(bags)
         return writer.receipt
 
-    def relabel(self, labels: Mapping[str, Collection[str]]) -> Receipt:
+    def relabel(self, labels: Mapping[str, Collection[str]], *, key: str | None = None) -> Receipt:
         """Give documents other labels, by their ids; those not known are told as missing."""
         reader = LabelReader(self.tree)
         wanted = {}
@@ -244,11 +256,12 @@ class Store:
             resolved = sorted({reader.resolve(label) for label in document.labels})
             _check_storable("labels", resolved)
             wanted[document.id] = to_json(resolved)
-        with self._changing("relabel") as writer:
-            writer.relabel(wanted)
+        with self._changing("relabel", key, wanted) as writer:
+            if not writer.is_done:
+                writer.relabel(wanted)
         return writer.receipt
 
-    def forget(self, ids: Iterable[str], *, purge: bool = False) -> Receipt:
+    def forget(self, ids: Iterable[str], *, purge: bool = False, key: str | None = None) -> Receipt:
         """Forget documents without a trace, with all their versions.
 
         Ids that are not known are told as missing. Published models that saw a document are
@@ -258,8 +271,9 @@ class Store:
         if isinstance(ids, str):
             raise ValueError(f"ids == {ids!r} is one string, must be a list of ids.")
         names = list(dict.fromkeys(map(str, ids)))
-        with self._changing("forget") as writer:
-            writer.forget(names, purge=purge)
+        with self._changing("forget", key, [names, purge]) as writer:
+            if not writer.is_done:
+                writer.forget(names, purge=purge)
         self._database.erase()
         return writer.receipt
 
@@ -284,9 +298,12 @@ class Store:
         return writer.receipt
 
     @contextmanager
-    def _changing(self, action: str) -> Iterator[Writer]:
+    def _changing(
+        self, action: str, key: str | None = None, request: Any = None
+    ) -> Iterator[Writer]:
+        asked = "" if key is None else sha256(json.dumps([action, request]).encode()).hexdigest()
         with self._database.writing() as connection:
-            writer = Writer(connection, action)
+            writer = Writer(connection, action, key, asked)
             yield writer
             writer.finish()
 
@@ -556,6 +573,38 @@ class Store:
         """Return the published models, the newest first."""
         with self._database.reading() as connection:
             return publishing.history(connection)
+
+    # Tokens
+
+    def add_token(self, name: str, role: str, digest: str) -> None:
+        """Keep the digest of a token with a role."""
+        row = {"digest": digest, "name": name, "role": role, "time": now()}
+        with self._database.writing() as connection:
+            table = tables.tokens
+            if connection.execute(select(table).where(table.c.name == name)).one_or_none():
+                raise StoreError(f"there is a token {name!r} already; revoke it, or name another.")
+            connection.execute(insert(table), row)
+
+    def revoke_token(self, name: str) -> None:
+        """Let a token be worth nothing from now on."""
+        with self._database.writing() as connection:
+            table = tables.tokens
+            if not connection.execute(delete(table).where(table.c.name == name)).rowcount:
+                raise StoreError(f"there is no token {name!r}.")
+
+    def tokens(self) -> list[dict[str, str]]:
+        """Return the names, roles and times of all tokens."""
+        with self._database.reading() as connection:
+            columns = tables.tokens.c
+            query = select(columns.name, columns.role, columns.time).order_by(columns.time)
+            return [row._asdict() for row in connection.execute(query)]
+
+    def token_role(self, digest: str) -> str | None:
+        """Return the role of the token with a digest, None if there is no such token."""
+        with self._database.reading() as connection:
+            columns = tables.tokens.c
+            query = select(columns.role).where(columns.digest == digest)
+            return connection.execute(query).scalar()
 
 
 def _last_revision(connection: Connection) -> int:

@@ -122,3 +122,21 @@ models = _table(
     Column("marked", BigInteger),
     Column("content", LargeBinary, nullable=False),
 )
+
+# Who may do what over HTTP: digests of tokens, never tokens.
+tokens = _table(
+    "tokens",
+    Column("digest", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("role", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)
+
+# Changes that were asked for under a key, so that asking again gives the same receipt.
+requests = _table(
+    "requests",
+    Column("key", Text, primary_key=True),
+    Column("request", Text, nullable=False),
+    Column("receipt", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -20,9 +21,10 @@ from polytopic.store.bags import Bags, read_bags
 from polytopic.store.database import among, fetch, run_many
 from polytopic.store.packing import MultisetDigest, label_set_key, pack, unpack
 from polytopic.store.receipts import Receipt
-from polytopic.store.selection import Selection, now
+from polytopic.store.selection import Selection, now, stored_time
 from polytopic.store.terms import Terms
 
+KEPT = timedelta(days=2)  # receipts of requests with a key
 NAMES = ("missing", "new_labels", "gone_labels")  # of receipts: lists of names
 
 
@@ -45,6 +47,8 @@ class Writer:
 
     connection: Connection
     action: str
+    key: str | None = None
+    request: str = ""
     told: dict[str, Any] = field(default_factory=dict)  # for the receipt
 
     def __post_init__(self) -> None:
@@ -53,6 +57,21 @@ class Writer:
         self.before = self.digest = MultisetDigest(state.digest)
         self.current_model = state.current_model
         self.changed, self.time = False, now()
+        self._answered = None if self.key is None else self._earlier_answer()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was done before, under the same key."""
+        return self._answered is not None
+
+    def _earlier_answer(self) -> Receipt | None:
+        table = tables.requests
+        row = self.connection.execute(select(table).where(table.c.key == self.key)).one_or_none()
+        if row is None:
+            return None
+        if row.request != self.request:
+            raise StoreError(f"the key {self.key!r} was used for another request; take a new one.")
+        return Receipt(**json.loads(row.receipt))
 
     # What is to be done
 
@@ -92,7 +111,7 @@ class Writer:
     @property
     def receipt(self) -> Receipt:
         """What was done."""
-        return Receipt(
+        return self._answered or Receipt(
             action=self.action,
             time=self.time,
             revision_before=self.revision,
@@ -104,6 +123,8 @@ class Writer:
 
     def finish(self) -> None:
         """Write down what was done."""
+        if self.key is not None and not self.is_done:
+            self._keep_answer()
         if not self.changed:
             return
         self.terms.write()
@@ -116,6 +137,15 @@ class Writer:
         self.connection.execute(insert(tables.revisions), row)
         state = after | {"digest": self.digest.sums, "current_model": self.current_model}
         self.connection.execute(update(tables.state).values(state))
+
+    def _keep_answer(self) -> None:
+        """Keep the receipt under its key for some days; older ones go."""
+        table = tables.requests
+        oldest = stored_time(datetime.now(UTC) - KEPT)
+        self.connection.execute(delete(table).where(table.c.time < oldest))
+        receipt = json.dumps(self.receipt.to_dict())
+        row = {"key": self.key, "request": self.request, "receipt": receipt, "time": self.time}
+        self.connection.execute(insert(table), row)
 
     # The ledger
 

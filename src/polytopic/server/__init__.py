@@ -1,0 +1,5 @@
+"""The service: labels, reasons and learning over HTTP."""
+
+from polytopic.server.app import create_app
+
+__all__ = ["create_app"]

@@ -1,0 +1,82 @@
+"""The application: a service over HTTP."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+
+from polytopic import __version__
+from polytopic.server.api import health, routes
+from polytopic.server.limits import Limits
+from polytopic.server.live import Live
+from polytopic.server.problems import handle_problems
+from polytopic.server.service import Service
+from polytopic.server.tokens import Guard
+from polytopic.server.work import Workers
+
+MEGABYTE = 1 << 20
+
+
+def create_app(
+    source: str,
+    *,
+    open_reading: bool = True,
+    own_token: str | None = None,
+    threads: int = 2,
+    waiting: int = 256,
+    most_bytes: int = 32 * MEGABYTE,
+    patience: float = 30.0,
+    origins: tuple[str, ...] = (),
+) -> FastAPI:
+    """Return the application that serves a store, or a model file.
+
+    Parameters
+    ----------
+    source : str
+        A store, by its file or URL, or a model file, which cannot learn.
+    open_reading : bool, default=True
+        Whether reading needs no token.
+    own_token : str, default=None
+        A token for this run of the service, which may do everything.
+    threads, waiting : int, default=2, 256
+        Threads that work, and calls that may wait for one; more get status 503.
+    most_bytes : int, default=32 MB
+        Bytes of a body, but for a stream of lines.
+    patience : float, default=30
+        Seconds that the next part of a body may take.
+    origins : tuple of str, default=()
+        Other sites whose pages may call the service (CORS); none by default.
+    """
+    live = Live.of(source)
+    guard = Guard(live.store, open_reading=open_reading, own=own_token)
+    service = Service(live, guard, Workers(threads, waiting))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI):
+        await service.workers.run(live.start)
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="polytopic",
+        version=__version__,
+        summary="Labels texts with several topics at once, and says why.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    handle_problems(app)
+    app.include_router(routes(service))
+    app.include_router(health(service))
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+        )
+    app.add_middleware(Limits, metrics=service.metrics, most_bytes=most_bytes, patience=patience)
+    return app

@@ -1,0 +1,133 @@
+"""What the service answers with: a model file, or a store that goes on learning."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from polytopic.errors import PolytopicError, StoreWarning
+from polytopic.explain import LabelMap
+from polytopic.labeler import Labeler, load
+from polytopic.store import Store
+
+OFTEN = 0.5  # seconds between looks at the store
+
+
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """A labeler that answers, and what it is."""
+
+    labeler: Labeler
+    name: str
+    number: int | None = None
+    revision: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what answers tell of it."""
+        return {"name": self.name, "number": self.number, "revision": self.revision}
+
+    @cached_property
+    def map(self) -> LabelMap:
+        """The map of its labels, with all pairs."""
+        return self.labeler.map(n_pairs=10_000, n_terms=1)
+
+
+class Live:
+    """The labeler that answers now, kept up to date with its store in the background.
+
+    Parameters
+    ----------
+    store : Store, default=None
+        The store.
+    labeler : Labeler, default=None
+        What answers where there is no store.
+    """
+
+    def __init__(self, *, store: Store | None = None, labeler: Labeler | None = None):
+        self.store = store
+        self._answering: Answering | None = None
+        if labeler is not None:
+            self._answering = Answering(labeler, labeler.model_.name)
+        self._seen: tuple | None = None
+        self._wake, self._ended = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self.failure: str | None = None
+
+    @classmethod
+    def of(cls, source: str) -> Live:
+        """Open a store or a model file."""
+        from polytopic.files import begins_with
+
+        if "://" in source or begins_with(source, b"SQLite format 3\0"):
+            return cls(store=Store(source, create=False))
+        return cls(labeler=load(source))
+
+    @property
+    def answering(self) -> Answering:
+        """What answers; raise where nothing was learned yet."""
+        if self._answering is None:
+            raise PolytopicError(
+                "nothing has been learned yet, so there is nothing to answer with."
+            )
+        return self._answering
+
+    @property
+    def revision(self) -> int | None:
+        """The revision of the counts that answer."""
+        return None if self._answering is None else self._answering.revision
+
+    def start(self) -> None:
+        """Look at the store from now on."""
+        if self.store is not None:
+            self.update()
+            self._thread = threading.Thread(target=self._follow, daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking, and close the store."""
+        self._ended.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self.store is not None:
+            self.store.close()
+
+    def wake(self) -> None:
+        """Look at the store at once: something was learned."""
+        self._wake.set()
+
+    def _follow(self) -> None:
+        while not self._ended.is_set():
+            self._wake.wait(OFTEN)
+            self._wake.clear()
+            if not self._ended.is_set():
+                self.update()
+
+    def update(self) -> None:
+        """Answer with what the store knows now, if that is something else; tell why it cannot."""
+        if self.store is None:
+            return
+        with self._lock:
+            try:
+                state = self.store.state()
+                if state != self._seen:
+                    self._answering = self._fresh()
+                    self._seen = state
+                self.failure = None
+            except PolytopicError as error:
+                self.failure = str(error)
+
+    def _fresh(self) -> Answering | None:
+        assert self.store is not None  # noqa: S101  (for the checker of types)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StoreWarning)  # answers carry the revision
+            try:
+                labeler = self.store.labeler()
+            except ValueError:  # there is no labelled document
+                return None
+        current = next((m.id for m in self.store.history() if m.current), None)
+        return Answering(labeler, labeler.model_.name, current, labeler.origin_.revision)

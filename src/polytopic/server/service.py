@@ -1,0 +1,44 @@
+"""The service: what answers, who works, who may, and what is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from polytopic.errors import PolytopicError
+from polytopic.server.live import Live
+from polytopic.server.metrics import Metrics
+from polytopic.server.tokens import Guard
+from polytopic.server.work import Workers
+
+
+class Service:
+    """All that the routes share.
+
+    Parameters
+    ----------
+    live : Live
+        What answers.
+    guard : Guard
+        Who may do what.
+    workers : Workers
+        Who does the work.
+    """
+
+    def __init__(self, live: Live, guard: Guard, workers: Workers):
+        self.live, self.guard, self.workers = live, guard, workers
+        self.metrics = Metrics(self)
+
+    async def change(self, action: str, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Change the store; return the receipt."""
+        store = self.live.store
+        if store is None:
+            raise PolytopicError("a model file cannot learn or forget; serve a store for that.")
+        receipt = await self.workers.run(lambda: getattr(store, action)(*arguments, **options))
+        self.live.wake()
+        self.metrics.changed(action)
+        return receipt.to_dict()
+
+    def close(self) -> None:
+        """Finish what is being done, and close the store."""
+        self.workers.close()
+        self.live.close()

@@ -1,0 +1,66 @@
+"""Who may do what: tokens with a role, of which the store keeps the digests."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import sha256
+
+from fastapi import HTTPException, Request
+
+ROLES = ("read", "write", "admin")
+PREFIX = "polytopic_"
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def token_digest(token: str) -> str:
+    """Return what is kept of a token, which is random enough not to need a slow digest."""
+    return sha256(token.encode()).hexdigest()
+
+
+class Guard:
+    """Lets requests pass that carry a token with enough rights.
+
+    Parameters
+    ----------
+    store : Store or None
+        Where tokens are; without one nothing can be changed.
+    open_reading : bool
+        Whether reading needs no token: on a machine's own address.
+    own : str or None
+        A token for this run of the service, which may do everything.
+    """
+
+    def __init__(self, store, *, open_reading: bool, own: str | None = None):
+        self.store, self.open_reading = store, open_reading
+        self._own = None if own is None else token_digest(own)
+
+    def needs(self, role: str):
+        """Return the dependency that asks for a role."""
+
+        def check(request: Request) -> None:
+            if role == "read" and self.open_reading:
+                return
+            scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not token:
+                raise HTTPException(
+                    401,
+                    f"a token with the role {role} is needed; polytopic token create makes one.",
+                    {"WWW-Authenticate": "Bearer"},
+                )
+            found = self._role(token.strip())
+            if found is None:
+                raise HTTPException(401, "the token is not known.", {"WWW-Authenticate": "Bearer"})
+            if ROLES.index(found) < ROLES.index(role):
+                raise HTTPException(403, f"the token has the role {found}, {role} is needed.")
+
+        return check
+
+    def _role(self, token: str) -> str | None:
+        digest = token_digest(token)
+        if self._own is not None and secrets.compare_digest(digest, self._own):
+            return "admin"
+        return None if self.store is None else self.store.token_role(digest)

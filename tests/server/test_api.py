@@ -1,0 +1,302 @@
+"""The service over HTTP: answers, changes, who may, and what is refused."""
+
+import json
+import time
+
+import pytest
+
+from polytopic import Store, load
+from polytopic.corpus import load_sample
+from tests.server.conftest import bearer, served
+
+TEXT = "A documentary film follows a football club and its striker through one league season."
+OWN = "polytopic_own"
+NEW = {"id": "new", "text": "The quokka sleeps. A quokka eats.", "labels": ["quokka"]}
+
+
+def until(condition, seconds=10):
+    """Wait for something to hold."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not come to hold"
+        time.sleep(0.02)
+
+
+def test_suggest_answers_as_the_library_does(client, path):
+    """One document or many, with the model and the revision that answered."""
+    one = client.post("/v1/suggest", json={"text": TEXT, "limit": 3}).json()
+    texts = [document.text for document in load_sample()[:20]]
+    many = client.post("/v1/suggest", json={"documents": [{"text": t} for t in texts]}).json()
+
+    labeler = Store(path).labeler()
+    assert one["model"] == {"name": "pmm1", "number": None, "revision": 1}
+    assert one["documents"][0]["labels"] == labeler.predict([TEXT])[0]
+    assert len(one["documents"][0]["suggestions"]) >= 3
+    assert [d["labels"] for d in many["documents"]] == labeler.predict(texts)
+    assert [d["id"] for d in many["documents"]] == [str(k) for k in range(1, 21)]
+
+
+def test_suggest_as_asked(client):
+    """Only some labels, only likely ones, and none where it is not sure."""
+    asked = {"text": TEXT, "include": ["sport/football", "culture/film"], "limit": 9}
+    (found,) = client.post("/v1/suggest", json=asked).json()["documents"]
+    assert {s["label"] for s in found["suggestions"]} == {"sport/football", "culture/film"}
+
+    (found,) = client.post("/v1/suggest", json={**asked, "threshold": 1}).json()["documents"]
+    assert sorted(s["label"] for s in found["suggestions"]) == found["labels"]
+
+    (found,) = client.post("/v1/suggest", json={"text": TEXT, "abstain": 1}).json()["documents"]
+    assert (found["labels"], found["abstained"]) == ([], True)
+
+
+def test_lines_are_answered_in_order(client):
+    """A stream of any length; a line that makes no sense is told in its place."""
+    lines = [json.dumps({"text": document.text}) for document in load_sample()]
+    lines[5] = '{"nothing": 1}'
+
+    done = client.post(
+        "/v1/suggest?limit=1",
+        content="\n".join(lines),
+        headers={"Content-Type": "application/x-ndjson"},
+    )
+
+    rows = [json.loads(line) for line in done.text.splitlines()]
+    assert len(rows) == len(lines)
+    assert rows[5] == {"line": 6, "error": rows[5]["error"]}
+    assert "nothing" in rows[5]["error"]
+    assert rows[6]["id"] == "7"
+
+
+def test_explain(client):
+    """Shares, words and places, and why not another label."""
+    found = client.post("/v1/explain", json={"text": TEXT, "why_not": ["science/space"]}).json()
+
+    assert sum(label["share"] for label in found["labels"]) == pytest.approx(1)
+    assert {"film", "football"} <= {TEXT[p["start"] : p["end"]] for p in found["places"]}
+    assert found["why_not"][0]["label"] == "science/space"
+
+
+def test_what_is_learned_is_in_the_next_answers(client, path):
+    """Learn, relabel and forget with receipts; answers follow by themselves."""
+    receipt = client.post("/v1/learn", json={"documents": [NEW]}, headers=bearer("write")).json()
+    assert (receipt["learned"], receipt["new_labels"]) == (1, ["quokka"])
+
+    def answer():
+        asked = client.post("/v1/suggest", json={"text": "quokka " * 9, "limit": 1}).json()
+        return asked["model"]["revision"], asked["documents"][0]["labels"]
+
+    until(lambda: answer() == (2, ["quokka"]))
+    relabelled = {"labels": {"new": ["animal"], "nobody": ["x"]}}
+    receipt = client.post("/v1/relabel", json=relabelled, headers=bearer("write")).json()
+    assert (receipt["corrected"], receipt["missing"]) == (1, ["nobody"])
+    until(lambda: answer() == (3, ["animal"]))
+
+    receipt = client.post("/v1/forget", json={"ids": ["new"]}, headers=bearer("write")).json()
+    assert receipt["forgotten"] == 1
+    until(lambda: answer()[0] == 4)
+    assert "animal" not in answer()[1]
+    assert Store(path).verify().ok
+
+
+def test_the_same_key_gives_the_same_receipt(client):
+    """A request that comes twice is done once; the key is good for no other request."""
+    headers = {**bearer("write"), "Idempotency-Key": "k1"}
+    first = client.post("/v1/learn", json={"documents": [NEW]}, headers=headers).json()
+    client.post("/v1/forget", json={"ids": ["new"]}, headers=bearer("write"))
+
+    again = client.post("/v1/learn", json={"documents": [NEW]}, headers=headers).json()
+    other = client.post("/v1/forget", json={"ids": ["new"]}, headers=headers)
+
+    assert again == first
+    assert other.status_code == 409
+    assert "was used for another request" in other.json()["detail"]
+
+
+def test_another_process_is_followed(client, path):
+    """What is learned elsewhere is in the answers within two seconds."""
+    with Store(path) as other:
+        other.learn([NEW])
+
+    def revision():
+        return client.post("/v1/suggest", json={"text": "x"}).json()["model"]["revision"]
+
+    until(lambda: revision() == 2, seconds=2)
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "role"),
+    [
+        ("/v1/learn", {"documents": [NEW]}, "write"),
+        ("/v1/forget", {"ids": ["new"]}, "write"),
+        ("/v1/relabel", {"labels": {"new": []}}, "write"),
+        ("/v1/models", {}, "admin"),
+        ("/v1/models/rollback", {}, "admin"),
+    ],
+)
+def test_changes_need_a_token(client, route, body, role):
+    """No token, a wrong one, one with too few rights, and one with enough."""
+    lower = {"write": "read", "admin": "write"}[role]
+
+    none, wrong, low, good = (
+        client.post(route, json=body, headers=headers)
+        for headers in ({}, {"Authorization": "Bearer x"}, bearer(lower), bearer(role))
+    )
+
+    assert (none.status_code, wrong.status_code, low.status_code) == (401, 401, 403)
+    assert none.headers["WWW-Authenticate"] == "Bearer"
+    assert f"a token with the role {role} is needed" in none.json()["detail"]
+    assert good.status_code in (200, 409)
+
+
+def test_reading_may_need_a_token_too(path):
+    """On an address that others reach."""
+    with served(path, open_reading=False) as client:
+        assert client.post("/v1/suggest", json={"text": "x"}).status_code == 401
+        done = client.post("/v1/suggest", json={"text": "x"}, headers=bearer("read"))
+        assert done.status_code == 200
+        assert client.get("/health/live").status_code == 200
+
+
+def test_models(client):
+    """Publish, list and roll back."""
+    first = client.post("/v1/models", json={"note": "one"}, headers=bearer("admin")).json()
+    client.post("/v1/models", json={"model": "nb"}, headers=bearer("admin"))
+    assert client.post("/v1/suggest", json={"text": "x"}).json()["model"]["name"] == "nb"
+
+    back = client.post("/v1/models/rollback", json={}, headers=bearer("admin")).json()
+
+    assert (first["id"], first["note"], back["id"]) == (1, "one", 1)
+    listed = client.get("/v1/models").json()
+    assert [(m["id"], m["current"]) for m in listed["models"]] == [(2, False), (1, True)]
+    assert client.post("/v1/suggest", json={"text": "x"}).json()["model"]["number"] == 1
+
+
+def test_labels(client):
+    """Search, and what is known of one."""
+    found = client.get("/v1/labels", params={"q": "FOOT"}).json()["labels"]
+    assert [row["label"] for row in found] == ["sport/football"]
+
+    facts = client.get("/v1/labels/sport/football").json()
+    assert facts["documents"] == found[0]["documents"]
+    assert len(facts["words"]) == 20
+    assert len(facts["alike"]) == 5
+    assert "sport/football" not in facts["alike"]
+    assert client.get("/v1/labels/nonsense").status_code == 404
+
+
+def test_a_model_file_cannot_learn(model):
+    """It answers, and says why it does not change."""
+    with served(model, own_token=OWN) as client:
+        done = client.post("/v1/suggest", json={"text": TEXT})
+        assert done.json()["documents"][0]["labels"] == load(model).predict([TEXT])[0]
+        headers = {"Authorization": f"Bearer {OWN}"}
+        refused = client.post("/v1/learn", json={"documents": [NEW]}, headers=headers)
+        assert refused.status_code == 409
+        assert "a model file cannot learn or forget" in refused.json()["detail"]
+        assert client.get("/v1/models").json()["models"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        (b"{", 422, "JSON"),
+        (b'{"text": 3}', 422, "text"),
+        (b'{"text": "a", "fields": {}}', 422, "exactly one of text, fields and counts"),
+        (b'{"text": "a", "limit": 0}', 422, "limit"),
+        (b'{"text": "a", "nonsense": 1}', 422, "nonsense"),
+        (b'{"text": "a", "include": ["nobody"]}', 422, "label 'nobody' is not known"),
+        (b'{"documents": []}', 422, "documents"),
+        (b'{"text": "a", "level": 1}', 422, "needs a tree of labels"),
+    ],
+)
+def test_requests_that_make_no_sense(client, body, status, sentence):
+    """A problem document with one sentence."""
+    done = client.post("/v1/suggest", content=body, headers={"Content-Type": "application/json"})
+
+    assert done.status_code == status
+    assert done.headers["Content-Type"] == "application/problem+json"
+    assert sentence in done.json()["detail"]
+    assert done.json()["status"] == status
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\u0000\u0001\u001b[31m",
+    "x" * 2_000_000,
+    "\u202eright to left",
+    "😀" * 1000,
+    "",
+    " \n\t",
+    "a\ud7ff\ue000b",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_texts_do_no_harm(client, text):
+    """They are answered as any other."""
+    assert client.post("/v1/suggest", json={"text": text}).status_code == 200
+    assert client.post("/v1/explain", json={"text": text}).status_code == 200
+
+
+def test_limits(path):
+    """Bodies that are too large or of another type are refused, and headers keep pages safe."""
+    with served(path, most_bytes=1000) as client:
+        large = client.post("/v1/suggest", json={"text": "x" * 2000})
+        assert large.status_code == 413
+        assert large.json()["detail"] == "the body has more than 1,000 bytes."
+
+        def parts():
+            for _ in range(10):
+                yield b"x" * 500
+
+        headers = {"Content-Type": "application/json"}
+        chunked = client.post("/v1/suggest", content=parts(), headers=headers)
+        assert chunked.status_code == 413
+        typed = client.post("/v1/suggest", content=b"x", headers={"Content-Type": "text/plain"})
+        assert typed.status_code == 415
+        fine = client.post("/v1/suggest", json={"text": "x"})
+        assert fine.headers["X-Content-Type-Options"] == "nosniff"
+        assert "default-src 'none'" in fine.headers["Content-Security-Policy"]
+        assert "Access-Control-Allow-Origin" not in fine.headers
+
+
+def test_health_and_metrics(client, tmp_path):
+    """Ready with a model, not ready with nothing learned; requests are counted."""
+    assert client.get("/health/live").json() == {"status": "live"}
+    assert client.get("/health/ready").json()["model"]["name"] == "pmm1"
+    client.post("/v1/suggest", json={"text": "x"})
+    counted = client.get("/metrics").text
+    assert 'polytopic_requests_total{route="/v1/suggest",status="200"} 1.0' in counted
+    assert "polytopic_labelled_documents_total 1.0" in counted
+    assert "polytopic_revision 1.0" in counted
+
+    Store(tmp_path / "empty.db").close()
+    with served(tmp_path / "empty.db") as empty:
+        assert empty.get("/health/ready").status_code == 503
+        done = empty.post("/v1/suggest", json={"text": "x"})
+        assert done.status_code == 409
+        assert "nothing has been learned yet" in done.json()["detail"]
+
+
+def test_too_much_to_do(path):
+    """Where too many wait, the next is sent away for a moment."""
+    with served(path, threads=1, waiting=1) as client:
+        service = client.app.state.service
+        service.workers.pending = service.workers.limit
+
+        done = client.post("/v1/suggest", json={"text": "x"})
+
+        assert done.status_code == 503
+        assert done.headers["Retry-After"] == "1"
+        service.workers.pending = 0
+        assert client.post("/v1/suggest", json={"text": "x"}).status_code == 200
+
+
+def test_the_description(client):
+    """OpenAPI 3.1, with each route and its failures."""
+    found = client.get("/openapi.json").json()
+
+    assert found["openapi"].startswith("3.1")
+    assert {"/v1/suggest", "/v1/explain", "/v1/learn", "/v1/forget"} <= set(found["paths"])
+    assert "503" in found["paths"]["/v1/suggest"]["post"]["responses"]
+    assert "application/x-ndjson" in found["paths"]["/v1/suggest"]["post"]["requestBody"]["content"]
