@@ -47,6 +47,17 @@ def test_a_stream(store):
     assert "line 1" in said
 
 
+def test_every_document_needs_an_id(store, tmp_path):
+    """A line number is no id: it would stand for another document in every file."""
+    before = Store(store).revision
+    (tmp_path / "more.jsonl").write_text('{"text": "Rye and oats.", "labels": ["grain"]}\n')
+
+    _, said = run("store", "learn", store, tmp_path / "more.jsonl", code=1)
+
+    assert "line 1: id == None, must be" in said
+    assert Store(store).revision == before
+
+
 def test_correcting_and_forgetting(store):
     """Other labels, then gone; the digest is the former one when the document is back."""
     document = next(Store(store).documents())
