@@ -8,6 +8,7 @@ import pytest
 from polytopic import Document
 from polytopic.errors import StoreError
 from polytopic.store import Store
+from polytopic.store.transfer import export_lines, import_lines
 from tests.store.children import forget_within, learn_within, open_as_nobody
 from tests.store.plain import open_store
 from tests.store.processes import answer
@@ -291,3 +292,27 @@ def test_an_interrupted_change_is_not_done(url):
         assert (store.revision, store.verify().documents) == (1, 1)
         assert store.learn(MANY[:20]).learned == 20
         assert store.verify().ok
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00"])
+def test_a_time_outside_the_calendar_is_told(path, time):
+    """A time that UTC has no year for is refused, of a document and of a window."""
+    with Store(path) as store:
+        for act in (
+            lambda: store.learn([Document("1", "Wheat.", time=time)]),
+            lambda: store.counts(since=time),
+        ):
+            with pytest.raises(ValueError, match="must be of the years 1 to 9999 in UTC"):
+                act()
+
+
+def test_wrong_lines_of_an_import_are_told(path):
+    """The line that is wrong is named."""
+    with Store(path) as store:
+        head, *_ = export_lines(store)
+    wrong = {"text": "Wheat."}
+
+    with pytest.raises(StoreError, match="line 3: id == None, must be"):
+        list(import_lines(path, [head, wrong | {"id": "1"}, wrong]))
+    with pytest.raises(StoreError, match="the first line has no 'analyzer', must be"):
+        list(import_lines(path, [{"polytopic_store": 1}]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,22 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
         raise StoreError(
             "the first line is not that of an exported store; store learn takes plain documents."
         )
+    missing = [name for name in (*SETTINGS, "tree") if name not in head]
+    if missing:
+        raise StoreError(
+            f"the first line has no {missing[0]!r}, must be that of an exported store."
+        )
     settings = {name: head[name] for name in SETTINGS}
     settings["analyzer"] = Analyzer.from_dict(settings["analyzer"])
     tree = None if head["tree"] is None else LabelTree.from_dict(head["tree"])
+    documents = starmap(_document, enumerate(rest, start=2))
     with Store(url, tree=tree, **settings) as store:
-        while batch := [Document.from_dict(line) for line in islice(rest, BATCH)]:
+        while batch := list(islice(documents, BATCH)):
             yield store.learn(batch)
+
+
+def _document(number: int, line: Mapping[str, Any]) -> Document:
+    try:
+        return Document.from_dict(line)
+    except ValueError as error:
+        raise StoreError(f"line {number}: {error}") from error
