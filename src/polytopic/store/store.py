@@ -358,11 +358,13 @@ class Store:
             asked = {reader.resolve(label) for label in labels}
             below = {b for a in asked if tree and a in tree for b in tree.descendants(a)}
             labels = sorted(asked | below)
+        last = _last_revision(connection)
         return Selection(
-            revision=revision_at(connection, as_of, _last_revision(connection)),
+            revision=revision_at(connection, as_of, last),
             since=read_time("since", since),
             until=read_time("until", until),
             labels=labels,
+            read_at=last,
         )
 
     def documents(self) -> Iterator[Document]:
@@ -463,13 +465,22 @@ class Store:
         It is the published model that answers, if nothing was learned since, else that model
         fitted afresh with what it had chosen; a model of documents (mml, col), which takes longer,
         is given as it is, and a warning tells how far it is behind. So is one that was rolled back
-        to, without a warning. Where no model is published, the store's own is fitted.
+        to, or published as of an earlier moment, with a warning only if it has seen what was
+        forgotten since. Where no model is published, the store's own is fitted.
         """
         with self._database.reading() as connection:
-            current, is_old = publishing.read_current(connection)
+            current, stays = publishing.read_current(connection)
+            marked = publishing.current_mark(connection)
         if current is None:
             return self.fit()
-        behind = 0 if is_old else self._behind(current)
+        behind = 0 if stays else self._behind(current)
+        if stays and marked is not None:
+            warnings.warn(
+                f"the published {current.model_.name} has seen a document that was forgotten since "
+                f"(revision {marked}); refresh it (polytopic store refresh).",
+                StoreWarning,
+                stacklevel=2,
+            )
         if behind and sees_documents(current.model_):
             warnings.warn(
                 f"the published {current.model_.name} is {behind:,} revisions behind; "
@@ -490,12 +501,17 @@ class Store:
         known = labeler.origin_.revision
         return 0 if known is None else self.revision - known
 
-    def _fitted_again(self, labeler: Labeler) -> Labeler:
-        """Return a labeler like another, which chose what stays, of the documents as they are."""
+    def _fitted_again(self, labeler: Labeler, *, as_of: int | None = None) -> Labeler:
+        """Return a labeler like another, which chose what stays, of the documents as they are.
+
+        Or as they were known at a revision, less what was forgotten since.
+        """
         again, chosen = clone(labeler), labeler.model_.chosen_
         with self._database.reading() as connection:
             again.tree = settings.read_tree(connection)
-            origin = replace(labeler.origin_, revision=_last_revision(connection))
+            last = _last_revision(connection)
+            revision = last if as_of is None else as_of
+            origin = replace(labeler.origin_, revision=revision, read_at=last)
             return fit_labeler(connection, again, origin, chosen=chosen)
 
     def publish(
@@ -532,15 +548,19 @@ class Store:
 
         It is fitted from nothing, so that it depends on the documents alone, with what was chosen
         when it was first published. Where no model is published, the store's own is. A model that
-        was rolled back to goes on answering until another is published.
+        was rolled back to, or published as of an earlier moment, goes on answering until another
+        is published; if it has seen what was forgotten since, it is fitted afresh without that.
         """
         with self._database.reading() as connection:
-            current, is_old = publishing.read_current(connection)
+            current, stays = publishing.read_current(connection)
+            marked = publishing.current_mark(connection)
         if current is None:
             return self.publish(keep=keep)
-        if is_old or not self._behind(current):
+        if not self._behind(current) or (stays and marked is None):
             return None
-        return self.publish(self._fitted_again(current), note="refreshed", keep=keep)
+        as_of = current.origin_.revision if stays else None
+        again = self._fitted_again(current, as_of=as_of)
+        return self.publish(again, note="refreshed", keep=keep)
 
     def rollback(self, number: int | None = None) -> int:
         """Let an earlier published model answer: the one before, or that of a number."""

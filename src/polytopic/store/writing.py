@@ -78,9 +78,9 @@ class Writer:
         """Take documents out, with all their versions."""
         versions = self._known(names, all_versions=True)
         self._miss(names, versions)
+        self._forget_models(versions, purge=purge)
         if not len(versions):
             return
-        self._forget_models(versions, purge=purge)
         current = versions.at([k for k, last in enumerate(versions.replaced) if last is None])
         self._count(versions.at([]), current, erased=versions)
         self._log_forgotten(current.first)
@@ -114,7 +114,7 @@ class Writer:
         after = {"revision": receipt["revision_after"]}
         row = after | {"time": self.time, "receipt": json.dumps(receipt)}
         self.connection.execute(insert(tables.revisions), row)
-        state = after | {"digest": self.digest.sums, "current_model": self.current_model}
+        state = after | {"digest": self.digest.sums}
         self.connection.execute(update(tables.state).values(state))
 
     # The ledger
@@ -275,7 +275,8 @@ class Writer:
             purged = sorted(row.id for row in rows if row in saw or row.marked is not None)
             self.connection.execute(delete(table).where(table.c.id.in_(purged)))
             if self.current_model in purged:
-                self.current_model = self.connection.execute(select(func.max(table.c.id))).scalar()
+                newest = select(func.max(table.c.id)).scalar_subquery()
+                self.connection.execute(update(tables.state).values(current_model=newest))
             self.told["purged_models"] = purged
             return
         fresh = sorted(row.id for row in saw if row.marked is None)
