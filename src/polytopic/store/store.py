@@ -109,6 +109,17 @@ class Store:
             "keep_texts": keep_texts,
         }
         self._database = Database(url)
+        try:
+            self._settings = self._open(given, create, must_be_new)
+            if tree is not None:
+                with self._database.writing() as connection:
+                    settings.write_tree(connection, tree)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, given: dict[str, Any], create: bool, must_be_new: bool) -> settings.Settings:
+        """Return the settings of the store that is there, or of a new one."""
         name = self._database.name
         if not create and not self._database.exists():
             raise StoreError(f"{name} does not exist; polytopic store init makes a store.")
@@ -121,10 +132,7 @@ class Store:
             raise StoreError(f"{name} has no store; polytopic store init makes one.")
         else:
             found = self._create(settings.Settings.new(**given))
-        self._settings = found
-        if tree is not None:
-            with self._database.writing() as connection:
-                settings.write_tree(connection, tree)
+        return found
 
     def _read_settings(self) -> settings.Settings | None:
         with self._database.reading() as connection:
