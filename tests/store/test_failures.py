@@ -2,10 +2,11 @@
 
 import os
 import sqlite3
+from pathlib import Path
 
 import pytest
 
-from polytopic import Document
+from polytopic import Document, LabelTree
 from polytopic.errors import StoreError
 from polytopic.store import Store
 from polytopic.store.transfer import export_lines, import_lines
@@ -316,3 +317,36 @@ def test_wrong_lines_of_an_import_are_told(path):
         list(import_lines(path, [head, wrong | {"id": "1"}, wrong]))
     with pytest.raises(StoreError, match="the first line has no 'analyzer', must be"):
         list(import_lines(path, [{"polytopic_store": 1}]))
+
+
+@pytest.mark.parametrize(
+    ("own", "exported", "what"),
+    [
+        ({"fields": {"title": 2}}, {}, "fields"),
+        ({"tree": LabelTree({"wheat": "grain"})}, {"tree": LabelTree({"rye": "grain"})}, "a tree"),
+    ],
+)
+def test_an_import_changes_no_settings(new_path, own, exported, what):
+    """Fields and the tree of the store that is there stay, and nothing is learned."""
+    path, other = new_path(), new_path()
+    with Store(other, **exported) as store:
+        store.learn([Document("1", "Wheat.", labels=["wheat"])])
+        lines = list(export_lines(store))
+    with Store(path, **own) as store:
+        with pytest.raises(StoreError, match=f"has {what} of its own"):
+            list(import_lines(path, lines))
+
+        assert store.revision == 0
+        assert store.tree == own.get("tree")
+
+
+def test_a_store_that_is_refused_is_closed(path):
+    """No connection to a store is left open whose settings are others."""
+    Store(path).close()
+
+    with pytest.raises(StoreError) as refused:
+        Store(path, language="cs")
+
+    opened = [os.path.realpath(file) for file in Path("/proc/self/fd").glob("*")]  # on Linux
+    assert refused.value
+    assert str(path) not in opened

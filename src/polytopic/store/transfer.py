@@ -41,7 +41,8 @@ def export_lines(store: Store) -> Iterator[dict[str, Any]]:
 def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterator[Receipt]:
     """Learn what :func:`export_lines` gave, batch by batch; yield a receipt for each.
 
-    The store is made if it is not there; one that is must make the same terms of texts.
+    The store is made if it is not there; one that is must have the same settings, and no other
+    tree of labels.
     """
     rest = iter(lines)
     head = next(rest, {})
@@ -58,9 +59,21 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
     settings["analyzer"] = Analyzer.from_dict(settings["analyzer"])
     tree = None if head["tree"] is None else LabelTree.from_dict(head["tree"])
     documents = starmap(_document, enumerate(rest, start=2))
+    with Store(url, **settings) as store:
+        _check_same(store, "fields", store.fields or {}, head["fields"] or {})
+        if tree is not None:
+            _check_same(store, "a tree", store.tree or tree, tree)
     with Store(url, tree=tree, **settings) as store:
         while batch := list(islice(documents, BATCH)):
             yield store.learn(batch)
+
+
+def _check_same(store: Store, what: str, own: Any, exported: Any) -> None:
+    if own != exported:
+        raise StoreError(
+            f"{store} has {what} of its own, other than the exported store; import it into a new "
+            "store. Nothing was learned."
+        )
 
 
 def _document(number: int, line: Mapping[str, Any]) -> Document:
