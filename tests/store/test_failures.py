@@ -350,3 +350,20 @@ def test_a_store_that_is_refused_is_closed(path):
     opened = [os.path.realpath(file) for file in Path("/proc/self/fd").glob("*")]  # on Linux
     assert refused.value
     assert str(path) not in opened
+
+
+@pytest.mark.parametrize(
+    ("method", "argument", "sentence"),
+    [
+        ("learn", [3], "a document == 3, must be a Document or a dict."),
+        ("relabel", [("1", ["a"])], "labels == [('1', ['a'])], must be a dict of ids and labels."),
+        ("merge", "other.db", "other == 'other.db', must be a Store."),
+        ("publish", "news.model", "labeler == 'news.model', must be a Labeler."),
+    ],
+)
+def test_a_wrong_kind_is_told(path, method, argument, sentence):
+    """What came and what is needed is told."""
+    with Store(path) as store, pytest.raises(TypeError) as wrong:
+        getattr(store, method)(argument)
+
+    assert str(wrong.value) == sentence

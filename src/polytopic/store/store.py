@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
 from sqlalchemy import Connection, func, select
 
 from polytopic.corpus.document import Document
@@ -245,6 +246,7 @@ class Store:
 
     def relabel(self, labels: Mapping[str, Collection[str]]) -> Receipt:
         """Give documents other labels, by their ids; those not known are told as missing."""
+        _check_kind("labels", labels, Mapping, "a dict of ids and labels")
         reader = LabelReader(self.tree)
         wanted = {}
         for name, names in labels.items():
@@ -276,6 +278,7 @@ class Store:
 
         Both must make the same terms of texts; a document that is in both must be the same.
         """
+        _check_kind("other", other, Store, "a Store")
         if other.analyzer != self.analyzer or (other.fields or {}) != (self.fields or {}):
             raise StoreError(
                 f"{other._database.name} has another analyzer or other fields than "
@@ -304,6 +307,7 @@ class Store:
         last = {}
         for document in documents:
             if not isinstance(document, Document):
+                _check_kind("a document", document, Mapping, "a Document or a dict")
                 document = Document.from_dict(document)
             last[document.id] = document
         docs = list(last.values())
@@ -546,6 +550,8 @@ class Store:
         """
         if labeler is None:
             labeler = self.fit(**fit)
+        _check_kind("labeler", labeler, Labeler, "a Labeler")
+        check_is_fitted(labeler, "model_")
         if keep is not None:
             check_scalar(keep, "keep", Integral, min_val=1)
         with self._database.writing() as connection:
@@ -598,6 +604,11 @@ def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
         return {"text": content}
     fields = all(isinstance(value, str) for value in content.values())
     return {"fields": content} if fields and content else {"counts": content}
+
+
+def _check_kind(what: str, value: Any, kind: type, needed: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} == {value!r}, must be {needed}.")
 
 
 def _check_storable(what: str, names: Iterable[str]) -> None:
