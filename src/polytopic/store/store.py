@@ -483,8 +483,10 @@ class Store:
         with self._database.reading() as connection:
             current, stays = publishing.read_current(connection)
             marked = publishing.current_mark(connection)
+            tree = settings.read_tree(connection)
         if current is None:
             return self.fit()
+        current.tree = tree
         behind = 0 if stays else self._behind(current)
         if stays and marked is not None:
             warnings.warn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice, starmap
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from polytopic.store.receipts import Receipt
 from polytopic.store.store import Store
 from polytopic.text import Analyzer
 
-MARK = "polytopic_store"
+MARK, END = "polytopic_store", "polytopic_store_end"  # of the first and the last line
 BATCH = 1000  # documents learned in one transaction
 SETTINGS = ("analyzer", "fields", "model", "keep_texts")
 
@@ -22,27 +22,30 @@ SETTINGS = ("analyzer", "fields", "model", "keep_texts")
 def export_lines(store: Store) -> Iterator[dict[str, Any]]:
     """Yield a store as objects for JSON: its settings and tree, then each document as it is now.
 
-    Earlier versions of documents and published models are left out.
+    The last one tells how many documents there are. Earlier versions of documents and published
+    models are left out.
     """
     tree = store.tree
     yield {
         MARK: 1,
-        "digest": store.digest,
         "analyzer": store.analyzer.to_dict(),
         "fields": store.fields,
         "model": store.model,
         "keep_texts": store.keep_texts,
         "tree": tree and tree.to_dict(),
     }
+    number = 0
     for document in store.documents():
         yield document.to_dict()
+        number += 1
+    yield {END: number}
 
 
 def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterator[Receipt]:
     """Learn what :func:`export_lines` gave, batch by batch; yield a receipt for each.
 
     The store is made if it is not there; one that is must have the same settings, and no other
-    tree of labels.
+    tree of labels. An export that ends too early is told, and its last batch is not learned.
     """
     rest = iter(lines)
     head = next(rest, {})
@@ -58,7 +61,7 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
     settings = {name: head[name] for name in SETTINGS}
     settings["analyzer"] = Analyzer.from_dict(settings["analyzer"])
     tree = None if head["tree"] is None else LabelTree.from_dict(head["tree"])
-    documents = starmap(_document, enumerate(rest, start=2))
+    documents = _documents(rest)
     with Store(url, **settings) as store:
         _check_same(store, "fields", store.fields or {}, head["fields"] or {})
         if tree is not None:
@@ -76,8 +79,16 @@ def _check_same(store: Store, what: str, own: Any, exported: Any) -> None:
         )
 
 
-def _document(number: int, line: Mapping[str, Any]) -> Document:
-    try:
-        return Document.from_dict(line)
-    except ValueError as error:
-        raise StoreError(f"line {number}: {error}") from error
+def _documents(lines: Iterator[Mapping[str, Any]]) -> Iterator[Document]:
+    """Yield the documents of an export, and see that it is whole."""
+    for number, line in enumerate(lines, start=2):
+        if END in line:
+            return
+        try:
+            yield Document.from_dict(line)
+        except ValueError as error:
+            raise StoreError(f"line {number}: {error}") from error
+    raise StoreError(
+        f"the export is cut: its last line is missing. Of what came, only whole batches of {BATCH:,} "
+        "documents were learned."
+    )

@@ -291,13 +291,12 @@ def _identities(bags: Bags):
 
 
 def _known_identity(known: Bags, place: int, text: str | None):
-    """Return what a known document must be to be the same; texts matter where both are kept."""
-    kept = known.texts[place]
+    """Return what a known document must be to be the same; texts matter where one comes."""
     return (
         known.labels[place],
         known.times[place],
         known.digests[place],
-        text if kept is None or text is None else kept,
+        None if text is None else known.texts[place],
     )
 
 
