@@ -89,6 +89,6 @@ def _documents(lines: Iterator[Mapping[str, Any]]) -> Iterator[Document]:
         except ValueError as error:
             raise StoreError(f"line {number}: {error}") from error
     raise StoreError(
-        f"the export is cut: its last line is missing. Of what came, only whole batches of {BATCH:,} "
-        "documents were learned."
+        "the export is cut: its last line is missing. Of what came, only whole batches of "
+        f"{BATCH:,} documents were learned."
     )
