@@ -25,7 +25,7 @@ def data():
     return path
 
 
-EDGES = {"cli", "explain", "labeler", "store", "test_corpora.py", "test_documentation.py"}
+EDGES = {"cli", "explain", "labeler", "server", "store", "test_corpora.py", "test_documentation.py"}
 
 
 def pytest_collection_modifyitems(items):

@@ -47,6 +47,17 @@ def test_a_stream(store):
     assert "line 1" in said
 
 
+def test_every_document_needs_an_id(store, tmp_path):
+    """A line number is no id: it would stand for another document in every file."""
+    before = Store(store).revision
+    (tmp_path / "more.jsonl").write_text('{"text": "Rye and oats.", "labels": ["grain"]}\n')
+
+    _, said = run("store", "learn", store, tmp_path / "more.jsonl", code=1)
+
+    assert "line 1: id == None, must be" in said
+    assert Store(store).revision == before
+
+
 def test_correcting_and_forgetting(store):
     """Other labels, then gone; the digest is the former one when the document is back."""
     document = next(Store(store).documents())
@@ -151,12 +162,17 @@ def test_export_and_import(store, tmp_path):
     """What was exported makes a store of the same digest, and may come again."""
     run("store", "export", store, "--to", tmp_path / "news.export")
     lines, _ = run("store", "export", store)
-    assert len(lines) == 349
+    assert len(lines) == 350
+    assert lines[-1] == {"polytopic_store_end": 348}
 
     receipts, _ = run("store", "import", tmp_path / "other.db", tmp_path / "news.export")
-    assert receipts[-1]["digest_after"] == Store(store).digest == lines[0]["digest"]
+    assert receipts[-1]["digest_after"] == Store(store).digest
     receipts, _ = run("store", "import", store, tmp_path / "news.export")
     assert receipts[-1]["unchanged"] == 348
+    cut = "".join(json.dumps(line) + "\n" for line in lines[:100])
+    receipts, said = run("store", "import", tmp_path / "cut.db", "-", stdin=cut, code=1)
+    assert receipts == []
+    assert "the export is cut" in said
     (merged,), _ = run("store", "merge", tmp_path / "other.db", store)
     assert merged["unchanged"] == 348
 

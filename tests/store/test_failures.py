@@ -2,12 +2,14 @@
 
 import os
 import sqlite3
+from pathlib import Path
 
 import pytest
 
-from polytopic import Document
+from polytopic import Document, LabelTree
 from polytopic.errors import StoreError
 from polytopic.store import Store
+from polytopic.store.transfer import export_lines, import_lines
 from tests.store.children import forget_within, learn_within, open_as_nobody
 from tests.store.plain import open_store
 from tests.store.processes import answer
@@ -291,3 +293,77 @@ def test_an_interrupted_change_is_not_done(url):
         assert (store.revision, store.verify().documents) == (1, 1)
         assert store.learn(MANY[:20]).learned == 20
         assert store.verify().ok
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00"])
+def test_a_time_outside_the_calendar_is_told(path, time):
+    """A time that UTC has no year for is refused, of a document and of a window."""
+    with Store(path) as store:
+        for act in (
+            lambda: store.learn([Document("1", "Wheat.", time=time)]),
+            lambda: store.counts(since=time),
+        ):
+            with pytest.raises(ValueError, match="must be of the years 1 to 9999 in UTC"):
+                act()
+
+
+def test_wrong_lines_of_an_import_are_told(path):
+    """The line that is wrong is named."""
+    with Store(path) as store:
+        head, *_ = export_lines(store)
+    wrong = {"text": "Wheat."}
+
+    with pytest.raises(StoreError, match="line 3: id == None, must be"):
+        list(import_lines(path, [head, wrong | {"id": "1"}, wrong]))
+    with pytest.raises(StoreError, match="the first line has no 'analyzer', must be"):
+        list(import_lines(path, [{"polytopic_store": 1}]))
+
+
+@pytest.mark.parametrize(
+    ("own", "exported", "what"),
+    [
+        ({"fields": {"title": 2}}, {}, "fields"),
+        ({"tree": LabelTree({"wheat": "grain"})}, {"tree": LabelTree({"rye": "grain"})}, "a tree"),
+    ],
+)
+def test_an_import_changes_no_settings(new_path, own, exported, what):
+    """Fields and the tree of the store that is there stay, and nothing is learned."""
+    path, other = new_path(), new_path()
+    with Store(other, **exported) as store:
+        store.learn([Document("1", "Wheat.", labels=["wheat"])])
+        lines = list(export_lines(store))
+    with Store(path, **own) as store:
+        with pytest.raises(StoreError, match=f"has {what} of its own"):
+            list(import_lines(path, lines))
+
+        assert store.revision == 0
+        assert store.tree == own.get("tree")
+
+
+def test_a_store_that_is_refused_is_closed(path):
+    """No connection to a store is left open whose settings are others."""
+    Store(path).close()
+
+    with pytest.raises(StoreError) as refused:
+        Store(path, language="cs")
+
+    opened = [os.path.realpath(file) for file in Path("/proc/self/fd").glob("*")]  # on Linux
+    assert refused.value
+    assert str(path) not in opened
+
+
+@pytest.mark.parametrize(
+    ("method", "argument", "sentence"),
+    [
+        ("learn", [3], "a document == 3, must be a Document or a dict."),
+        ("relabel", [("1", ["a"])], "labels == [('1', ['a'])], must be a dict of ids and labels."),
+        ("merge", "other.db", "other == 'other.db', must be a Store."),
+        ("publish", "news.model", "labeler == 'news.model', must be a Labeler."),
+    ],
+)
+def test_a_wrong_kind_is_told(path, method, argument, sentence):
+    """What came and what is needed is told."""
+    with Store(path) as store, pytest.raises(TypeError) as wrong:
+        getattr(store, method)(argument)
+
+    assert str(wrong.value) == sentence

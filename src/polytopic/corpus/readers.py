@@ -37,6 +37,7 @@ def read_documents(
     id_column: str = "id",
     time_column: str = "time",
     label_separator: str = ",",
+    line_ids: bool = True,
     encoding: str = "utf-8",
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Document]:
@@ -61,6 +62,8 @@ def read_documents(
         become fields.
     label_separator : str, default=","
         What stands between the labels in a column.
+    line_ids : bool, default=True
+        Whether the line number is the id where the source gives none; else that is a bad line.
     encoding : str, default="utf-8"
         Any encoding that extends ASCII; a UTF-8 byte order mark is passed over.
     max_line_bytes : int, default=64 MiB
@@ -69,8 +72,7 @@ def read_documents(
     Yields
     ------
     Document
-        Its id is the line number where the source gives none. A time that cannot be read is left
-        out with a CorpusWarning.
+        A time that cannot be read is left out with a CorpusWarning.
 
     Examples
     --------
@@ -88,6 +90,7 @@ def read_documents(
         id_column=id_column,
         time_column=time_column,
         label_separator=label_separator,
+        line_ids=line_ids,
         encoding=encoding,
         max_line_bytes=max_line_bytes,
     )
@@ -106,6 +109,7 @@ def read_with_origins(
     id_column: str = "id",
     time_column: str = "time",
     label_separator: str = ",",
+    line_ids: bool = True,
     encoding: str = "utf-8",
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[tuple[Document, Origin]]:
@@ -125,7 +129,7 @@ def read_with_origins(
     def documents() -> Iterator[tuple[Document, Origin]]:
         with raw_lines(source, max_line_bytes) as raw:
             lines = Lines(raw, encoding=encoding, max_bytes=max_line_bytes)
-            for item in _documents_and_errors(lines, parse, name):
+            for item in _documents_and_errors(lines, parse, name, line_ids):
                 if isinstance(item, tuple):
                     document, record = item
                     if split is None or (document.split or "train") == split:
@@ -139,7 +143,10 @@ def read_with_origins(
 
 
 def _documents_and_errors(
-    lines: Lines, parse: Callable[[Lines], Iterator[Record | None]], name: str
+    lines: Lines,
+    parse: Callable[[Lines], Iterator[Record | None]],
+    name: str,
+    line_ids: bool,
 ) -> Iterator[tuple[Document, Record] | CorpusError]:
     """Yield for each record its document and itself, or the error that says why there is none."""
     records = None
@@ -152,7 +159,7 @@ def _documents_and_errors(
             record = next(records)
             if record is not None:
                 _drop_bad_time(record, f"{name}, line {number}")
-                yield Document.from_dict(record, id=str(number)), record
+                yield Document.from_dict(record, id=str(number) if line_ids else None), record
         except StopIteration:
             return
         except (ValueError, csv.Error, RecursionError) as error:

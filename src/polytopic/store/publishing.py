@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from polytopic.errors import StoreError
 from polytopic.labeler.files import from_bytes, to_bytes
 from polytopic.store import tables
+from polytopic.store.reading import origin_of, set_origin
 from polytopic.store.selection import Selection, now
 
 
@@ -85,13 +86,14 @@ def publish(connection: Connection, labeler, note: str | None, keep: int | None)
     """Keep a fitted labeler, and let it answer; return its number."""
     state = connection.execute(select(tables.state).with_for_update()).one()
     table, number = tables.models, state.published + 1
+    origin = origin_of(connection, labeler)
     row = {
         "id": number,
         "time": now(),
         "name": labeler.model_.name,
-        "origin": getattr(labeler, "origin_", Selection()).to_json(),
+        "origin": origin.to_json(),
         "note": note,
-        "marked": None,
+        "marked": _forgotten_since(connection, origin),
         "content": to_bytes(labeler, counts=False),
     }
     connection.execute(insert(table), row)
@@ -100,6 +102,18 @@ def publish(connection: Connection, labeler, note: str | None, keep: int | None)
         kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
         connection.execute(delete(table).where(table.c.id.not_in(kept)))
     return number
+
+
+def _forgotten_since(connection: Connection, origin: Selection) -> int | None:
+    """Return the last revision at which something was forgotten that may be in the origin.
+
+    What is forgotten leaves no time or labels, so that a part counts as the whole.
+    """
+    if origin.read_at is None:
+        return None
+    gone = tables.forgotten.c
+    seen = gone.learned <= origin.revision, gone.revision > origin.read_at
+    return connection.execute(select(func.max(gone.revision)).where(*seen)).scalar()
 
 
 def roll_back(connection: Connection, number: int | None) -> int:
@@ -130,12 +144,23 @@ def roll_back(connection: Connection, number: int | None) -> int:
 
 
 def read_current(connection: Connection):
-    """Return the labeler that answers, if any, and whether it is older than the newest one."""
+    """Return the labeler that answers, if any, and whether it goes on to as it is.
+
+    So does one that is older than the newest one, or that was fitted as of an earlier moment.
+    """
     number = connection.execute(select(tables.state.c.current_model)).scalar_one()
     if number is None:
         return None, False
     newest = connection.execute(select(func.max(tables.models.c.id))).scalar_one()
-    return read(connection, number), number != newest
+    labeler = read(connection, number)
+    return labeler, number != newest or labeler.origin_.is_past
+
+
+def current_mark(connection: Connection) -> int | None:
+    """Return the revision at which a document was forgotten that the current model had seen."""
+    table = tables.models.c
+    own = select(table.marked).where(table.id == tables.state.c.current_model)
+    return connection.execute(own).scalar()
 
 
 def read(connection: Connection, number: int):
@@ -147,5 +172,4 @@ def read(connection: Connection, number: int):
     if row is None:
         raise StoreError(f"there is no published model {number}; history lists them.")
     labeler = from_bytes(row.content, f"model {number}")
-    labeler.origin_ = Selection.from_json(row.origin)
-    return labeler
+    return set_origin(connection, labeler, Selection.from_json(row.origin))

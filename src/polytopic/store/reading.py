@@ -10,6 +10,7 @@ from scipy import sparse
 from sqlalchemy import Connection, func, select
 
 from polytopic.counts import LARGEST_EXACT, LabelSetCounts
+from polytopic.errors import StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
@@ -116,15 +117,37 @@ def fit_labeler(
     model = labeler.model
     model = named_model(model) if isinstance(model, str) else model
     if sees_documents(model):
-        labeler.fit_rows(read_rows(connection, selection), chosen=chosen)
+        rows = read_rows(connection, selection)
+        _require_some(rows.X.shape[0], selection)
+        labeler.fit_rows(rows, chosen=chosen)
     else:
         last = connection.execute(select(tables.state.c.revision)).scalar_one()
         asks = chosen is None and model.needs_documents
         sample = read_rows(connection, selection, TUNING_DOCS) if asks else None
         counts = read_counts(connection, selection, last)
+        _require_some(counts.n_docs, selection)
         labeler.fit_counts(counts, sample=sample, chosen=chosen)
+    return set_origin(connection, labeler, selection)
+
+
+def _require_some(n_docs: float, selection: Selection) -> None:
+    if not n_docs:
+        meant = " of this moment, this time and these labels" if selection.is_part else ""
+        raise StoreError(f"the store has no labelled document{meant}; a model needs one at least.")
+
+
+def set_origin(connection: Connection, labeler: Labeler, selection: Selection) -> Labeler:
+    """Note what a labeler was fitted on, and in which store; learning more makes it void."""
     labeler.origin_ = selection
+    labeler.origin_of_ = connection.engine.url, labeler.model_
     return labeler
+
+
+def origin_of(connection: Connection, labeler: Labeler) -> Selection:
+    """Return what a labeler was fitted on in this store, an unknown selection if it was not."""
+    url, model = getattr(labeler, "origin_of_", (None, None))
+    known = url == connection.engine.url and model is labeler.model_
+    return getattr(labeler, "origin_", Selection()) if known else Selection()
 
 
 def named(bags: Bags, all_terms: Terms) -> tuple[sparse.csr_matrix, list[str], Targets]:

@@ -27,12 +27,15 @@ class Selection:
         Times between which theirs lie, the second one excluded.
     labels : list of str or None
         Labels of which they have one at least.
+    read_at : int or None
+        The revision of the store when they were read, without what was forgotten until then.
     """
 
     revision: int | None = None
     since: str | None = None
     until: str | None = None
     labels: list[str] | None = None
+    read_at: int | None = None
 
     def to_json(self) -> str:
         """Return it as a store keeps it."""
@@ -47,6 +50,11 @@ class Selection:
     def is_part(self) -> bool:
         """Whether documents are left out that were known then."""
         return not (self.since is self.until is self.labels is None)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether they are meant as they were known at a moment that was past already."""
+        return None not in (self.revision, self.read_at) and self.revision != self.read_at
 
     def conditions(self) -> list[Any]:
         """Return the conditions on rows of the ledger, but for that on labels."""
@@ -70,7 +78,7 @@ class Selection:
     def saw(self, versions: Bags) -> bool:
         """Tell whether one of these versions of documents is among them."""
         if self.revision is None:
-            return True
+            return len(versions) > 0
         last = self.revision
         rows = zip(versions.learned, versions.replaced, versions.moments, strict=True)
         return any(
@@ -105,7 +113,12 @@ def read_time(name: str, value: Any) -> str | None:
 
 def stored_time(time: datetime) -> str:
     """Return a time as text that sorts by time."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
+    try:
+        return time.astimezone(UTC).isoformat(timespec="microseconds")
+    except OverflowError:
+        raise ValueError(
+            f"time == {time.isoformat()!r}, must be of the years 1 to 9999 in UTC."
+        ) from None
 
 
 def now() -> str:

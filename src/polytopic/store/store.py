@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
 from sqlalchemy import Connection, delete, func, insert, select
 
 from polytopic.corpus.document import Document
@@ -110,6 +111,17 @@ class Store:
             "keep_texts": keep_texts,
         }
         self._database = Database(url)
+        try:
+            self._settings = self._open(given, create, must_be_new)
+            if tree is not None:
+                with self._database.writing() as connection:
+                    settings.write_tree(connection, tree)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, given: dict[str, Any], create: bool, must_be_new: bool) -> settings.Settings:
+        """Return the settings of the store that is there, or of a new one."""
         name = self._database.name
         if not create and not self._database.exists():
             raise StoreError(f"{name} does not exist; polytopic store init makes a store.")
@@ -122,10 +134,7 @@ class Store:
             raise StoreError(f"{name} has no store; polytopic store init makes one.")
         else:
             found = self._create(settings.Settings.new(**given))
-        self._settings = found
-        if tree is not None:
-            with self._database.writing() as connection:
-                settings.write_tree(connection, tree)
+        return found
 
     def _read_settings(self) -> settings.Settings | None:
         with self._database.reading() as connection:
@@ -241,14 +250,14 @@ class Store:
         ``key`` again, within two days, does nothing and gives the receipt of the first time.
         """
         bags = self._bags(documents)
-        request = [bags.names, bags.labels, bags.times, [d.hex() for d in bags.digests]]
-        with self._changing("learn", key, request) as writer:
+        with self._changing("learn", key, bags.identity) as writer:
             if not writer.is_done:
                 writer.put(bags)
         return writer.receipt
 
     def relabel(self, labels: Mapping[str, Collection[str]], *, key: str | None = None) -> Receipt:
         """Give documents other labels, by their ids; those not known are told as missing."""
+        _check_kind("labels", labels, Mapping, "a dict of ids and labels")
         reader = LabelReader(self.tree)
         wanted = {}
         for name, names in labels.items():
@@ -256,7 +265,7 @@ class Store:
             resolved = sorted({reader.resolve(label) for label in document.labels})
             _check_storable("labels", resolved)
             wanted[document.id] = to_json(resolved)
-        with self._changing("relabel", key, wanted) as writer:
+        with self._changing("relabel", key, lambda: wanted) as writer:
             if not writer.is_done:
                 writer.relabel(wanted)
         return writer.receipt
@@ -271,7 +280,7 @@ class Store:
         if isinstance(ids, str):
             raise ValueError(f"ids == {ids!r} is one string, must be a list of ids.")
         names = list(dict.fromkeys(map(str, ids)))
-        with self._changing("forget", key, [names, purge]) as writer:
+        with self._changing("forget", key, lambda: [names, purge]) as writer:
             if not writer.is_done:
                 writer.forget(names, purge=purge)
         self._database.erase()
@@ -282,6 +291,7 @@ class Store:
 
         Both must make the same terms of texts; a document that is in both must be the same.
         """
+        _check_kind("other", other, Store, "a Store")
         if other.analyzer != self.analyzer or (other.fields or {}) != (self.fields or {}):
             raise StoreError(
                 f"{other._database.name} has another analyzer or other fields than "
@@ -299,9 +309,11 @@ class Store:
 
     @contextmanager
     def _changing(
-        self, action: str, key: str | None = None, request: Any = None
+        self, action: str, key: str | None = None, request: Callable[[], Any] = list
     ) -> Iterator[Writer]:
-        asked = "" if key is None else sha256(json.dumps([action, request]).encode()).hexdigest()
+        asked = ""
+        if key is not None:
+            asked = sha256(json.dumps([action, request()]).encode()).hexdigest()
         with self._database.writing() as connection:
             writer = Writer(connection, action, key, asked)
             yield writer
@@ -313,6 +325,7 @@ class Store:
         last = {}
         for document in documents:
             if not isinstance(document, Document):
+                _check_kind("a document", document, Mapping, "a Document or a dict")
                 document = Document.from_dict(document)
             last[document.id] = document
         docs = list(last.values())
@@ -375,11 +388,13 @@ class Store:
             asked = {reader.resolve(label) for label in labels}
             below = {b for a in asked if tree and a in tree for b in tree.descendants(a)}
             labels = sorted(asked | below)
+        last = _last_revision(connection)
         return Selection(
-            revision=revision_at(connection, as_of, _last_revision(connection)),
+            revision=revision_at(connection, as_of, last),
             since=read_time("since", since),
             until=read_time("until", until),
             labels=labels,
+            read_at=last,
         )
 
     def documents(self) -> Iterator[Document]:
@@ -480,13 +495,24 @@ class Store:
         It is the published model that answers, if nothing was learned since, else that model
         fitted afresh with what it had chosen; a model of documents (mml, col), which takes longer,
         is given as it is, and a warning tells how far it is behind. So is one that was rolled back
-        to, without a warning. Where no model is published, the store's own is fitted.
+        to, or published as of an earlier moment, with a warning only if it has seen what was
+        forgotten since. Where no model is published, the store's own is fitted.
         """
         with self._database.reading() as connection:
-            current, is_old = publishing.read_current(connection)
+            current, stays = publishing.read_current(connection)
+            marked = publishing.current_mark(connection)
+            tree = settings.read_tree(connection)
         if current is None:
             return self.fit()
-        behind = 0 if is_old else self._behind(current)
+        current.tree = tree
+        behind = 0 if stays else self._behind(current)
+        if stays and marked is not None:
+            warnings.warn(
+                f"the published {current.model_.name} has seen a document that was forgotten since "
+                f"(revision {marked}); refresh it (polytopic store refresh).",
+                StoreWarning,
+                stacklevel=2,
+            )
         if behind and sees_documents(current.model_):
             warnings.warn(
                 f"the published {current.model_.name} is {behind:,} revisions behind; "
@@ -507,12 +533,17 @@ class Store:
         known = labeler.origin_.revision
         return 0 if known is None else self.revision - known
 
-    def _fitted_again(self, labeler: Labeler) -> Labeler:
-        """Return a labeler like another, which chose what stays, of the documents as they are."""
+    def _fitted_again(self, labeler: Labeler, *, as_of: int | None = None) -> Labeler:
+        """Return a labeler like another, which chose what stays, of the documents as they are.
+
+        Or as they were known at a revision, less what was forgotten since.
+        """
         again, chosen = clone(labeler), labeler.model_.chosen_
         with self._database.reading() as connection:
             again.tree = settings.read_tree(connection)
-            origin = replace(labeler.origin_, revision=_last_revision(connection))
+            last = _last_revision(connection)
+            revision = last if as_of is None else as_of
+            origin = replace(labeler.origin_, revision=revision, read_at=last)
             return fit_labeler(connection, again, origin, chosen=chosen)
 
     def publish(
@@ -539,6 +570,8 @@ class Store:
         """
         if labeler is None:
             labeler = self.fit(**fit)
+        _check_kind("labeler", labeler, Labeler, "a Labeler")
+        check_is_fitted(labeler, "model_")
         if keep is not None:
             check_scalar(keep, "keep", Integral, min_val=1)
         with self._database.writing() as connection:
@@ -549,15 +582,19 @@ class Store:
 
         It is fitted from nothing, so that it depends on the documents alone, with what was chosen
         when it was first published. Where no model is published, the store's own is. A model that
-        was rolled back to goes on answering until another is published.
+        was rolled back to, or published as of an earlier moment, goes on answering until another
+        is published; if it has seen what was forgotten since, it is fitted afresh without that.
         """
         with self._database.reading() as connection:
-            current, is_old = publishing.read_current(connection)
+            current, stays = publishing.read_current(connection)
+            marked = publishing.current_mark(connection)
         if current is None:
             return self.publish(keep=keep)
-        if is_old or not self._behind(current):
+        if not self._behind(current) or (stays and marked is None):
             return None
-        return self.publish(self._fitted_again(current), note="refreshed", keep=keep)
+        as_of = current.origin_.revision if stays else None
+        again = self._fitted_again(current, as_of=as_of)
+        return self.publish(again, note="refreshed", keep=keep)
 
     def rollback(self, number: int | None = None) -> int:
         """Let an earlier published model answer: the one before, or that of a number."""
@@ -619,6 +656,11 @@ def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
         return {"text": content}
     fields = all(isinstance(value, str) for value in content.values())
     return {"fields": content} if fields and content else {"counts": content}
+
+
+def _check_kind(what: str, value: Any, kind: type, needed: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} == {value!r}, must be {needed}.")
 
 
 def _check_storable(what: str, names: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from polytopic.store.receipts import Receipt
 from polytopic.store.store import Store
 from polytopic.text import Analyzer
 
-MARK = "polytopic_store"
+MARK, END = "polytopic_store", "polytopic_store_end"  # of the first and the last line
 BATCH = 1000  # documents learned in one transaction
 SETTINGS = ("analyzer", "fields", "model", "keep_texts")
 
@@ -22,26 +22,30 @@ SETTINGS = ("analyzer", "fields", "model", "keep_texts")
 def export_lines(store: Store) -> Iterator[dict[str, Any]]:
     """Yield a store as objects for JSON: its settings and tree, then each document as it is now.
 
-    Earlier versions of documents and published models are left out.
+    The last one tells how many documents there are. Earlier versions of documents and published
+    models are left out.
     """
     tree = store.tree
     yield {
         MARK: 1,
-        "digest": store.digest,
         "analyzer": store.analyzer.to_dict(),
         "fields": store.fields,
         "model": store.model,
         "keep_texts": store.keep_texts,
         "tree": tree and tree.to_dict(),
     }
+    number = 0
     for document in store.documents():
         yield document.to_dict()
+        number += 1
+    yield {END: number}
 
 
 def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterator[Receipt]:
     """Learn what :func:`export_lines` gave, batch by batch; yield a receipt for each.
 
-    The store is made if it is not there; one that is must make the same terms of texts.
+    The store is made if it is not there; one that is must have the same settings, and no other
+    tree of labels. An export that ends too early is told, and its last batch is not learned.
     """
     rest = iter(lines)
     head = next(rest, {})
@@ -49,9 +53,42 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
         raise StoreError(
             "the first line is not that of an exported store; store learn takes plain documents."
         )
+    missing = [name for name in (*SETTINGS, "tree") if name not in head]
+    if missing:
+        raise StoreError(
+            f"the first line has no {missing[0]!r}, must be that of an exported store."
+        )
     settings = {name: head[name] for name in SETTINGS}
     settings["analyzer"] = Analyzer.from_dict(settings["analyzer"])
     tree = None if head["tree"] is None else LabelTree.from_dict(head["tree"])
+    documents = _documents(rest)
+    with Store(url, **settings) as store:
+        _check_same(store, "fields", store.fields or {}, head["fields"] or {})
+        if tree is not None:
+            _check_same(store, "a tree", store.tree or tree, tree)
     with Store(url, tree=tree, **settings) as store:
-        while batch := [Document.from_dict(line) for line in islice(rest, BATCH)]:
+        while batch := list(islice(documents, BATCH)):
             yield store.learn(batch)
+
+
+def _check_same(store: Store, what: str, own: Any, exported: Any) -> None:
+    if own != exported:
+        raise StoreError(
+            f"{store} has {what} of its own, other than the exported store; import it into a new "
+            "store. Nothing was learned."
+        )
+
+
+def _documents(lines: Iterator[Mapping[str, Any]]) -> Iterator[Document]:
+    """Yield the documents of an export, and see that it is whole."""
+    for number, line in enumerate(lines, start=2):
+        if END in line:
+            return
+        try:
+            yield Document.from_dict(line)
+        except ValueError as error:
+            raise StoreError(f"line {number}: {error}") from error
+    raise StoreError(
+        "the export is cut: its last line is missing. Of what came, only whole batches of "
+        f"{BATCH:,} documents were learned."
+    )

@@ -40,6 +40,11 @@ class NamedBags:
     counts: sparse.csr_matrix
     terms: Sequence[str]
 
+    def identity(self) -> list:
+        """Return what is the same for the same documents, ready for JSON."""
+        digests = [digest.hex() for digest in self.digests]
+        return [list(self.names), list(self.labels), list(self.times), digests]
+
 
 @dataclass
 class Writer:
@@ -97,9 +102,9 @@ class Writer:
         """Take documents out, with all their versions."""
         versions = self._known(names, all_versions=True)
         self._miss(names, versions)
+        self._forget_models(versions, purge=purge)
         if not len(versions):
             return
-        self._forget_models(versions, purge=purge)
         current = versions.at([k for k, last in enumerate(versions.replaced) if last is None])
         self._count(versions.at([]), current, erased=versions)
         self._log_forgotten(current.first)
@@ -135,7 +140,7 @@ class Writer:
         after = {"revision": receipt["revision_after"]}
         row = after | {"time": self.time, "receipt": json.dumps(receipt)}
         self.connection.execute(insert(tables.revisions), row)
-        state = after | {"digest": self.digest.sums, "current_model": self.current_model}
+        state = after | {"digest": self.digest.sums}
         self.connection.execute(update(tables.state).values(state))
 
     def _keep_answer(self) -> None:
@@ -305,7 +310,8 @@ class Writer:
             purged = sorted(row.id for row in rows if row in saw or row.marked is not None)
             self.connection.execute(delete(table).where(table.c.id.in_(purged)))
             if self.current_model in purged:
-                self.current_model = self.connection.execute(select(func.max(table.c.id))).scalar()
+                newest = select(func.max(table.c.id)).scalar_subquery()
+                self.connection.execute(update(tables.state).values(current_model=newest))
             self.told["purged_models"] = purged
             return
         fresh = sorted(row.id for row in saw if row.marked is None)
@@ -320,13 +326,12 @@ def _identities(bags: Bags):
 
 
 def _known_identity(known: Bags, place: int, text: str | None):
-    """Return what a known document must be to be the same; texts matter where both are kept."""
-    kept = known.texts[place]
+    """Return what a known document must be to be the same; texts matter where one comes."""
     return (
         known.labels[place],
         known.times[place],
         known.digests[place],
-        text if kept is None or text is None else kept,
+        None if text is None else known.texts[place],
     )
 
 

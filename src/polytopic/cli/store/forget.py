@@ -12,7 +12,8 @@ from polytopic.cli.store.opening import open_store, show_receipt
 @click.option(
     "--purge",
     is_flag=True,
-    help="Delete the published models that saw them, instead of marking them.",
+    help="Delete the published models that saw them, instead of marking them, and those marked "
+    "before.",
 )
 def command(store, ids, source, purge):
     """Forget the documents with these IDS in STORE, without a trace.
@@ -28,5 +29,5 @@ def command(store, ids, source, purge):
     with open_store(store) as opened:
         receipt = opened.forget(ids, purge=purge)
     show_receipt(receipt)
-    if receipt.missing and not receipt.forgotten:
+    if receipt.missing and not (receipt.forgotten or receipt.purged_models):
         raise click.ClickException("none of these documents is in the store.")

@@ -14,8 +14,8 @@ from polytopic.cli.store.opening import show_receipt
 def command(store, source):
     """Learn what was exported (standard input by default) into STORE, which is made if need be.
 
-    A store that is there must make the same terms of texts. Documents are learned batch by batch,
-    each whole or not at all; trying again is safe.
+    A store that is there must have the same settings, and no other tree of labels. Documents are
+    learned batch by batch, each whole or not at all; trying again is safe.
     """
     from polytopic.store.transfer import import_lines
 

@@ -33,7 +33,7 @@ def command(store, language, model, tree, field_weight, keep_texts):
     from polytopic.store import Store
     from polytopic.text import Analyzer
 
-    new = Store(
+    with Store(
         store,
         analyzer=Analyzer(None if language == "none" else language),
         model=model,
@@ -41,5 +41,5 @@ def command(store, language, model, tree, field_weight, keep_texts):
         tree=tree and LabelTree.from_file(tree),
         keep_texts=keep_texts,
         must_be_new=True,
-    )
-    click.echo(f"Made {new}.", err=True)
+    ) as new:
+        click.echo(f"Made {new}.", err=True)

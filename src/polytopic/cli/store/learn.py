@@ -26,7 +26,7 @@ def command(store, documents, batch, split, **reading):
     batch, each whole or not at all, and each gives a receipt; of standard input, what has come so
     far is a batch.
     """
-    found = read(documents, split=split, **reading)
+    found = read(documents, split=split, line_ids=False, **reading)
     with open_store(store) as opened:
         for block in blocks(found, batch) if documents == "-" else whole_blocks(found, batch):
             show_receipt(opened.learn(block))

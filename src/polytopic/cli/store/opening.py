@@ -35,7 +35,7 @@ def _plain(value) -> str:
 
 def read_moment(text: str | None) -> int | str | None:
     """Return a revision by its number, or a time as it is."""
-    return int(text) if text is not None and text.isdigit() else text
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 def selection_options(command: Callable) -> Callable:

@@ -19,7 +19,8 @@ def command(store, keep):
     """Publish the model of STORE afresh, if something was learned or forgotten since.
 
     It is fitted from nothing, with what was chosen when it was first published. A model that was
-    rolled back to goes on answering.
+    rolled back to, or published as of an earlier moment, goes on answering; if it has seen what
+    was forgotten since, it is fitted afresh without that.
     """
     with open_store(store) as opened:
         number = opened.refresh(keep=keep)
