@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from polytopic.errors import PolytopicError, StoreWarning
+from polytopic.errors import PolytopicError, StoreError, StoreWarning
 from polytopic.explain import LabelMap
 from polytopic.labeler import Labeler, load
+from polytopic.labeler.learning import sees_documents
 from polytopic.store import Store
 
 OFTEN = 0.5  # seconds between looks at the store
+SELDOM = 60.0  # seconds between refreshments of a model that learns from documents
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,7 @@ class Live:
             self._answering = Answering(labeler, labeler.model_.name)
         self._seen: tuple | None = None
         self._wake, self._ended = threading.Event(), threading.Event()
-        self._lock = threading.Lock()
+        self._lock, self._refreshed = threading.Lock(), 0.0
         self._thread: threading.Thread | None = None
         self.failure: str | None = None
 
@@ -113,21 +116,32 @@ class Live:
             return
         with self._lock:
             try:
-                state = self.store.state()
-                if state != self._seen:
-                    self._answering = self._fresh()
-                    self._seen = state
+                self._look(self.store)
                 self.failure = None
             except PolytopicError as error:
                 self.failure = str(error)
 
-    def _fresh(self) -> Answering | None:
-        assert self.store is not None  # noqa: S101  (for the checker of types)
+    def _look(self, store: Store) -> None:
+        state = store.state()
+        if state != self._seen:
+            self._answering = self._fresh(store)
+            self._seen = state
+        last = self._answering
+        if last is None or not sees_documents(last.labeler.model_) or last.revision == state[0]:
+            return
+        if time.monotonic() - self._refreshed > SELDOM:
+            store.refresh()  # is seen at the next look
+            self._refreshed = time.monotonic()
+
+    def _fresh(self, store: Store) -> Answering | None:
+        like = None if self._answering is None else self._answering.labeler
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StoreWarning)  # answers carry the revision
             try:
-                labeler = self.store.labeler()
-            except ValueError:  # there is no labelled document
+                labeler = store.labeler(like=like)
+            except (ValueError, StoreError):  # there is no labelled document
+                if store.info()["labelled"]:
+                    raise
                 return None
-        current = next((m.id for m in self.store.history() if m.current), None)
+        current = next((m.id for m in store.history() if m.current), None)
         return Answering(labeler, labeler.model_.name, current, labeler.origin_.revision)

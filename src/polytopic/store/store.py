@@ -489,21 +489,22 @@ class Store:
             chosen = self._selection(connection, as_of, since, until, labels)
             return fit_labeler(connection, labeler, chosen)
 
-    def labeler(self) -> Labeler:
+    def labeler(self, *, like: Labeler | None = None) -> Labeler:
         """Return what answers now, with all that was learned.
 
         It is the published model that answers, if nothing was learned since, else that model
         fitted afresh with what it had chosen; a model of documents (mml, col), which takes longer,
         is given as it is, and a warning tells how far it is behind. So is one that was rolled back
         to, or published as of an earlier moment, with a warning only if it has seen what was
-        forgotten since. Where no model is published, the store's own is fitted.
+        forgotten since. Where no model is published, the store's own is fitted, or one ``like`` an
+        earlier one of this store, with what that had chosen, which is faster.
         """
         with self._database.reading() as connection:
             current, stays = publishing.read_current(connection)
             marked = publishing.current_mark(connection)
             tree = settings.read_tree(connection)
         if current is None:
-            return self.fit()
+            return self.fit() if like is None else self._fitted_again(like)
         current.tree = tree
         behind = 0 if stays else self._behind(current)
         if stays and marked is not None:
