@@ -8,6 +8,8 @@ from typing import IO
 
 from polytopic.errors import PolytopicError
 
+SQLITE = b"SQLite format 3\0"  # what its files begin with
+
 
 @contextmanager
 def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> Iterator[IO[bytes]]:
@@ -37,11 +39,13 @@ def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> I
                 place.unlink()
 
 
-def begins_with(path: str | os.PathLike[str], beginning: bytes) -> bool:
-    """Tell whether a file can be read and begins with these bytes."""
+def is_database(source: str | os.PathLike[str]) -> bool:
+    """Tell whether something is the URL of a database, or an SQLite file that can be read."""
+    if "://" in str(source):
+        return True
     try:
-        with open(path, "rb") as file:
-            return file.read(len(beginning)) == beginning
+        with open(source, "rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
     except OSError:
         return False
 

@@ -42,6 +42,19 @@ def test_tokens(store):
     assert "there is no token 'me'" in run("token", "revoke", store, "me", code=1)[1]
 
 
+def test_tokens_need_no_service(store):
+    """They are made where the libraries of the service are not installed."""
+    code = (
+        "import sys; sys.modules['fastapi'] = None\n"
+        "from polytopic.cli import main\n"
+        f"main(['token', 'create', {str(store)!r}, 'me'])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert done.stdout.startswith("polytopic_"), done.stderr
+
+
 def test_other_addresses_need_tokens(store):
     """One clear sentence instead of an open door."""
     _, said = run("serve", store, "--host", "192.0.2.1", code=1)

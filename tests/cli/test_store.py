@@ -208,6 +208,7 @@ def test_what_goes_wrong_is_told(store, monkeypatch, arguments, sentence):
 
 def test_on_a_terminal(store):
     """People see tables."""
+    assert "No model is published." in on_a_terminal("store", "history", store)
     run("store", "publish", store)
 
     assert "most frequent words" in on_a_terminal("store", "counts", store, "--words", 2)

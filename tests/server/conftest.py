@@ -11,7 +11,7 @@ import uvicorn
 from polytopic import Labeler, Store
 from polytopic.corpus import load_sample
 from polytopic.server import create_app
-from polytopic.server.tokens import token_digest
+from polytopic.store.tokens import token_digest
 
 TOKENS = {role: f"polytopic_{role}" for role in ("read", "write", "admin")}
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import click
 
-from polytopic.cli.documents import document_options, read
+from polytopic.cli.documents import document_options, language_option, read
 from polytopic.cli.show import beginning, echo_json, finite, on_terminal, table
 
 
@@ -17,12 +17,7 @@ from polytopic.cli.show import beginning, echo_json, finite, on_terminal, table
     show_default=True,
     help="What judges: a mixture model or, fastest, naive Bayes.",
 )
-@click.option(
-    "--language",
-    default="en",
-    show_default=True,
-    help="Language of the texts (en, cs, de, …); none takes words as they are.",
-)
+@language_option
 @click.option(
     "-k",
     "--limit",
@@ -45,7 +40,7 @@ def command(corpus, model, language, limit, split, **reading):
     from polytopic.labeler import Labeler
 
     documents = list(read(corpus, split=split, **reading))
-    labeler = Labeler(model, language=None if language == "none" else language)
+    labeler = Labeler(model, language=language)
     suspects = labeler.fit(documents).audit(documents, k=limit)
     if on_terminal():
         _show(documents, suspects)

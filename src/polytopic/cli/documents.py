@@ -16,6 +16,15 @@ BLOCK = 1024
 END = object()
 
 
+language_option = click.option(
+    "--language",
+    callback=lambda context, option, value: None if value == "none" else value,
+    default="en",
+    show_default=True,
+    help="Language of the texts (en, cs, de, …); none takes words as they are.",
+)
+
+
 def document_options(command: Callable) -> Callable:
     """Add the options that tell how documents are read; they come as ``reading``."""
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import click
 
-from polytopic.cli.models import is_store
 from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.files import is_database
 
 
 @click.command()
 @click.argument("model")
 def command(model):
     """Tell what MODEL is: its kind, parameters, labels, terms and training; or a store."""
-    facts = _store_facts(model) if is_store(model) else _model_facts(model)
+    facts = _store_facts(model) if is_database(model) else _model_facts(model)
     if on_terminal():
         table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])
     else:

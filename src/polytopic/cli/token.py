@@ -23,7 +23,7 @@ def command():
 )
 def create(store, name, role):
     """Make a token for STORE under a NAME, and show it this once: the store keeps its digest."""
-    from polytopic.server.tokens import new_token, token_digest
+    from polytopic.store.tokens import new_token, token_digest
 
     token = new_token()
     with open_store(store) as opened:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import click
 
-from polytopic.cli.documents import document_options, read
+from polytopic.cli.documents import document_options, language_option, read
 
 OPTIONS = {  # that are not for all models
     ("pmm1", "pmm2", "pdmm"): ("decode", "prior"),
@@ -61,12 +61,7 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
     type=click.Choice(["labelset", "labels", "uniform"]),
     help="How likely label sets are beforehand: by sets (default), by labels, or all the same.",
 )
-@click.option(
-    "--language",
-    default="en",
-    show_default=True,
-    help="Language of the texts (en, cs, de, …); none takes words as they are.",
-)
+@language_option
 @click.option(
     "--tree",
     metavar="FILE|names",
@@ -141,7 +136,7 @@ def command(
 
     labeler = Labeler(
         named_model(model, **settings),
-        language=None if language == "none" else language,
+        language=language,
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
         fields=read_field_weights(field_weight),

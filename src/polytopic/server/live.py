@@ -11,6 +11,7 @@ from typing import Any
 
 from polytopic.errors import PolytopicError, StoreError, StoreWarning
 from polytopic.explain import LabelMap
+from polytopic.files import is_database
 from polytopic.labeler import Labeler, load
 from polytopic.labeler.learning import sees_documents
 from polytopic.store import Store
@@ -63,9 +64,7 @@ class Live:
     @classmethod
     def of(cls, source: str) -> Live:
         """Open a store or a model file."""
-        from polytopic.files import begins_with
-
-        if "://" in source or begins_with(source, b"SQLite format 3\0"):
+        if is_database(source):
             return cls(store=Store(source, create=False))
         return cls(labeler=load(source))
 

@@ -1,24 +1,12 @@
-"""Who may do what: tokens with a role, of which the store keeps the digests."""
+"""Who may do what: requests carry tokens, of which the store keeps the digests."""
 
 from __future__ import annotations
 
 import secrets
-from hashlib import sha256
 
 from fastapi import HTTPException, Request
 
-ROLES = ("read", "write", "admin")
-PREFIX = "polytopic_"
-
-
-def new_token() -> str:
-    """Return a token that nobody can guess."""
-    return PREFIX + secrets.token_urlsafe(32)
-
-
-def token_digest(token: str) -> str:
-    """Return what is kept of a token, which is random enough not to need a slow digest."""
-    return sha256(token.encode()).hexdigest()
+from polytopic.store.tokens import ROLES, token_digest
 
 
 class Guard:

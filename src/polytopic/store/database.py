@@ -14,9 +14,8 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from polytopic.errors import StoreError
-from polytopic.files import begins_with
+from polytopic.files import is_database
 
-HEADER = b"SQLite format 3\0"
 PATIENCE = 60  # seconds that a writer waits for others
 LOCK = int.from_bytes(b"polytopi", "big")  # of those who write to PostgreSQL
 
@@ -54,7 +53,7 @@ class Database:
         # SQLite would take a short file of anything for a new database
         path = Path(self.place)
         filled = os.access(path, os.R_OK) and path.is_file() and path.stat().st_size
-        if filled and not begins_with(path, HEADER):
+        if filled and not is_database(path):
             raise StoreError(f"{self.name}: it is no SQLite database.")
         return os.path.lexists(path)
 

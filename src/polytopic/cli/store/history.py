@@ -16,6 +16,9 @@ def command(store):
         for model in models:
             echo_json(model.to_dict())
         return
+    if not models:
+        click.echo("No model is published.")
+        return
     rows = [
         (
             "✓" if model.current else "",

@@ -2,15 +2,12 @@
 
 import click
 
+from polytopic.cli.documents import language_option
+
 
 @click.command()
 @click.argument("store")
-@click.option(
-    "--language",
-    default="en",
-    show_default=True,
-    help="Language of the texts (en, cs, de, …); none takes words as they are.",
-)
+@language_option
 @click.option(
     "--model",
     default="pmm1",
@@ -35,7 +32,7 @@ def command(store, language, model, tree, field_weight, keep_texts):
 
     with Store(
         store,
-        analyzer=Analyzer(None if language == "none" else language),
+        analyzer=Analyzer(language),
         model=model,
         fields=read_field_weights(field_weight),
         tree=tree and LabelTree.from_file(tree),

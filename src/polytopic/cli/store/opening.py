@@ -60,6 +60,15 @@ def selection_options(command: Callable) -> Callable:
     return command
 
 
+keep_option = click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Published models to keep; the oldest go first.",
+)
+
+
 def read_selection(as_of, since, until, labels) -> dict:
     """Return these options as the library takes them."""
     return {

@@ -3,7 +3,12 @@
 import click
 
 from polytopic.cli.show import echo_json
-from polytopic.cli.store.opening import open_store, read_selection, selection_options
+from polytopic.cli.store.opening import (
+    keep_option,
+    open_store,
+    read_selection,
+    selection_options,
+)
 
 
 @click.command()
@@ -17,13 +22,7 @@ from polytopic.cli.store.opening import open_store, read_selection, selection_op
 )
 @selection_options
 @click.option("--note", help="What to say of it in the history.")
-@click.option(
-    "--keep",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Published models to keep; the oldest go first.",
-)
+@keep_option
 def command(store, model, name, as_of, since, until, labels, note, keep):
     """Fit a model on STORE, or take one from the file MODEL, and let it answer."""
     from polytopic.labeler import load

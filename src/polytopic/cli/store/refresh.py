@@ -3,18 +3,12 @@
 import click
 
 from polytopic.cli.show import echo_json
-from polytopic.cli.store.opening import open_store
+from polytopic.cli.store.opening import keep_option, open_store
 
 
 @click.command()
 @click.argument("store")
-@click.option(
-    "--keep",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Published models to keep; the oldest go first.",
-)
+@keep_option
 def command(store, keep):
     """Publish the model of STORE afresh, if something was learned or forgotten since.
 
