@@ -1,4 +1,4 @@
-# make run       set up, train on the bundled sample, label three fresh texts
+# make run       set up, learn the bundled sample, label three fresh texts, serve the page
 # make test      set up, then lint, types, imports and tests
 # make test-all  also what is long: all corpora, and the kernels uncompiled
 
@@ -32,13 +32,14 @@ bench: .venv/tested
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Python 3.11 or newer is needed." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
 	@touch $@
 
 .venv/tested: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@tests/install_postgres || echo "PostgreSQL is not installed; tests that need it are skipped." >&2
+	@tests/install_chromium || echo "Chromium is not installed; tests that need it are skipped." >&2
 	@touch $@
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv sample.db* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

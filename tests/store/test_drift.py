@@ -67,6 +67,8 @@ def start_of(document, by):
     day = date.fromisoformat(document["time"][:10])
     if by == "week":
         return day - timedelta(days=day.weekday())
+    if by == "year":
+        return day.replace(month=1, day=1)
     return day.replace(day=1) if by == "month" else day
 
 
@@ -117,7 +119,7 @@ def approx(value):
     return None if value is None else pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("by", ["day", "week", "month"])
+@pytest.mark.parametrize("by", ["day", "week", "month", "year"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_slow_twin_agrees(tmp_path, seed, by):
     """All numbers of all periods, one document and one word after another."""
@@ -302,7 +304,7 @@ def test_empty_documents(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"by": "year"}, r"by == 'year', must be one of day, week, month\."),
+        ({"by": "hour"}, r"by == 'hour', must be one of day, week, month, year\."),
         ({"since": "2024-02-01", "until": "2024-02-01"}, "must be before until == '2024-02-01'"),
         ({"since": "2024-03-01", "until": date(2024, 2, 1)}, "since == '2024-03-01', must be"),
         ({"since": "soon"}, "since == 'soon', must be an ISO 8601 time"),
@@ -351,7 +353,7 @@ def test_command_on_a_terminal(tmp_path, monkeypatch):
     empty = CliRunner().invoke(command, [str(tmp_path / "empty.db")]).output
 
     first, *_, last = (line for line in shown.splitlines() if line.startswith(" 202"))
-    assert first.split() == ["2024-01-30", "10", "-", "-"]
+    assert first.split() == ["2024-01-30", "10", "-", "-", "-"]
     assert "n0, n1, n2, n3, n4, and 2 more" in last
     assert "100.0%" in last
     assert f"Wrote {image}." in shown

@@ -1,6 +1,11 @@
-"""What ``make run`` shows: a model of the bundled sample labels three fresh texts."""
+"""What ``make run`` does: a store of the bundled sample labels fresh texts, and is served."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 FRESH = [
     "Striker returns after a year of rehabilitation\nThe forward who tore a knee ligament last "
@@ -13,28 +18,64 @@ FRESH = [
     "into a film by a young director, who shot it in the school where the author once taught. "
     "Readers of the book will miss the last chapter; audiences at the festival did not.",
 ]
+STORE = "sample.db"
 
 
-def main() -> None:
-    """Train on the bundled sample, then show labels, shares and words of three fresh texts."""
-    from polytopic import Labeler
+def main(path: str = STORE) -> None:
+    """Learn the bundled sample, label three fresh texts, and serve a page to go on with."""
+    from polytopic.cli.serve import OWN_NAMES, address_of, listening, serve
+    from polytopic.store.tokens import new_token
+
+    if not Path(path).exists():
+        learn(path)
+    showing = subprocess.Popen([sys.executable, "-m", "polytopic.cli.demo", "show", path])  # noqa: S603
+    token = new_token()
+    with listening("127.0.0.1", 8765, or_any=True) as listener:
+
+        def invite() -> None:
+            showing.wait()
+            print(f"\nOpen {address_of(listener)}/#token={token}")
+            print("to paste a text, see why, and correct it. Stop with Ctrl+C.", flush=True)
+
+        threading.Thread(target=invite, daemon=True).start()
+        from polytopic.server import create_app  # takes a while, as does what is shown meanwhile
+
+        serve(create_app(path, own_token=token, hosts=OWN_NAMES), listener)
+
+
+def show(path: str) -> None:
+    """Label three fresh texts, and say why."""
+    from polytopic import Store
     from polytopic.cli.explain import show
-    from polytopic.corpus import load_sample
 
-    documents = load_sample()
-    labeler = Labeler().fit(documents)
+    with Store(path, create=False) as store:
+        labeler = store.labeler()
     print(
-        f"Learned {len(documents)} news items with {labeler.classes_.size} labels. "
-        "Three fresh texts:\n"
+        f"{path} knows {labeler.training_['documents']} news items with {labeler.classes_.size} "
+        "labels. Three fresh texts:\n"
     )
     for text in FRESH:
         show(labeler.explain(text), text, words=6)
         print()
-    print(
-        "Next: polytopic train YOUR.csv --to my.model && polytopic suggest my.model NEW.csv\n"
-        "(in .venv/bin; see README.md)"
-    )
+    print("Your own: .venv/bin/polytopic train YOUR.csv --to my.model (see README.md).")
+
+
+def learn(path: str) -> None:
+    """Make a store of the sample, and of the three texts as such to be checked."""
+    from polytopic import Store
+    from polytopic.corpus import Document, load_sample
+    from polytopic.labels import LabelTree
+
+    documents = load_sample()
+    tree = LabelTree.from_names({label for document in documents for label in document.labels})
+    fresh = [Document(f"fresh-{k}", text=text) for k, text in enumerate(FRESH, start=1)]
+    with Store(path, keep_texts=True, tree=tree) as store:
+        store.learn([*documents, *fresh])
+        store.publish(note="the bundled sample")
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["show"]:
+        show(sys.argv[2])
+    else:
+        main(*sys.argv[1:])

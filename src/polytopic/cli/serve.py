@@ -1,8 +1,11 @@
 """polytopic serve."""
 
 import ipaddress
+import socket
 
 import click
+
+OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine, by which nobody else is called
 
 
 @click.command()
@@ -33,13 +36,12 @@ import click
 def command(source, host, port, origins, megabytes, waiting):
     """Answer over HTTP with SOURCE, a store or a model file, which cannot learn.
 
-    Programs find the service described at /openapi.json. On this machine's own addresses reading
+    The address that is shown is that of a page for people; programs find the service described at
+    /docs and /openapi.json. On this machine's own addresses reading
     is open; changing needs a token (polytopic token create). Other addresses need tokens for all,
     so that a store without any is refused.
     """
     try:
-        import uvicorn
-
         from polytopic.server import create_app
     except ModuleNotFoundError as error:
         raise click.ClickException(
@@ -53,6 +55,7 @@ def command(source, host, port, origins, megabytes, waiting):
         most_bytes=megabytes << 20,
         waiting=waiting,
         origins=origins,
+        hosts=(*OWN_NAMES, host) if local else None,
     )
     store = app.state.service.live.store
     if not local and (store is None or not store.tokens()):
@@ -60,12 +63,40 @@ def command(source, host, port, origins, megabytes, waiting):
             f"--host == {host} can be reached from other machines, and {source} has no tokens; "
             "make one with polytopic token create, or listen on 127.0.0.1."
         )
-    server = uvicorn.Server(
-        uvicorn.Config(app, host, port, log_level="warning", timeout_graceful_shutdown=30)
-    )
-    server.config.load()
-    click.echo(f"Serving {source} at http://{host}:{port} - stop with Ctrl+C.", err=True)
-    server.run()
+    with listening(host, port) as listener:
+        click.echo(f"Serving {source} at {address_of(listener)} - stop with Ctrl+C.", err=True)
+        serve(app, listener)
+
+
+def listening(host, port, *, or_any=False):
+    """Return a socket that listens; who connects waits until the service is ready.
+
+    ``or_any`` takes another port where this one is taken.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        if or_any:
+            return listening(host, 0)
+        reason = (error.strerror or str(error)).lower()
+        raise click.ClickException(
+            f"--host == {host} and --port == {port} cannot be listened on: {reason}."
+        ) from error
+
+
+def address_of(listener):
+    """Return the address of a socket that listens, for a browser."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(app, listener):
+    """Answer on a socket until it is enough."""
+    import uvicorn
+
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=30)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def _is_local(host):

@@ -74,7 +74,7 @@ def _leaf(label: MapLabel) -> str:
 
 def _drawing(dendrogram: Dendrogram) -> str:
     """Return the joins as one path: a row is one unit high, its middle a label's place."""
-    n_rows, path = len(dendrogram.labels), " ".join(_strokes(dendrogram))
+    n_rows, path = len(dendrogram.labels), " ".join(strokes(dendrogram))
     return (
         f'<svg viewBox="0 0 {WIDTH} {n_rows}" preserveAspectRatio="none" role="img" '
         f'aria-label="Dendrogram of the labels" style="height: {1.75 * n_rows:g}rem">'
@@ -82,7 +82,9 @@ def _drawing(dendrogram: Dendrogram) -> str:
     )
 
 
-def _strokes(dendrogram: Dendrogram) -> Iterator[str]:
+def strokes(dendrogram: Dendrogram) -> Iterator[str]:
+    """Yield what a pen does to draw the joins, :data:`WIDTH` wide and a unit high for each row."""
+
     def across(height):
         return round(10 + (WIDTH - 10) * dendrogram.depth(height))
 

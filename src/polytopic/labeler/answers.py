@@ -39,25 +39,24 @@ def ranked(labels, chosen, scores, proba, k) -> list[Suggestion]:
 def check_abstention(abstain, rule, model) -> None:
     """Refuse to abstain where nothing tells how probable a label set is."""
     check_scalar(abstain, "abstain", Real, min_val=0, max_val=1)
-    name = type(model).__name__
     if rule is not None:
         raise ValueError(
             f"abstain is for the model's own label sets, not for those of the rule "
             f"{type(rule).__name__}; leave out one of them."
         )
+    lacking = _lacks_set_probability(model)
+    if lacking:
+        raise ValueError(f"abstain needs the probability of a label set{lacking}")
+
+
+def _lacks_set_probability(model) -> str:
+    """Say why a model does not tell how probable a label set is, and what does; "" if it does."""
+    name = type(model).__name__
     if not hasattr(model, "predict_sets"):
-        raise ValueError(
-            f"abstain needs the probability of a label set, which {name} does not give; "
-            "use model='mml' or a mixture."
-        )
+        return f", which {name} does not give; use model='mml' or a mixture."
     if getattr(model, "predict_mode", "sets") != "sets":
-        raise ValueError(
-            f"abstain needs the probability of a label set; use {name}(predict_mode='sets')."
-        )
-    if not getattr(model, "calibrate", True):
-        raise ValueError(
-            f"abstain needs the probability of a label set; use {name}(calibrate=True)."
-        )
+        return f"; use {name}(predict_mode='sets')."
+    return "" if getattr(model, "calibrate", True) else f"; use {name}(calibrate=True)."
 
 
 def set_probability(model, X) -> np.ndarray:
@@ -68,6 +67,18 @@ def set_probability(model, X) -> np.ndarray:
     if hasattr(model, "set_proba"):
         return model.set_proba(X)
     return np.exp(model.predict_sets(X, 1).log_posterior[:, 0])
+
+
+def certainty(model, X, *, own_sets: bool) -> np.ndarray:
+    """Return how probable it is that all labels of each document are right.
+
+    As if labels were independent where the model does not tell, or others than its own sets are
+    given.
+    """
+    if own_sets and not _lacks_set_probability(model):
+        return set_probability(model, X)
+    proba = model.predict_proba(X)
+    return np.maximum(proba, 1 - proba).prod(axis=1)
 
 
 def explain_labels(labeler, text, given, why_not, sharer=None) -> Explanation:

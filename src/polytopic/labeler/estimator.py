@@ -18,6 +18,7 @@ from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
 from polytopic.labeler.answers import (
     Suggestion,
+    certainty,
     check_abstention,
     explain_labels,
     label_terms,
@@ -343,6 +344,15 @@ class Labeler(BaseEstimator):
         """Return the model's probability of each label."""
         X = self.transform(texts)
         return self.model_.predict_proba(X)
+
+    def certainty(self, texts) -> np.ndarray:
+        """Return how probable it is that all labels of each text are right.
+
+        That of the label set by a mixture, or calibrated by MML; where the model does not tell
+        (naive Bayes), or a ``rule`` chooses, as if labels were independent.
+        """
+        X = self.transform(texts)
+        return certainty(self.model_, X, own_sets=self.rule is None) if X.shape[0] else np.empty(0)
 
     def decision_function(self, texts) -> np.ndarray:
         """Return the model's score of each label."""

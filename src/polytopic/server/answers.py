@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
+
+from fastapi import HTTPException
 
 from polytopic.corpus.document import Document
 from polytopic.explain.explanation import plain
@@ -60,14 +63,24 @@ def explanation(answering: Answering, asked: Explain) -> dict[str, Any]:
     return found.to_dict() | {"names": names}
 
 
-def label_list(answering: Answering, query: str, limit: int) -> list[dict[str, Any]]:
+def known_label(answering: Answering, label: str) -> str:
+    """Return the id of a label that is given by its id or a name; status 404 if it is not known."""
+    found = answering.labeler.resolve(label)
+    if found not in set(answering.labeler.classes_.tolist()):
+        raise HTTPException(404, f"label {label!r} is not known.")
+    return found
+
+
+def label_list(
+    answering: Answering, query: str, limit: int | None = None, language: str | None = None
+) -> list[dict[str, Any]]:
     """Return labels whose id or name holds a string."""
     labeler, wanted = answering.labeler, query.casefold()
     documents = labeler.model_.label_docs_.tolist()
     rows = (
         {
             "label": label,
-            "name": labeler.name(label),
+            "name": labeler.name(label, language),
             "parent": _parent(labeler, label),
             "documents": n,
         }
@@ -98,7 +111,28 @@ def label_facts(answering: Answering, label: str, n_terms: int) -> dict[str, Any
             for pair in pairs
         ],
         "alike": found.dendrogram.nearest(label),
+        "counts": _counts(answering, label),
     }
+
+
+def label_drift(answering: Answering, label: str) -> list[dict[str, Any]]:
+    """Return the periods of a store in which a label has documents, or should have."""
+    found = answering.drift
+    return [
+        {"start": period.start} | asdict(one)
+        for period in ([] if found is None else found.periods)
+        for one in period.labels
+        if one.label == label
+    ]
+
+
+def _counts(answering: Answering, label: str) -> dict[str, Any] | None:
+    """Return the documents of a label by time."""
+    found = answering.timeline
+    if found is None:
+        return None
+    own = found.labels.get(label, [0] * len(found.starts))
+    return {"by": found.by, "starts": found.starts, "documents": own}
 
 
 def _parent(labeler: Labeler, label: str) -> str | None:

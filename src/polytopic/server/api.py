@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import ValidationError
 
 from polytopic.errors import PolytopicError
-from polytopic.server import answers, schemas
+from polytopic.server import answers, checking, schemas
 from polytopic.server.problems import told_of
 from polytopic.server.service import Service
 from polytopic.server.streams import NDJSON, Lines, answered
@@ -115,23 +115,61 @@ def routes(service: Service) -> APIRouter:
     async def labels(
         q: Annotated[str, Query(max_length=200)] = "",
         limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
+        language: Annotated[str | None, Query(max_length=35)] = None,
     ) -> dict[str, Any]:
         """List the labels whose id or name holds a string."""
         answering = live.answering
-        found = await workers.run(answers.label_list, answering, q, limit)
+        found = await workers.run(answers.label_list, answering, q, limit, language)
         return {"model": answering.to_dict(), "labels": found}
 
     @router.get("/labels/{label:path}", dependencies=[reads])
     async def label(
-        label: Label, terms: Annotated[int, Query(ge=1, le=1000)] = 20
+        label: Label, terms: Annotated[int, Query(ge=1, le=1000)] = 20, drift: bool = True
     ) -> dict[str, Any]:
-        """Tell of a label: its terms, its neighbours, its place in the tree, its documents."""
+        """Tell of a label: its terms, neighbours, place in the tree, documents over time, drift.
+
+        Drift takes a while where much was learned since it was last asked for; ``drift=false``
+        leaves it out.
+        """
         answering = live.answering
-        known = answering.labeler.resolve(label)
-        if known not in set(answering.labeler.classes_.tolist()):
-            raise HTTPException(404, f"label {label!r} is not known.")
+        known = answers.known_label(answering, label)
         found = await workers.run(answers.label_facts, answering, known, terms)
+        if drift:
+            found["drift"] = await workers.run(answers.label_drift, answering, known)
         return {"model": answering.to_dict(), **found}
+
+    @router.get("/drift", dependencies=[reads])
+    async def drift() -> dict[str, Any]:
+        """Judge the last periods of the store, each by a model of what was known before it."""
+        answering = live.answering
+        found = await workers.run(lambda: answering.drift)
+        return {
+            "model": answering.to_dict(),
+            "by": None if found is None else found.by,
+            "periods": [] if found is None else [period.to_dict() for period in found.periods],
+        }
+
+    @router.get("/queue", dependencies=[reads])
+    async def queue(
+        kind: Literal["unlabelled", "doubtful"] = "unlabelled",
+        limit: Annotated[int, Query(ge=1, le=200)] = 20,
+    ) -> dict[str, Any]:
+        """List documents of the store to check next.
+
+        Those without labels, least certain first; or those with labels that suit them least.
+        """
+        answering = live.answering
+        found = await workers.run(getattr(checking, kind), answering, limit)
+        return {"model": answering.to_dict(), "documents": found}
+
+    @router.get("/documents/{id:path}", dependencies=[reads])
+    async def document(id: Annotated[str, Path(max_length=500)]) -> dict[str, Any]:
+        """Return a document of the store; its words if the store keeps no texts."""
+        store = live.store
+        found = None if store is None else await workers.run(store.document, id)
+        if found is None:
+            raise HTTPException(404, f"document {id!r} is not known.")
+        return found.to_dict()
 
     @router.get("/models", dependencies=[reads])
     async def models() -> dict[str, Any]:

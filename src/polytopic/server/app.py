@@ -1,4 +1,4 @@
-"""The application: a service over HTTP."""
+"""The application: a service over HTTP, and its pages."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from polytopic import __version__
 from polytopic.server.api import health, routes
 from polytopic.server.limits import Limits
 from polytopic.server.live import Live
+from polytopic.server.pages import add_pages
 from polytopic.server.problems import handle_problems
 from polytopic.server.service import Service
 from polytopic.server.tokens import Guard
@@ -29,6 +30,7 @@ def create_app(
     most_bytes: int = 32 * MEGABYTE,
     patience: float = 30.0,
     origins: tuple[str, ...] = (),
+    hosts: tuple[str, ...] | None = None,
 ) -> FastAPI:
     """Return the application that serves a store, or a model file.
 
@@ -48,6 +50,8 @@ def create_app(
         Seconds that the next part of a body may take.
     origins : tuple of str, default=()
         Other sites whose pages may call the service (CORS); none by default.
+    hosts : tuple of str, default=None
+        Names by which the service may be called, any by default.
     """
     live = Live.of(source)
     guard = Guard(live.store, open_reading=open_reading, own=own_token)
@@ -71,6 +75,7 @@ def create_app(
     handle_problems(app)
     app.include_router(routes(service))
     app.include_router(health(service))
+    add_pages(app, service)
     if origins:
         app.add_middleware(
             CORSMiddleware,
@@ -78,5 +83,7 @@ def create_app(
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
         )
-    app.add_middleware(Limits, metrics=service.metrics, most_bytes=most_bytes, patience=patience)
+    app.add_middleware(
+        Limits, metrics=service.metrics, most_bytes=most_bytes, patience=patience, hosts=hosts
+    )
     return app

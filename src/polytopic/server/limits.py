@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,6 +27,10 @@ class TooLargeError(Exception):
     """A body has more bytes than it may have."""
 
 
+class StrangeHostError(Exception):
+    """A service is called by a name that it does not have."""
+
+
 class Limits:
     """Refuses bodies that are too large or too slow, and adds headers and measures.
 
@@ -39,11 +44,22 @@ class Limits:
         Bytes of a body, but for a stream of lines.
     patience : float
         Seconds that the next part of a body may take.
+    hosts : tuple of str or None
+        Names by which the service may be called; None for any. Other names are those of sites
+        that pretend to be this machine, to read from it in a visitor's browser.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, most_bytes: int, patience: float):
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        most_bytes: int,
+        patience: float,
+        hosts: tuple[str, ...] | None = None,
+    ):
         self.app, self.metrics = app, metrics
         self.most_bytes, self.patience = most_bytes, patience
+        self.hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -73,10 +89,13 @@ class Limits:
             await send(message)
 
         try:
+            self._check_host(headers)
             length = headers.get(b"content-length", b"0")
             if not streams and length.isdigit() and int(length) > self.most_bytes:
                 raise TooLargeError
             await self.app(scope, limited, safe)
+        except StrangeHostError as error:
+            await problem(421, str(error))(scope, receive, safe)
         except TooLargeError:
             answer = problem(413, f"the body has more than {self.most_bytes:,} bytes.")
             await answer(scope, receive, safe)
@@ -87,3 +106,12 @@ class Limits:
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.requested(route, status, time.perf_counter() - begin)
+
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        host = headers.get(b"host", b"").decode("latin-1")
+        name = re.sub(r":\d+$", "", host)
+        if self.hosts is not None and name not in self.hosts:
+            raise StrangeHostError(
+                f"Host == {host!r}, must be one of {', '.join(self.hosts)}: only they are this "
+                "machine's own."
+            )

@@ -15,8 +15,12 @@ from polytopic.files import is_database
 from polytopic.labeler import Labeler, load
 from polytopic.labeler.learning import sees_documents
 from polytopic.store import Store
+from polytopic.store.drift import Drift
+from polytopic.store.timeline import Timeline
 
 OFTEN = 0.5  # seconds between looks at the store
+PERIODS = 24  # that drift is told of
+TERMS = 6  # of each label on the map
 SELDOM = 60.0  # seconds between refreshments of a model that learns from documents
 
 
@@ -28,6 +32,7 @@ class Answering:
     name: str
     number: int | None = None
     revision: int | None = None
+    store: Store | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what answers tell of it."""
@@ -36,7 +41,20 @@ class Answering:
     @cached_property
     def map(self) -> LabelMap:
         """The map of its labels, with all pairs."""
-        return self.labeler.map(n_pairs=10_000, n_terms=1)
+        return self.labeler.map(n_pairs=10_000, n_terms=TERMS)
+
+    @cached_property
+    def timeline(self) -> Timeline | None:
+        """The documents of labels over time, of a store."""
+        return None if self.store is None else self.store.timeline()
+
+    @cached_property
+    def drift(self) -> Drift | None:
+        """The last periods of a store, each judged by what was known before it."""
+        if self.store is None or self.timeline is None or not self.timeline.starts:
+            return None
+        since = self.timeline.starts[-PERIODS:][0]
+        return self.store.drift(by=self.timeline.by, since=since)
 
 
 class Live:
@@ -83,9 +101,12 @@ class Live:
         return None if self._answering is None else self._answering.revision
 
     def start(self) -> None:
-        """Look at the store from now on."""
+        """Look at the store from now on, and be ready for the first text."""
         if self.store is not None:
             self.update()
+        if self._answering is not None:
+            self._answering.labeler.suggest([""])  # loads dictionaries and compiled kernels
+        if self.store is not None:
             self._thread = threading.Thread(target=self._follow, daemon=True)
             self._thread.start()
 
@@ -143,4 +164,4 @@ class Live:
                     raise
                 return None
         current = next((m.id for m in store.history() if m.current), None)
-        return Answering(labeler, labeler.model_.name, current, labeler.origin_.revision)
+        return Answering(labeler, labeler.model_.name, current, labeler.origin_.revision, store)

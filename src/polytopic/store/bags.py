@@ -99,9 +99,17 @@ class Bags:
         )
 
 
-def read_bags(connection: Connection, n_numbers: int, *conditions) -> Bags:
-    """Return the rows of the ledger under some conditions, in the order of their names."""
-    rows = fetch(connection, select(*COLUMNS).where(*conditions))
+def read_bags(
+    connection: Connection, n_numbers: int, *conditions, newest: int | None = None
+) -> Bags:
+    """Return the rows of the ledger under some conditions, in the order of their names.
+
+    With ``newest``, only as many of those that were learned last.
+    """
+    query = select(*COLUMNS).where(*conditions)
+    if newest is not None:
+        query = query.order_by(ledger.c.row.desc()).limit(newest)
+    rows = fetch(connection, query)
     rows.sort(key=itemgetter(1, 5))  # document, learned
     row, names, labels, times, first, learned, replaced, digests, texts, terms, counts, moments = (
         zip(*rows, strict=True) if rows else [()] * len(COLUMNS)

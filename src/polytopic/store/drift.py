@@ -14,7 +14,8 @@ from sqlalchemy import select
 
 from polytopic.counts import LabelSetCounts
 from polytopic.labeler.learning import named_model
-from polytopic.labels import LabelSpace, Targets
+from polytopic.labels import LabelSpace, Targets, widen
+from polytopic.metrics import labeling_f
 from polytopic.models import PMM1, CountModel
 from polytopic.models.checks import check_name
 from polytopic.store import tables
@@ -27,7 +28,7 @@ from polytopic.store.terms import Terms
 if TYPE_CHECKING:
     from polytopic.store.store import Store
 
-PERIODS = ("day", "week", "month")
+PERIODS = ("day", "week", "month", "year")
 CHANCE = 0.01  # of calling a label growing or vanishing that is as frequent as before
 
 
@@ -61,7 +62,7 @@ class LabelPeriod:
 
 @dataclass(frozen=True)
 class Period:
-    """A day, a week or a month with documents, judged by a model of all documents before it.
+    """A day, week, month or year with documents, judged by a model of all documents before it.
 
     Attributes
     ----------
@@ -74,6 +75,8 @@ class Period:
         labels: from how many words, as it were, each was drawn. None if there was no model.
     unknown : float or None
         The share of words that no earlier document has.
+    f : float or None
+        The labelling F of the labels that the model gives them before it learns them.
     new_label_documents : int
         Documents with new labels only, which no perplexity can be told of; none where there was
         no model.
@@ -86,6 +89,7 @@ class Period:
     words: int
     perplexity: float | None
     unknown: float | None
+    f: float | None
     new_label_documents: int
     labels: list[LabelPeriod]
 
@@ -106,7 +110,7 @@ class Drift:
     Attributes
     ----------
     by : str
-        "day", "week" or "month".
+        "day", "week", "month" or "year".
     periods : list of Period
         The periods with documents, in order.
     """
@@ -142,7 +146,7 @@ def drift(
     ----------
     store : Store
         The store.
-    by : {"day", "week", "month"}, default="day"
+    by : {"day", "week", "month", "year"}, default="day"
         How long a period is. A document without a time has that at which it was first learned.
     since, until : datetime or ISO 8601 string, default=None
         Times between which periods are told, the second one excluded. What came before is known
@@ -194,8 +198,8 @@ class _Stream:
 
 def first_days(days: np.ndarray, by: str) -> np.ndarray:
     """Return the first day of the period of each day."""
-    if by == "month":
-        return days.astype("datetime64[M]").astype("datetime64[D]")
+    if by in ("month", "year"):
+        return days.astype(f"datetime64[{by[0].upper()}]").astype("datetime64[D]")
     after_monday = (days.astype(np.int64) + 3) % 7  # day 0 was a Thursday
     return days - after_monday if by == "week" else days
 
@@ -230,7 +234,7 @@ class _Past:
     def judge(self, start: str, rows: np.ndarray) -> Period:
         """Return what is to be told of the documents of a period."""
         X, Y = self.stream.X[rows], self.stream.Y[rows]
-        n_words, unknown, strange = X.sum(), None, 0
+        n_words, unknown, f, strange = X.sum(), None, None, 0
         log_likelihood = known = np.zeros(rows.size)  # of known words
         if self.counts.n_docs:
             terms = np.flatnonzero(self.counts.document_frequency)
@@ -240,13 +244,17 @@ class _Past:
             known = X[:, terms].sum(axis=1).A1
             unknown = float(1 - known.sum() / n_words) if n_words else None
             known = np.where(judged, known, 0.0)
-            log_likelihood = self._log_likelihood(X[:, terms], sets, judged & (known > 0), terms)
+            if terms.size:
+                model, judged = self._fitted(terms), judged & (known > 0)
+                log_likelihood = _log_likelihood(model, X[:, terms], sets, judged)
+                f = labeling_f(Y, self._widened(model.choose(X[:, terms])))
         return Period(
             start=start,
             documents=rows.size,
             words=int(n_words),
             perplexity=_perplexity(log_likelihood.sum(), known.sum()),
             unknown=unknown,
+            f=f,
             new_label_documents=strange,
             labels=list(self._tell_labels(Y, log_likelihood, known)),
         )
@@ -256,14 +264,13 @@ class _Past:
         columns = [self.stream.space.index(label) for label in self.counts.labels]
         return np.array(columns, dtype=np.intp)
 
-    def _log_likelihood(self, X, sets, judged: np.ndarray, terms: np.ndarray) -> np.ndarray:
-        """Return the log likelihood of documents of known terms, 0 for those not judged."""
-        found = np.zeros(judged.size)
-        if judged.any():
-            counts = self.counts.select(terms, range(terms.size))
-            model = clone(self.model).fit_counts(counts)
-            found[judged] = model.log_likelihood(X[judged], sets[judged])
-        return found
+    def _fitted(self, terms: np.ndarray) -> CountModel:
+        """Return a model of what is known, of the terms that occur."""
+        return clone(self.model).fit_counts(self.counts.select(terms, range(terms.size)))
+
+    def _widened(self, sets) -> sparse.csr_matrix:
+        """Return sets of known labels as sets of all."""
+        return widen(sets, self.counts.labels, self.stream.space)
 
     def _tell_labels(self, Y, log_likelihood, known) -> Iterator[LabelPeriod]:
         n_docs, n_earlier = Y.shape[0], self.counts.n_docs
@@ -281,6 +288,14 @@ class _Past:
                 perplexity=_perplexity(sums[k], words[k]) if earlier[k] else None,
                 trend=str(trend[k]),
             )
+
+
+def _log_likelihood(model: CountModel, X, sets, judged: np.ndarray) -> np.ndarray:
+    """Return the log likelihood of documents, 0 for those not judged."""
+    found = np.zeros(judged.size)
+    if judged.any():
+        found[judged] = model.log_likelihood(X[judged], sets[judged])
+    return found
 
 
 def _perplexity(log_likelihood: float, n_words: float) -> float | None:

@@ -53,7 +53,7 @@ def draw(found: Drift):
 def _edges(found: Drift) -> np.ndarray:
     """Return the first days of all periods, also of those without documents, and the end."""
     first, last = (np.datetime64(found.periods[k].start) for k in (0, -1))
-    days = np.arange(first, last + np.timedelta64(32, "D"))
+    days = np.arange(first, last + np.timedelta64(367, "D"))
     starts = np.unique(first_days(days, found.by))
     return starts[: np.searchsorted(starts, last) + 2]
 

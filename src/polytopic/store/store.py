@@ -42,6 +42,7 @@ from polytopic.store.reading import (
 from polytopic.store.receipts import Receipt, Verification
 from polytopic.store.selection import Selection, now, read_time, revision_at, stored_time
 from polytopic.store.terms import Terms
+from polytopic.store.timeline import Timeline, timeline
 from polytopic.store.writing import NamedBags, Writer
 
 LONGEST = 500  # characters of an id, a label or a term
@@ -397,11 +398,41 @@ class Store:
             read_at=last,
         )
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents of the ledger, by their ids: with their texts if they are kept."""
+    def documents(
+        self,
+        *,
+        labelled: bool | None = None,
+        newest: int | None = None,
+        as_of: int | None = None,
+    ) -> Iterator[Document]:
+        """Yield the documents of the ledger, by their ids: with their texts if they are kept.
+
+        Parameters
+        ----------
+        labelled : bool, default=None
+            Only those with labels, or only those without.
+        newest : int, default=None
+            Only as many of those that were learned last.
+        as_of : int, default=None
+            Only those that were known just so at a revision.
+        """
+        conditions = []
+        if as_of is not None:
+            conditions.append(tables.documents.c.learned <= as_of)
+        if labelled is not None:
+            bare = tables.documents.c.labels == "[]"
+            conditions.append(~bare if labelled else bare)
+        yield from self._documents(*conditions, newest=newest)
+
+    def document(self, name: str) -> Document | None:
+        """Return the document of an id, None if it is not known."""
+        return next(self._documents(tables.documents.c.document == name), None)
+
+    def _documents(self, *conditions, newest: int | None = None) -> Iterator[Document]:
         with self._database.reading() as connection:
             terms = Terms(connection)
-            bags = read_bags(connection, len(terms), tables.documents.c.replaced.is_(None))
+            current = tables.documents.c.replaced.is_(None)
+            bags = read_bags(connection, len(terms), current, *conditions, newest=newest)
         names = [terms.names[k] for k in bags.counts.indices.tolist()]
         ends = bags.counts.indptr.tolist()
         numbers = bags.counts.data.astype(np.int64).tolist()
@@ -438,6 +469,13 @@ class Store:
         See :func:`polytopic.store.drift.drift`.
         """
         return drift(self, by=by, since=since, until=until, labels=labels)
+
+    def timeline(self, *, by: str = "auto") -> Timeline:
+        """Count the labelled documents, and those of each label, by their time.
+
+        See :func:`polytopic.store.timeline.timeline`.
+        """
+        return timeline(self, by=by)
 
     def verify(self) -> Verification:
         """Count the ledger afresh, and tell whether tables and digests agree with it."""

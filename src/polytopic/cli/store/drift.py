@@ -12,7 +12,7 @@ SHOWN = 5  # labels of a trend
 @click.argument("store")
 @click.option(
     "--by",
-    type=click.Choice(["day", "week", "month"]),
+    type=click.Choice(["day", "week", "month", "year"]),
     default="day",
     show_default=True,
     help="How long a period is.",
@@ -25,9 +25,10 @@ SHOWN = 5  # labels of a trend
 def command(store, by, since, until, labels, plot, as_json):
     """Show how the documents of STORE depart over time from those before them.
 
-    Each day, week or month is judged by a model of all documents before it: the perplexity of its
-    words (higher: more surprising), the share of words that are unknown, and the labels that are
-    new, or have more or fewer documents than their earlier share lets expect. Days are those of
+    Each period is judged by a model of all documents before it: the perplexity of its words
+    (higher: more surprising), the share of words that are unknown, the labelling F of the labels
+    that the model gives, and the labels that are new, or have more or fewer documents than their
+    earlier share lets expect. Days are those of
     UTC; a document without a time has that at which it was first learned. There is a model for
     each period, so long streams are faster by week or month.
     """
@@ -39,7 +40,7 @@ def command(store, by, since, until, labels, plot, as_json):
     elif not found.periods:
         click.echo("No documents.")
     else:
-        columns = [by, ">documents", ">perplexity", ">unknown", "growing", "vanishing", "new"]
+        columns = [by, ">documents", ">perplexity", ">unknown", ">F", "growing", "vanishing", "new"]
         table("", columns, map(_row, found.periods))
     if plot:
         write_file(plot, image_of(found.plot(), plot))
@@ -51,6 +52,7 @@ def _row(period):
         f"{period.documents:,}",
         "-" if period.perplexity is None else f"{period.perplexity:,.0f}",
         "-" if period.unknown is None else f"{period.unknown:.1%}",
+        "-" if period.f is None else f"{period.f:.2f}",
         *(_names(period.trending(trend)) for trend in ("growing", "vanishing", "new")),
     )
 

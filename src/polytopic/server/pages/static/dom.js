@@ -1,0 +1,35 @@
+// Elements made of plain values. What is given as text is text: nothing is ever read as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Return an element with attributes (`on…` are listeners, undefined and false are left out). */
+export function el(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Return a bar that is filled to a part of its width. */
+export function bar(part, colour) {
+  const rect = (attributes) => filled(document.createElementNS(SVG, "rect"), attributes, []);
+  const width = `${(100 * Math.min(1, Math.max(0, part))).toFixed(1)}%`;
+  return filled(
+    document.createElementNS(SVG, "svg"),
+    { class: `bar l${colour}`, "aria-hidden": "true" },
+    [
+      rect({ class: "ground", width: "100%", height: "100%", rx: 3 }),
+      rect({ width, height: "100%", rx: 3 }),
+    ],
+  );
+}
+
+/** Return the element of an id. */
+export const byId = (id) => document.getElementById(id);

@@ -1,0 +1,25 @@
+// Publishing a model, and going back to an earlier one.
+
+import { post } from "./api.js";
+import { byId } from "./dom.js";
+import { _ } from "./sentences.js";
+
+async function change(path, body) {
+  const status = byId("status");
+  status.textContent = _("This takes a moment …");
+  try {
+    await post(path, body);
+    location.reload();
+  } catch (error) {
+    status.textContent = _("That did not work: {reason}", { reason: error.message });
+  }
+}
+
+byId("publish")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const form = new FormData(event.target);
+  change("/v1/models", { model: form.get("model"), note: form.get("note") || null });
+});
+for (const button of document.querySelectorAll("[data-rollback]")) {
+  button.addEventListener("click", () => change("/v1/models/rollback", { number: Number(button.dataset.rollback) }));
+}

@@ -1,0 +1,449 @@
+// The page of one text: label it, say why, correct it, save the correction and undo it.
+
+import { get, newName, post } from "./api.js";
+import { bar, byId, el } from "./dom.js";
+import { _, percent, signed } from "./sentences.js";
+import { Words, signOf } from "./words.js";
+
+const page = JSON.parse(byId("page").textContent);
+const words = new Words(byId("words"), byId("word"), page.colours);
+const text = byId("text");
+
+// What is shown: a content, its topics in order, what is known of them, and why they are.
+const state = {
+  content: null, // {text}, {fields} or {counts}
+  topics: [], // labels
+  suggested: [], // suggestions of the service
+  names: new Map(),
+  unknown: new Set(), // topics that the model does not know
+  explanation: null,
+  only: null, // the topic whose words alone are marked
+  open: new Set(), // topics whose reasons are shown
+  whyNot: null, // why another topic is not there
+  saved: null, // what undoes the last change
+};
+let turn = 0; // of questions: answers to earlier ones are not shown
+
+const OTHERS = 8; // other topics that are shown
+const digitsOf = (unit) => (unit === "nats" ? 1 : 2); // of evidence
+const nameOf = (label) => state.names.get(label) ?? label;
+
+// Questions
+
+async function ask(question) {
+  const own = ++turn;
+  byId("result").setAttribute("aria-busy", "true");
+  try {
+    const answer = await question();
+    if (own !== turn) return;
+    answer?.();
+  } catch (error) {
+    if (own === turn) tell(_("That did not work: {reason}", { reason: error.message }), true);
+  } finally {
+    if (own === turn) byId("result").removeAttribute("aria-busy");
+  }
+}
+
+function label(content, topics = null) {
+  return ask(async () => {
+    const answer = await suggest(content);
+    const chosen = answer.documents[0].suggestions.filter((one) => one.chosen);
+    const labels = topics ?? chosen.map((one) => one.label);
+    const known = await knownOf(labels, answer);
+    const explanation = await explain(content, known);
+    return () => {
+      Object.assign(state, { content, topics: labels, explanation, only: null, whyNot: null, saved: null });
+      state.suggested = answer.documents[0].suggestions;
+      state.unknown = new Set(labels.filter((one) => !known.includes(one)));
+      state.open.clear();
+      showModel(answer.model);
+      byId("receipt").replaceChildren();
+      sortTopics();
+      show();
+      const told = state.topics.map((one) => `${nameOf(one)} ${percent(reasonOf(one)?.share)}`);
+      tell(told.length ? _("Topics: {topics}", { topics: told.join(", ") }) : _("No topic suits it."));
+    };
+  });
+}
+
+async function suggest(content) {
+  try {
+    const answer = await post("/v1/suggest", { ...content, limit: 12, language: page.language });
+    for (const one of answer.documents[0].suggestions) state.names.set(one.label, one.name);
+    return answer;
+  } catch (error) {
+    if (error.status !== 409) throw error; // nothing has been learned yet
+    return { model: null, documents: [{ suggestions: [] }] };
+  }
+}
+
+async function explain(content, labels, why_not = []) {
+  if (!labels.length) return null;
+  const answer = await post("/v1/explain", { ...content, labels, why_not, shares: page.shares });
+  for (const [label, name] of Object.entries(answer.names)) {
+    if (!state.names.has(label)) state.names.set(label, name);
+  }
+  return answer;
+}
+
+/** Return those of some labels that the model knows. */
+async function knownOf(labels, answer) {
+  const told = new Set(answer.documents[0].suggestions.map((one) => one.label));
+  const known = await Promise.all(labels.map(async (label) => told.has(label) || (await isKnown(label))));
+  return labels.filter((_label, k) => known[k]);
+}
+
+async function isKnown(label) {
+  return Boolean(await find(label));
+}
+
+/** Return the label of an id or a name, if there is one. */
+async function find(name) {
+  try {
+    const { labels } = await get(`/v1/labels?q=${encodeURIComponent(name)}&limit=1000&language=${page.language}`);
+    const wanted = name.toLowerCase();
+    const found = labels.find((one) => one.label === name) ?? labels.find((one) => one.name.toLowerCase() === wanted);
+    if (found) state.names.set(found.label, found.name);
+    return found ?? null;
+  } catch (error) {
+    if (error.status === 409) return null; // nothing has been learned yet
+    throw error;
+  }
+}
+
+function change(topics, told) {
+  return ask(async () => {
+    const known = topics.filter((one) => !state.unknown.has(one));
+    const explanation = await explain(state.content, known);
+    return () => {
+      Object.assign(state, { topics, explanation, whyNot: null });
+      if (!topics.includes(state.only)) state.only = null;
+      sortTopics();
+      show();
+      tell(told);
+    };
+  });
+}
+
+async function add(name) {
+  const found = await find(name);
+  const label = found?.label ?? name;
+  if (state.topics.includes(label)) return tell(_("{topic} is there already.", { topic: nameOf(label) }));
+  if (!found) state.unknown.add(label);
+  return change([...state.topics, label], _("{topic} was added.", { topic: nameOf(label) }));
+}
+
+function remove(label) {
+  state.unknown.delete(label);
+  const topics = state.topics.filter((one) => one !== label);
+  return change(topics, _("{topic} was removed.", { topic: nameOf(label) }));
+}
+
+async function toggleWhyNot(label) {
+  if (state.whyNot?.label === label) {
+    state.whyNot = null;
+    show();
+  } else await askWhyNot(label);
+  document.querySelector(`#others button[data-why-not="${CSS.escape(label)}"]`)?.focus();
+}
+
+function askWhyNot(label) {
+  return ask(async () => {
+    const known = state.topics.filter((one) => !state.unknown.has(one));
+    const answer = await explain(state.content, known, [label]);
+    return () => {
+      state.whyNot = { unit: answer.unit, ...answer.why_not[0] };
+      show();
+      tell(whyNotSentence(state.whyNot));
+    };
+  });
+}
+
+// What is shown
+
+const reasonOf = (label) => state.explanation?.labels.find((one) => one.label === label);
+
+function sortTopics() {
+  state.topics.sort((a, b) => (reasonOf(b)?.share ?? -1) - (reasonOf(a)?.share ?? -1));
+}
+
+function tell(sentence, isFailure = false) {
+  byId("result").hidden = false;
+  const status = byId("status");
+  status.textContent = sentence;
+  status.classList.toggle("warning", isFailure);
+}
+
+function show() {
+  byId("form").hidden = true;
+  byId("reading").hidden = false;
+  byId("result").hidden = false;
+  byId("all").hidden = state.only === null;
+  words.draw(stringsOf(state.content), state.explanation, state.topics, state.only, nameOf);
+  const unknown = state.explanation?.unknown ?? [];
+  byId("unknown").textContent = unknown.length
+    ? _("Words that the model does not know: {words}", { words: unknown.slice(0, 20).join(", ") + (unknown.length > 20 ? ", …" : "") })
+    : "";
+  byId("topics").replaceChildren(...state.topics.map(topicItem));
+  const others = state.suggested.filter((one) => !state.topics.includes(one.label)).slice(0, OTHERS);
+  byId("others").replaceChildren(...others.map(otherItem));
+  const keywords = state.explanation?.keywords ?? [];
+  byId("keywords").textContent = keywords.slice(0, 12).map((one) => one.term).join(", ") || "–";
+  showLedger();
+  byId("save")?.toggleAttribute("disabled", state.topics.length === 0);
+}
+
+function stringsOf(content) {
+  if (content.text !== undefined) return { "": content.text };
+  if (content.fields) return content.fields;
+  const bag = Object.entries(content.counts).sort((a, b) => b[1] - a[1]);
+  return { "": bag.map(([term, n]) => (n === 1 ? term : `${term} ×${n}`)).join(", ") };
+}
+
+function topicItem(label, place) {
+  const reason = reasonOf(label);
+  const name = nameOf(label);
+  const colour = place % page.colours;
+  const isOpen = state.open.has(label);
+  const isOnly = state.only === label;
+  const only = el("button", {
+    type: "button",
+    class: "name",
+    "aria-pressed": String(isOnly),
+    title: _("Show only its words"),
+    disabled: !reason,
+    onclick: () => {
+      state.only = isOnly ? null : label;
+      show();
+      byId("topics").children[place].querySelector(".name").focus();
+    },
+  }, el("span", { class: `swatch ${signOf(place, page.colours)}`, "aria-hidden": "true" }, String(place + 1)), name);
+  const why = el("button", {
+    type: "button",
+    "aria-expanded": String(isOpen),
+    disabled: !reason,
+    "aria-label": _("Why {topic}?", { topic: name }),
+    onclick: () => {
+      if (isOpen) state.open.delete(label);
+      else state.open.add(label);
+      show();
+      byId("topics").children[place].querySelector("[aria-expanded]").focus();
+    },
+  }, _("Why?"));
+  const gone = el("button", {
+    type: "button",
+    "aria-label": _("Remove {topic}", { topic: name }),
+    onclick: async () => {
+      await remove(label);
+      byId("add").focus();
+    },
+  }, "×");
+  const told = reason
+    ? el("span", { class: "told" }, _("{share} of the text", { share: percent(reason.share) }), " · ",
+        el("span", { class: "soft" }, _("confidence {part}", { part: percent(reason.probability) })))
+    : el("span", { class: "told soft" }, _("new: the model learns it when it is saved"));
+  return el("li", {}, el("div", { class: "head" }, only, el("span", { class: "buttons" }, why, gone)), told,
+    bar(reason?.share ?? 0, colour), isOpen && reason ? reasonTable(reason, name, colour) : null);
+}
+
+function reasonTable(reason, name, colour) {
+  const digits = digitsOf(state.explanation.unit);
+  const shown = reason.words.filter((one) => one.evidence >= 0.5 * 10 ** -digits).slice(0, 10);
+  if (!shown.length) return el("p", { class: "soft" }, _("No word speaks for it more than for all documents."));
+  const head = el("tr", {}, ...[_("word"), _("share"), _("evidence")].map((title, k) => el("th", { scope: "col", class: k && "n" }, title)), el("td", { class: "wide" }));
+  const rows = shown.map((one) => el("tr", {},
+    el("td", {}, one.count === 1 ? one.term : `${one.term} ×${one.count}`),
+    el("td", { class: "n" }, percent(one.share)),
+    el("td", { class: "n" }, signed(one.evidence, digits)),
+    el("td", { class: "wide" }, bar(one.evidence / shown[0].evidence, colour))));
+  return el("table", { class: "reasons" }, el("caption", { class: "soft" }, _("Why {topic}?", { topic: name })), el("thead", {}, head), el("tbody", {}, ...rows));
+}
+
+function otherItem(one) {
+  const name = nameOf(one.label);
+  const focus = () => byId("add").focus();
+  const isAsked = state.whyNot?.label === one.label;
+  const buttons = [
+    el("button", { type: "button", "aria-label": _("Add {topic}", { topic: name }), onclick: () => add(one.label).then(focus) }, _("Add")),
+    el("button", { type: "button", "data-why-not": one.label, "aria-label": _("Why not {topic}?", { topic: name }), "aria-expanded": String(isAsked), disabled: !state.explanation, onclick: () => toggleWhyNot(one.label) }, _("Why not?")),
+  ];
+  return el("li", {}, el("div", { class: "head" },
+    el("span", {}, el("span", { class: "name" }, name), " ", el("span", { class: "soft" }, _("confidence {part}", { part: percent(one.probability) }))),
+    el("span", { class: "buttons" }, ...buttons)),
+    isAsked ? whyNotCard(state.whyNot) : null);
+}
+
+function whyNotSentence(reason) {
+  const best = reason.labels.map(nameOf).join(", ");
+  const values = { best, x: Math.abs(reason.difference).toFixed(digitsOf(reason.unit)) };
+  return reason.difference >= 0
+    ? _("The best topics with it are {best}; their score is {x} lower.", values)
+    : _("The best topics with it are {best}; their score is {x} higher.", values);
+}
+
+function whyNotCard(reason) {
+  const digits = digitsOf(reason.unit);
+  const least = 0.5 * 10 ** -digits;
+  const listed = (found) => found.map((one) => `${one.term} (${Math.abs(one.amount).toFixed(digits)})`).join(", ") || _("no word");
+  const against = reason.words.filter((one) => one.amount >= least).slice(0, 10);
+  const pro = reason.words.filter((one) => -one.amount >= least).slice(-10).reverse();
+  return el("div", { class: "card" },
+    el("p", {}, whyNotSentence(reason)),
+    el("p", {}, _("Words against it: {words}", { words: listed(against) })),
+    el("p", {}, _("Words for it: {words}", { words: listed(pro) })));
+}
+
+function showLedger() {
+  const ledger = state.explanation?.ledger;
+  const rows = !ledger ? [] : state.explanation.unit === "score"
+    ? [[_("what the words say for the topics"), ledger.words]]
+    : [
+      [_("how likely all documents together make these words"), ledger.corpus],
+      [_("what the topics add to it, by all words"), ledger.words],
+      [_("what it costs to mix the topics"), ledger.mixing],
+      [_("words count less, divided by {x}", { x: ledger.temperature.toPrecision(3) }), ledger.log_likelihood / ledger.temperature - ledger.log_likelihood],
+      [_("how common these topics are"), ledger.log_prior],
+    ];
+  if (ledger) rows.push([_("the score of these topics"), ledger.score]);
+  byId("ledger").tBodies[0].replaceChildren(...rows.filter(([, value]) => value).map(([name, value]) =>
+    el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "n" }, signed(value, 2)))));
+}
+
+function showModel(model) {
+  if (!model) return;
+  const parts = [_("Model: {name}", { name: model.name })];
+  if (model.number) parts.push(_("number {n}", { n: model.number }));
+  if (model.revision !== null) parts.push(_("revision {n}", { n: model.revision }));
+  byId("model").textContent = parts.join(" · ");
+}
+
+// Saving and undoing
+
+async function save() {
+  const stored = page.document?.id;
+  const before = page.document?.labels ?? [];
+  const id = stored ?? state.saved?.id ?? `page-${newName()}`;
+  await keep(async (key) => {
+    const receipt = stored
+      ? await post("/v1/relabel", { labels: { [stored]: state.topics } }, key)
+      : await post("/v1/learn", { documents: [{ id, ...state.content, labels: state.topics }] }, key);
+    state.saved = { id, undo: stored ? ["/v1/relabel", { labels: { [stored]: before } }] : ["/v1/forget", { ids: [id] }] };
+    return [_("Saved."), receipt, true];
+  });
+}
+
+async function undo() {
+  const [path, body] = state.saved.undo;
+  await keep(async (key) => {
+    const receipt = await post(path, body, key);
+    state.saved = null;
+    return [_("Undone: it is as if it had never been saved."), receipt, false];
+  });
+}
+
+async function keep(act) {
+  const place = byId("receipt");
+  byId("save").disabled = true;
+  try {
+    const [sentence, receipt, canUndo] = await act({ "Idempotency-Key": newName() });
+    place.replaceChildren(receiptCard(sentence, receipt, canUndo));
+  } catch (error) {
+    place.replaceChildren(el("p", { class: "warning" }, _("That did not work: {reason}", { reason: error.message })));
+  }
+  byId("save").disabled = false;
+}
+
+function receiptCard(sentence, receipt, canUndo) {
+  const facts = [
+    [_("revision"), `${receipt.revision_before} → ${receipt.revision_after}`],
+    [_("time"), receipt.time],
+    [_("learned"), receipt.learned],
+    [_("corrected"), receipt.corrected],
+    [_("forgotten"), receipt.forgotten],
+    [_("new labels"), receipt.new_labels.join(", ")],
+    [_("labels that are gone"), receipt.gone_labels.join(", ")],
+    [_("digest"), receipt.digest_after],
+  ].filter(([, value]) => value !== 0 && value !== "");
+  const rows = facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]);
+  return el("div", {},
+    el("p", { class: "row" }, el("strong", {}, sentence), canUndo ? el("button", { type: "button", id: "undo", onclick: undo }, _("Undo")) : null),
+    el("details", {}, el("summary", {}, _("Receipt")), el("dl", {}, ...rows)));
+}
+
+// What the reader does
+
+byId("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  if (text.value.trim()) {
+    page.document = null;
+    label({ text: text.value });
+  } else text.focus();
+});
+text.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("form").requestSubmit();
+});
+text.addEventListener("paste", () => setTimeout(() => byId("form").requestSubmit()));
+byId("edit").addEventListener("click", () => {
+  if (state.content.text === undefined) text.value = Object.values(stringsOf(state.content)).join("\n\n");
+  else text.value = state.content.text;
+  write();
+});
+byId("fresh").addEventListener("click", () => {
+  text.value = "";
+  page.document = null;
+  state.saved = null;
+  byId("result").hidden = true;
+  history.replaceState(null, "", "/");
+  write();
+});
+byId("all").addEventListener("click", () => {
+  state.only = null;
+  show();
+  byId("words").focus();
+});
+byId("adding").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const name = byId("add").value.trim();
+  byId("add").value = "";
+  if (name) await add(name).catch((error) => tell(_("That did not work: {reason}", { reason: error.message }), true));
+});
+byId("add").addEventListener("input", async () => {
+  const wanted = byId("add").value.trim();
+  if (!wanted) return;
+  try {
+    const { labels } = await get(`/v1/labels?q=${encodeURIComponent(wanted)}&limit=20&language=${page.language}`);
+    if (byId("add").value.trim() !== wanted) return;
+    byId("known").replaceChildren(...labels.map((one) => el("option", { value: one.name === one.label ? one.label : one.name }, one.label)));
+  } catch (error) {
+    if (error.status !== 409) tell(_("That did not work: {reason}", { reason: error.message }), true);
+  }
+});
+byId("save")?.addEventListener("click", save);
+
+function write() {
+  byId("form").hidden = false;
+  byId("reading").hidden = true;
+  text.focus();
+}
+
+for (const name of ["dragenter", "dragover"]) {
+  byId("editing").addEventListener(name, (event) => {
+    event.preventDefault();
+    byId("editing").classList.add("dropping");
+  });
+}
+byId("editing").addEventListener("dragleave", () => byId("editing").classList.remove("dropping"));
+byId("editing").addEventListener("drop", async (event) => {
+  event.preventDefault();
+  byId("editing").classList.remove("dropping");
+  const [file] = event.dataTransfer.files;
+  text.value = file ? await file.text() : event.dataTransfer.getData("text");
+  write();
+  byId("form").requestSubmit();
+});
+
+if (page.document) {
+  const { text: own, fields, counts, labels } = page.document;
+  const content = own !== undefined ? { text: own } : fields ? { fields } : { counts };
+  label(content, labels.length ? labels : null);
+}
