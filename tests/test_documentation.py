@@ -13,6 +13,7 @@ import pytest
 import polytopic
 from polytopic.cli import COMMANDS
 from polytopic.cli import store as store_commands
+from polytopic.cli import token
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,7 +53,12 @@ def test_readme_command_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [*COMMANDS, *(f"store {name}" for name in store_commands.COMMANDS)]
+    "command",
+    [
+        *COMMANDS,
+        *(f"store {name}" for name in store_commands.COMMANDS),
+        *(f"token {name}" for name in token.command.commands),
+    ],
 )
 def test_manual_holds_each_help(command):
     """docs/commands.md shows the help as the command prints it."""
