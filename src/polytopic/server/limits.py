@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polytopic.server.metrics import Metrics
-from polytopic.server.problems import problem
 from polytopic.server.streams import NDJSON
 
 HEADERS = {
@@ -20,10 +20,6 @@ HEADERS = {
     b"img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action 'self'; "
     b"base-uri 'none'; frame-ancestors 'none'",
 }
-
-
-class TooLargeError(Exception):
-    """A body has more bytes than it may have."""
 
 
 class Limits:
@@ -53,14 +49,20 @@ class Limits:
         begin, status, seen = time.perf_counter(), 500, 0
         started = False
         headers = dict(scope["headers"])
-        streams = headers.get(b"content-type", b"").startswith(NDJSON.encode())
+        streams = headers.get(b"content-type", b"").lower().startswith(NDJSON.encode())
+        length = headers.get(b"content-length", b"0")
+        told = int(length) if length.isdigit() else 0
 
         async def limited() -> Message:
             nonlocal seen
-            message = await asyncio.wait_for(receive(), None if started else self.patience)
+            self._check_size(0 if streams or seen else told)  # before any of it comes
+            try:
+                message = await asyncio.wait_for(receive(), None if started else self.patience)
+            except TimeoutError as error:
+                sentence = f"the body did not come within {self.patience:g} seconds."
+                raise HTTPException(408, sentence, {"Connection": "close"}) from error
             seen += len(message.get("body", b""))
-            if seen > self.most_bytes and not streams:
-                raise TooLargeError
+            self._check_size(0 if streams else seen)
             return message
 
         async def safe(message: Message) -> None:
@@ -73,17 +75,12 @@ class Limits:
             await send(message)
 
         try:
-            length = headers.get(b"content-length", b"0")
-            if not streams and length.isdigit() and int(length) > self.most_bytes:
-                raise TooLargeError
             await self.app(scope, limited, safe)
-        except TooLargeError:
-            answer = problem(413, f"the body has more than {self.most_bytes:,} bytes.")
-            await answer(scope, receive, safe)
-        except TimeoutError:
-            answer = problem(408, f"the body did not come within {self.patience:g} seconds.")
-            if not started:
-                await answer(scope, receive, safe)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.requested(route, status, time.perf_counter() - begin)
+
+    def _check_size(self, n_bytes: int) -> None:
+        if n_bytes > self.most_bytes:
+            sentence = f"the body has more than {self.most_bytes:,} bytes."
+            raise HTTPException(413, sentence, {"Connection": "close"})

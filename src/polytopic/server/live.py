@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import warnings
@@ -16,6 +17,8 @@ from polytopic.labeler import Labeler, load
 from polytopic.labeler.learning import sees_documents
 from polytopic.store import Store
 
+LOG = logging.getLogger(__name__)
+PATIENCE = 10.0  # seconds that a change waits for other processes, since a client waits for it
 OFTEN = 0.5  # seconds between looks at the store
 SELDOM = 60.0  # seconds between refreshments of a model that learns from documents
 
@@ -65,7 +68,7 @@ class Live:
     def of(cls, source: str) -> Live:
         """Open a store or a model file."""
         if is_database(source):
-            return cls(store=Store(source, create=False))
+            return cls(store=Store(source, create=False, patience=PATIENCE))
         return cls(labeler=load(source))
 
     @property
@@ -119,6 +122,9 @@ class Live:
                 self.failure = None
             except PolytopicError as error:
                 self.failure = str(error)
+            except Exception as error:  # to look again later is better than never
+                LOG.exception("the store cannot be followed")
+                self.failure = f"the store cannot be followed ({type(error).__name__})."
 
     def _look(self, store: Store) -> None:
         state = store.state()
