@@ -17,6 +17,14 @@ class StoreError(PolytopicError):
     """A store could not be opened, read or changed."""
 
 
+class UnavailableError(StoreError):
+    """A store's database is locked, out of reach or broken; what was asked may be right."""
+
+
+class ContentError(StoreError, ValueError):
+    """A store cannot hold what it was given."""
+
+
 class CorpusWarning(UserWarning):
     """Something of a document could not be read, and the document is kept without it."""
 

@@ -12,7 +12,9 @@ from polytopic import Labeler, Store
 from polytopic.corpus import load_sample
 from polytopic.server import create_app
 from polytopic.store.tokens import token_digest
+from tests.store import conftest as stores
 
+server = stores.server
 TOKENS = {role: f"polytopic_{role}" for role in ("read", "write", "admin")}
 
 
@@ -27,22 +29,28 @@ def served(source, **settings):
         assert thread.is_alive(), "the service did not start"
         time.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-        client.app = app
-        yield client
-    server.should_exit = True
-    thread.join()
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            client.app = app
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def filled(url):
+    """Return the URL of a new store, filled with the sample and a token for each role."""
+    with Store(url) as store:
+        store.learn(load_sample())
+        for role, token in TOKENS.items():
+            store.add_token(role, role, token_digest(token))
+    return url
 
 
 @pytest.fixture
 def path(tmp_path):
     """Return the path of a store with the sample and a token for each role."""
-    path = tmp_path / "news.db"
-    with Store(path) as store:
-        store.learn(load_sample())
-        for role, token in TOKENS.items():
-            store.add_token(role, role, token_digest(token))
-    return path
+    return filled(tmp_path / "news.db")
 
 
 @pytest.fixture
@@ -58,6 +66,14 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "news.model"
     Labeler("pmm1").fit(load_sample()).save(path)
     return path
+
+
+def until(condition, seconds=10):
+    """Wait for something to hold."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not come to hold"
+        time.sleep(0.02)
 
 
 def bearer(role):

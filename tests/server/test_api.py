@@ -1,25 +1,17 @@
 """The service over HTTP: answers, changes, who may, and what is refused."""
 
 import json
-import time
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from polytopic import Store, load
 from polytopic.corpus import load_sample
-from tests.server.conftest import bearer, served
+from tests.server.conftest import bearer, served, until
 
 TEXT = "A documentary film follows a football club and its striker through one league season."
 OWN = "polytopic_own"
 NEW = {"id": "new", "text": "The quokka sleeps. A quokka eats.", "labels": ["quokka"]}
-
-
-def until(condition, seconds=10):
-    """Wait for something to hold."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it does not come to hold"
-        time.sleep(0.02)
 
 
 def test_suggest_answers_as_the_library_does(client, path):
@@ -219,25 +211,6 @@ def test_requests_that_make_no_sense(client, body, status, sentence):
     assert done.json()["status"] == status
 
 
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "\u0000\u0001\u001b[31m",
-    "x" * 2_000_000,
-    "\u202eright to left",
-    "😀" * 1000,
-    "",
-    " \n\t",
-    "a\ud7ff\ue000b",
-]
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_texts_do_no_harm(client, text):
-    """They are answered as any other."""
-    assert client.post("/v1/suggest", json={"text": text}).status_code == 200
-    assert client.post("/v1/explain", json={"text": text}).status_code == 200
-
-
 def test_limits(path):
     """Bodies that are too large or of another type are refused, and headers keep pages safe."""
     with served(path, most_bytes=1000) as client:
@@ -278,6 +251,40 @@ def test_health_and_metrics(client, tmp_path):
         assert "nothing has been learned yet" in done.json()["detail"]
 
 
+def test_metrics_are_right(client):
+    """Prometheus reads them; documents and requests are counted, those that fail as well."""
+    lines = b'{"text": "a"}\n{"nonsense": 1}\n{"text": "b"}\n'
+    client.post("/v1/suggest", json={"documents": [{"text": "a"}] * 7})
+    client.post("/v1/suggest", json={"text": 1})
+    client.post("/v1/suggest", content=lines, headers={"Content-Type": "application/x-ndjson"})
+    client.post("/v1/learn", json={"documents": [NEW]}, headers=bearer("write"))
+    client.post("/v1/learn", json={"documents": [NEW]})
+    client.get("/v1/labels/sport/football")
+    client.get("/nowhere")
+
+    answer = client.get("/metrics")
+
+    found = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.text)
+        for sample in family.samples
+    }
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert found["polytopic_labelled_documents_total",] == 9
+    assert found["polytopic_changes_total", "learn"] == 1
+    assert found["polytopic_waiting",] == 0
+    requests = {key[1:]: n for key, n in found.items() if key[0] == "polytopic_requests_total"}
+    assert requests == {
+        ("/v1/suggest", "200"): 2,
+        ("/v1/suggest", "422"): 1,
+        ("/v1/learn", "200"): 1,
+        ("/v1/learn", "401"): 1,
+        ("/v1/labels/{label:path}", "200"): 1,
+        ("other", "404"): 1,
+    }
+    assert found["polytopic_request_seconds_count", "/v1/suggest"] == 3
+
+
 def test_too_much_to_do(path):
     """Where too many wait, the next is sent away for a moment."""
     with served(path, threads=1, waiting=1) as client:
@@ -298,5 +305,13 @@ def test_the_description(client):
 
     assert found["openapi"].startswith("3.1")
     assert {"/v1/suggest", "/v1/explain", "/v1/learn", "/v1/forget"} <= set(found["paths"])
-    assert "503" in found["paths"]["/v1/suggest"]["post"]["responses"]
+    for methods in found["paths"].values():
+        for status, answer in ((s, a) for m in methods.values() for s, a in m["responses"].items()):
+            kinds = set(answer["content"])
+            assert kinds == {"application/problem+json"} if int(status) >= 400 else kinds
+    failures = {path: set(m[next(iter(m))]["responses"]) for path, m in found["paths"].items()}
+    assert failures["/health/live"] == {"200"}
+    assert failures["/v1/models"] == {"200", "401", "403", "421", "500", "503"}
+    assert "404" in failures["/v1/labels/{label}"] - failures["/v1/labels"]
+    assert "409" in failures["/v1/learn"] - failures["/v1/models"]
     assert "application/x-ndjson" in found["paths"]["/v1/suggest"]["post"]["requestBody"]["content"]

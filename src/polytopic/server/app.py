@@ -11,6 +11,7 @@ from polytopic import __version__
 from polytopic.server.api import health, routes
 from polytopic.server.limits import Limits
 from polytopic.server.live import Live
+from polytopic.server.openapi import describe
 from polytopic.server.pages import add_pages
 from polytopic.server.problems import handle_problems
 from polytopic.server.service import Service
@@ -70,9 +71,11 @@ def create_app(
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.service = service
     handle_problems(app)
+    describe(app)
     app.include_router(routes(service))
     app.include_router(health(service))
     add_pages(app, service)

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 
+from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polytopic.server.metrics import Metrics
@@ -21,14 +22,6 @@ HEADERS = {
     b"img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action 'self'; "
     b"base-uri 'none'; frame-ancestors 'none'",
 }
-
-
-class TooLargeError(Exception):
-    """A body has more bytes than it may have."""
-
-
-class StrangeHostError(Exception):
-    """A service is called by a name that it does not have."""
 
 
 class Limits:
@@ -69,14 +62,20 @@ class Limits:
         begin, status, seen = time.perf_counter(), 500, 0
         started = False
         headers = dict(scope["headers"])
-        streams = headers.get(b"content-type", b"").startswith(NDJSON.encode())
+        streams = headers.get(b"content-type", b"").lower().startswith(NDJSON.encode())
+        length = headers.get(b"content-length", b"0")
+        told = int(length) if length.isdigit() else 0
 
         async def limited() -> Message:
             nonlocal seen
-            message = await asyncio.wait_for(receive(), None if started else self.patience)
+            self._check_size(0 if streams or seen else told)  # before any of it comes
+            try:
+                message = await asyncio.wait_for(receive(), None if started else self.patience)
+            except TimeoutError as error:
+                sentence = f"the body did not come within {self.patience:g} seconds."
+                raise HTTPException(408, sentence, {"Connection": "close"}) from error
             seen += len(message.get("body", b""))
-            if seen > self.most_bytes and not streams:
-                raise TooLargeError
+            self._check_size(0 if streams else seen)
             return message
 
         async def safe(message: Message) -> None:
@@ -89,29 +88,24 @@ class Limits:
             await send(message)
 
         try:
-            self._check_host(headers)
-            length = headers.get(b"content-length", b"0")
-            if not streams and length.isdigit() and int(length) > self.most_bytes:
-                raise TooLargeError
+            strange = self._strange_host(headers)
+            if strange is not None:
+                await problem(421, strange)(scope, receive, safe)
+                return
             await self.app(scope, limited, safe)
-        except StrangeHostError as error:
-            await problem(421, str(error))(scope, receive, safe)
-        except TooLargeError:
-            answer = problem(413, f"the body has more than {self.most_bytes:,} bytes.")
-            await answer(scope, receive, safe)
-        except TimeoutError:
-            answer = problem(408, f"the body did not come within {self.patience:g} seconds.")
-            if not started:
-                await answer(scope, receive, safe)
         finally:
             route = getattr(scope.get("route"), "path", "other")
             self.metrics.requested(route, status, time.perf_counter() - begin)
 
-    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+    def _check_size(self, n_bytes: int) -> None:
+        if n_bytes > self.most_bytes:
+            sentence = f"the body has more than {self.most_bytes:,} bytes."
+            raise HTTPException(413, sentence, {"Connection": "close"})
+
+    def _strange_host(self, headers: dict[bytes, bytes]) -> str | None:
+        """Say what is wrong with the name by which the service is called, if it is."""
         host = headers.get(b"host", b"").decode("latin-1")
-        name = re.sub(r":\d+$", "", host)
-        if self.hosts is not None and name not in self.hosts:
-            raise StrangeHostError(
-                f"Host == {host!r}, must be one of {', '.join(self.hosts)}: only they are this "
-                "machine's own."
-            )
+        if self.hosts is None or re.sub(r":\d+$", "", host) in self.hosts:
+            return None
+        names = ", ".join(self.hosts)
+        return f"Host == {host!r}, must be one of {names}: only they are this machine's own."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import warnings
@@ -18,6 +19,8 @@ from polytopic.store import Store
 from polytopic.store.drift import Drift
 from polytopic.store.timeline import Timeline
 
+LOG = logging.getLogger(__name__)
+PATIENCE = 10.0  # seconds that a change waits for other processes, since a client waits for it
 OFTEN = 0.5  # seconds between looks at the store
 PERIODS = 24  # that drift is told of
 TERMS = 6  # of each label on the map
@@ -83,7 +86,7 @@ class Live:
     def of(cls, source: str) -> Live:
         """Open a store or a model file."""
         if is_database(source):
-            return cls(store=Store(source, create=False))
+            return cls(store=Store(source, create=False, patience=PATIENCE))
         return cls(labeler=load(source))
 
     @property
@@ -140,6 +143,9 @@ class Live:
                 self.failure = None
             except PolytopicError as error:
                 self.failure = str(error)
+            except Exception as error:  # to look again later is better than never
+                LOG.exception("the store cannot be followed")
+                self.failure = f"the store cannot be followed ({type(error).__name__})."
 
     def _look(self, store: Store) -> None:
         state = store.state()

@@ -29,7 +29,7 @@ class Metrics:
             "polytopic_changes", "Changes of the store.", ["action"], registry=self.registry
         )
         waiting = Gauge("polytopic_waiting", "Calls that wait or work.", registry=self.registry)
-        waiting.set_function(lambda: service.workers.pending)
+        waiting.set_function(lambda: service.workers.pending + service.writers.pending)
         revision = Gauge(
             "polytopic_revision", "Revision of the counts that answer.", registry=self.registry
         )

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from polytopic.corpus.document import Document
+from polytopic.store.drift import Period
+from polytopic.store.publishing import PublishedModel
 
 MOST = 10_000  # documents in one request; streams have any number
-Labels = Annotated[list[str], Field(max_length=MOST)]
+EXPLAINED = 1 << 20  # characters of a text to explain, which takes seconds then
+STORABLE = r"^[^\x00]*$"  # PostgreSQL takes no NUL
+Name = Annotated[str, Field(min_length=1, max_length=500, pattern=STORABLE)]
+Labels = Annotated[list[Name], Field(max_length=MOST)]
+Asked = Annotated[list[str], Field(max_length=1000)]
+Count = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Number = float | None  # None stands for infinity
 
 
 class Request(BaseModel):
@@ -18,16 +26,27 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+KINDS = {"text": "string", "fields": "object", "counts": "object"}
+
+
 class Content(Request):
     """What a document says: exactly one of text, fields and counts."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": [name], "properties": {name: {"type": kind}}}
+                for name, kind in KINDS.items()
+            ]
+        }
+    )
     text: str | None = None
     fields: dict[str, str] | None = None
-    counts: dict[str, float] | None = None
+    counts: dict[str, Count] | None = None
 
     @model_validator(mode="after")
     def _one(self):
-        given = [name for name in ("text", "fields", "counts") if getattr(self, name) is not None]
+        given = [name for name in KINDS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError("exactly one of text, fields and counts is needed")
         return self
@@ -48,9 +67,9 @@ class NewDocument(Content):
 class LabelledDocument(Content):
     """A document to learn."""
 
-    id: str = Field(min_length=1, max_length=500)
+    id: Name
     labels: Labels = []
-    time: str | None = None
+    time: str | None = Field(None, description="A time or a date of ISO 8601.")
 
 
 class SuggestHow(Request):
@@ -58,9 +77,9 @@ class SuggestHow(Request):
 
     limit: int = Field(5, ge=1, le=1000)
     threshold: float | None = Field(None, ge=0, le=1)
-    include: Labels | None = None
-    exclude: Labels | None = None
-    level: int | None = Field(None, ge=0)
+    include: Asked | None = None
+    exclude: Asked | None = None
+    level: int | None = Field(None, ge=0, le=1000)
     language: str | None = None
     abstain: float | None = Field(None, ge=0, le=1)
 
@@ -81,12 +100,26 @@ class Suggest(SuggestHow):
         return values
 
 
+class SuggestOne(SuggestHow, NewDocument):
+    """A document to label, and how."""
+
+
 class Explain(Content):
     """A text to explain."""
 
-    labels: Labels | None = None
-    why_not: Labels = []
+    labels: Asked | None = None
+    why_not: Asked = []
     shares: bool = False
+
+    @model_validator(mode="after")
+    def _short(self):
+        """Refuse what nobody reads: each word is answered with all its shares."""
+        length = sum(map(len, [self.text or "", *(self.fields or {}).values()]))
+        if length > EXPLAINED:
+            raise ValueError(
+                f"it has {length:,} characters, must have {EXPLAINED:,} at most to be explained"
+            )
+        return self
 
 
 class Learn(Request):
@@ -105,14 +138,7 @@ class Forget(Request):
 class Relabel(Request):
     """Documents to give other labels, by their ids."""
 
-    labels: dict[str, Labels] = Field(min_length=1, max_length=MOST)
-
-    @field_validator("labels")
-    @classmethod
-    def _names(cls, values):
-        if not all(values):
-            raise ValueError("an id is empty, must not be")
-        return values
+    labels: dict[Annotated[str, Field(min_length=1)], Labels] = Field(min_length=1, max_length=MOST)
 
 
 class Publish(Request):
@@ -121,14 +147,36 @@ class Publish(Request):
     model: str | None = None
     since: str | None = None
     until: str | None = None
-    labels: Labels | None = None
-    note: str | None = Field(None, max_length=1000)
+    labels: Asked | None = None
+    note: str | None = Field(None, max_length=1000, pattern=STORABLE)
 
 
 class Rollback(Request):
     """The published model to go back to; the one before if there is no number."""
 
-    number: int | None = Field(None, ge=1)
+    number: int | None = Field(None, ge=1, le=2**53)
+
+
+class FindLabels(Request):
+    """Which labels to list."""
+
+    q: str = Field("", max_length=200, description="A part of their ids or names.")
+    limit: int = Field(1000, ge=1, le=10_000)
+    language: str | None = Field(None, max_length=35, description="Of the names.")
+
+
+class TellLabel(Request):
+    """What to tell of a label."""
+
+    terms: int = Field(20, ge=1, le=1000)
+    drift: bool = True
+
+
+class AskQueue(Request):
+    """Which documents to check."""
+
+    kind: Literal["unlabelled", "doubtful"] = "unlabelled"
+    limit: int = Field(20, ge=1, le=200)
 
 
 class Model(BaseModel):
@@ -163,6 +211,221 @@ class Suggestions(BaseModel):
 
     model: Model
     documents: list[Labelled]
+
+
+class Word(BaseModel):
+    """A word that speaks for a label."""
+
+    term: str
+    count: float
+    share: Number
+    evidence: Number
+
+
+class Reason(BaseModel):
+    """A label of a text, and its words."""
+
+    label: str
+    share: Number
+    score: Number
+    probability: Number
+    evidence: Number
+    words: list[Word]
+
+
+class Keyword(BaseModel):
+    """A word that tells labels apart."""
+
+    term: str
+    entropy: Number
+    label: str
+    share: Number
+    evidence: Number
+
+
+class Ledger(BaseModel):
+    """How the score of the labels comes about."""
+
+    corpus: Number
+    words: Number
+    mixing: Number
+    log_likelihood: Number
+    temperature: Number
+    log_prior: Number
+    score: Number
+
+
+class Objection(BaseModel):
+    """What a word says against a label."""
+
+    term: str
+    amount: Number
+
+
+class WhyNot(BaseModel):
+    """Why a text does not have a label."""
+
+    label: str
+    labels: list[str]
+    difference: Number
+    words: list[Objection]
+    mixing: Number
+    prior: Number
+
+
+class Place(BaseModel):
+    """Where a word stands: its first character, and that after its last one."""
+
+    start: int
+    end: int
+    term: str
+    shares: dict[str, Number]
+    evidence: Number
+    field: str | None
+
+
+class Explanation(BaseModel):
+    """Why a text has its labels."""
+
+    model: Model
+    labels: list[Reason]
+    keywords: list[Keyword]
+    ledger: Ledger
+    why_not: list[WhyNot]
+    places: list[Place]
+    unknown: list[str]
+    unit: Literal["nats", "score"]
+    names: dict[str, str]
+
+
+class ListedLabel(BaseModel):
+    """A label in a list."""
+
+    label: str
+    name: str
+    parent: str | None
+    documents: int
+
+
+class ListedLabels(BaseModel):
+    """Labels that were found."""
+
+    model: Model
+    labels: list[ListedLabel]
+
+
+class LabelWord(BaseModel):
+    """A word of a label: its probability, and how many times that in all texts it is."""
+
+    term: str
+    probability: Number
+    lift: Number
+
+
+class WeighedWord(BaseModel):
+    """A word of a label, with its weight in a linear model."""
+
+    term: str
+    weight: Number
+
+
+class Neighbour(BaseModel):
+    """A label that comes with another more often, or less often, than by chance."""
+
+    label: str
+    correlation: Number
+    documents: int
+
+
+class LabelCounts(BaseModel):
+    """Documents of a label over time: periods by their first days."""
+
+    by: str
+    starts: list[str]
+    documents: list[int]
+
+
+class DatedLabel(BaseModel):
+    """A label in a period, beside what its earlier share lets expect."""
+
+    start: str
+    label: str
+    documents: int
+    expected: Number
+    perplexity: Number
+    trend: Literal["", "new", "growing", "vanishing"]
+
+
+class LabelFacts(ListedLabel):
+    """What is known of a label."""
+
+    model: Model
+    words: list[LabelWord | WeighedWord]
+    children: list[str]
+    ancestors: list[str]
+    together: list[Neighbour]
+    alike: list[str]
+    counts: LabelCounts | None
+    drift: list[DatedLabel] | None = None
+
+
+class StoreDrift(BaseModel):
+    """The last periods of a store, each judged by a model of what was known before it."""
+
+    model: Model
+    by: str | None
+    periods: list[Period]
+
+
+class Queued(BaseModel):
+    """A document to check."""
+
+    id: str
+    labels: list[str]
+    begins: str
+    suggested: list[str]
+    certainty: float | None = None
+    missing: list[str] = []
+    extra: list[str] = []
+    words: list[str] = []
+
+
+class Queue(BaseModel):
+    """Documents to check next."""
+
+    model: Model
+    documents: list[Queued]
+
+
+class StoredDocument(BaseModel):
+    """A document as the store has it."""
+
+    id: str
+    text: str | None = None
+    fields: dict[str, str] | None = None
+    counts: dict[str, float] | None = None
+    labels: list[str]
+    time: str | None = None
+
+
+class History(BaseModel):
+    """The model that answers, and the published ones, the newest first."""
+
+    model: Model | None
+    models: list[PublishedModel]
+
+
+class IsLive(BaseModel):
+    """The service runs."""
+
+    status: Literal["live"]
+
+
+class IsReady(BaseModel):
+    """The service can answer."""
+
+    status: Literal["ready"]
+    model: Model
 
 
 class Problem(BaseModel):

@@ -21,11 +21,17 @@ class Service:
     guard : Guard
         Who may do what.
     workers : Workers
-        Who does the work.
+        Who answers.
+
+    Attributes
+    ----------
+    writers : Workers
+        Who changes the store: one, since changes wait for each other, and answers need not.
     """
 
     def __init__(self, live: Live, guard: Guard, workers: Workers):
         self.live, self.guard, self.workers = live, guard, workers
+        self.writers = Workers(1, workers.limit)
         self.metrics = Metrics(self)
 
     async def change(self, action: str, *arguments: Any, **options: Any) -> dict[str, Any]:
@@ -33,12 +39,13 @@ class Service:
         store = self.live.store
         if store is None:
             raise PolytopicError("a model file cannot learn or forget; serve a store for that.")
-        receipt = await self.workers.run(lambda: getattr(store, action)(*arguments, **options))
+        receipt = await self.writers.run(lambda: getattr(store, action)(*arguments, **options))
         self.live.wake()
         self.metrics.changed(action)
         return receipt.to_dict()
 
     def close(self) -> None:
         """Finish what is being done, and close the store."""
+        self.writers.close()
         self.workers.close()
         self.live.close()

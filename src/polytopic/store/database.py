@@ -11,27 +11,31 @@ from typing import Any
 
 from sqlalchemy import JSON, Connection, cast, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from polytopic.errors import StoreError
+from polytopic.errors import StoreError, UnavailableError
 from polytopic.files import is_database
 
-PATIENCE = 60  # seconds that a writer waits for others
+PATIENCE = 60.0  # seconds that a writer waits for others
+CONNECTING = 10  # seconds that a server may take to answer a call
 LOCK = int.from_bytes(b"polytopi", "big")  # of those who write to PostgreSQL
 
 
 class Database:
     """Where a store lives. Whoever writes is alone, and what is read is of one moment."""
 
-    def __init__(self, url: str | Path):
-        self.url = _read_url(url)
+    def __init__(self, url: str | Path, patience: float = PATIENCE):
+        self.url, self.patience = _read_url(url), patience
         self.place = str(self.url.database)
         if not self.is_file:
             self.place = self.url.render_as_string(hide_password=True)
         self.name = repr(self.place)
-        options = {"connect_args": {"timeout": PATIENCE}} if self.is_file else {}
+        own = {"timeout": patience} if self.is_file else {"connect_timeout": CONNECTING}
+        options = {name: value for name, value in own.items() if name not in self.url.query}
         try:
-            self.engine = create_engine(self.url, pool_pre_ping=not self.is_file, **options)
+            self.engine = create_engine(
+                self.url, pool_pre_ping=not self.is_file, connect_args=options
+            )
         except ModuleNotFoundError as error:
             raise StoreError(
                 f"{error.name} is not installed, which PostgreSQL needs: "
@@ -99,8 +103,8 @@ class Database:
                 for step in steps:
                     connection.exec_driver_sql(step)
         except DBAPIError as error:
-            reason = _reason(error).split(";")[0].rstrip(".")
-            raise StoreError(
+            reason = self._reason(error).split(";")[0].rstrip(".")
+            raise UnavailableError(
                 f"{self.name}: it is forgotten, but traces of it could not be overwritten yet "
                 f"({reason}); forget it again."
             ) from error
@@ -110,10 +114,25 @@ class Database:
         """Tell failures of the database in one sentence."""
         try:
             yield
+        except (DataError, IntegrityError) as error:
+            raise StoreError(f"{self.name}: {self._reason(error)}") from error
         except DBAPIError as error:
-            raise StoreError(f"{self.name}: {_reason(error)}") from error
+            raise UnavailableError(f"{self.name}: {self._reason(error)}") from error
         except SQLAlchemyError as error:
-            raise StoreError(f"{self.name}: {_first_line(error)}") from error
+            raise UnavailableError(f"{self.name}: {_first_line(error)}.") from error
+
+    def _reason(self, error: DBAPIError) -> str:
+        message = str(error.orig)
+        if "database is locked" in message:
+            return f"another process has been writing for {self.patience:g} seconds; try again."
+        for sign, sentence in REASONS.items():
+            if sign in message:
+                return sentence
+        if error.connection_invalidated or type(error.orig).__name__ == "OperationalError":
+            # it may be lost after a change is done, and before that is told
+            safe = "trying again is safe, since nothing is done by halves or twice"
+            return f"the database does not answer ({_first_line(error.orig)}); {safe}."
+        return f"{_first_line(error.orig)}; nothing was changed."
 
 
 def can_hold(name: str) -> bool:
@@ -190,7 +209,6 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 REASONS = {  # what databases say, and what to tell
-    "database is locked": f"another process has been writing for {PATIENCE} seconds; try again.",
     "readonly database": "it cannot be written; nothing was changed.",
     "disk is full": "the disk is full; nothing was changed.",
     "disk I/O error": "the disk cannot be written or read; nothing was changed.",
@@ -199,18 +217,6 @@ REASONS = {  # what databases say, and what to tell
     "not a database": "it is no SQLite database.",
     "malformed": "the database is damaged; bring back a copy, or import an export.",
 }
-
-
-def _reason(error: DBAPIError) -> str:
-    message = str(error.orig)
-    for sign, sentence in REASONS.items():
-        if sign in message:
-            return sentence
-    if error.connection_invalidated or type(error.orig).__name__ == "OperationalError":
-        # it may be lost after a change is done, and before that is told
-        safe = "trying again is safe, since nothing is done by halves or twice"
-        return f"the database does not answer ({_first_line(error.orig)}); {safe}."
-    return f"{_first_line(error.orig)}; nothing was changed."
 
 
 def _first_line(error) -> str:

@@ -20,14 +20,14 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
-from polytopic.errors import StoreError, StoreWarning
+from polytopic.errors import ContentError, StoreError, StoreWarning
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import publishing, settings, tables
 from polytopic.store.bags import read_bags
-from polytopic.store.database import Database, can_hold
+from polytopic.store.database import PATIENCE, Database, can_hold
 from polytopic.store.differences import LabelDifference, diff
 from polytopic.store.drift import Drift, drift
 from polytopic.store.packing import MultisetDigest, bag_digests, to_json
@@ -69,6 +69,8 @@ class Store:
         Whether to make a store where there is none.
     must_be_new : bool, default=False
         Whether to refuse a store that is there already.
+    patience : float, default=60
+        Seconds to wait for others who write to an SQLite file.
 
     Attributes
     ----------
@@ -103,6 +105,7 @@ class Store:
         keep_texts: bool | None = None,
         create: bool = True,
         must_be_new: bool = False,
+        patience: float = PATIENCE,
     ):
         given = {
             "language": language,
@@ -111,7 +114,7 @@ class Store:
             "model": model,
             "keep_texts": keep_texts,
         }
-        self._database = Database(url)
+        self._database = Database(url, patience)
         try:
             self._settings = self._open(given, create, must_be_new)
             if tree is not None:
@@ -335,7 +338,7 @@ class Store:
         wrong = np.flatnonzero((X.data % 1 != 0) | (X.data >= LARGEST_EXACT))
         if wrong.size:
             place = int(np.searchsorted(X.indptr, wrong[0], side="right")) - 1
-            raise StoreError(
+            raise ContentError(
                 f"document {docs[place].id!r} has a count of {X.data[wrong[0]]:g}, must be a "
                 "whole number below 2^53: a store counts exactly. Nothing was learned."
             )
@@ -706,7 +709,7 @@ def _check_storable(what: str, names: Iterable[str]) -> None:
     """Refuse names that a database cannot hold."""
     for name in names:
         if len(name) > LONGEST or not can_hold(name):
-            raise StoreError(
+            raise ContentError(
                 f"{what} hold {name[:40]!r}, of {len(name)} characters; a store takes at most "
                 f"{LONGEST}, and none that is no text. Nothing was changed."
             )

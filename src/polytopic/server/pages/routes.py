@@ -20,7 +20,6 @@ from polytopic.server.pages.frame import Pages, SignInError
 from polytopic.server.pages.reference import routes_of
 from polytopic.server.pages.sessions import sessions
 from polytopic.server.pages.speech import language_of
-from polytopic.server.problems import problem
 from polytopic.server.service import Service
 
 HERE = Path(__file__).parent
@@ -37,10 +36,12 @@ def add_pages(app: FastAPI, service: Service) -> None:
     for router in (_text(pages), _labels(pages), _models(pages), sessions(pages)):
         app.include_router(router, include_in_schema=False)
 
+    for_programs: Any = app.exception_handlers[StarletteHTTPException]
+
     @app.exception_handler(StarletteHTTPException)
     async def _(request: Request, error: StarletteHTTPException) -> Response:
         if not _is_page(request):
-            return problem(error.status_code, str(error.detail), dict(error.headers or {}))
+            return await for_programs(request, error)
         about = {"status": error.status_code, "detail": error.detail}
         return await pages.show(
             request, "error.html", lambda: about, status=error.status_code, public=True

@@ -1,0 +1,117 @@
+"""What goes wrong around the service: its store is locked or gone, or something unexpected."""
+
+import logging
+import sqlite3
+
+import pytest
+
+from polytopic.server import answers, live
+from tests.server.conftest import bearer, filled, served, until
+
+NEW = {"documents": [{"id": "new", "text": "The quokka sleeps.", "labels": ["quokka"]}]}
+
+
+def learned(client):
+    """Learn a document; return the answer."""
+    return client.post("/v1/learn", json=NEW, headers=bearer("write"))
+
+
+def assert_unavailable(done, sentence):
+    """Check that an answer says that it is worth trying again, and why."""
+    assert done.status_code == 503
+    assert done.headers["Content-Type"] == "application/problem+json"
+    assert int(done.headers["Retry-After"]) > 0
+    assert sentence in done.json()["detail"]
+
+
+def test_a_locked_store(path, monkeypatch):
+    """Changes are told to try again, answers go on, and then all is as ever."""
+    monkeypatch.setattr(live, "PATIENCE", 0.5)
+    with served(path) as client:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+
+        assert_unavailable(learned(client), "another process has been writing for 0.5 seconds")
+        published = client.post("/v1/models", json={}, headers=bearer("admin"))
+        assert_unavailable(published, "another process has been writing for 0.5 seconds")
+        assert client.post("/v1/suggest", json={"text": "x"}).status_code == 200
+
+        other.execute("ROLLBACK")
+        other.close()
+        assert learned(client).json()["learned"] == 1
+
+
+def test_changes_that_wait_keep_no_answers_waiting(path, monkeypatch):
+    """While the store is locked, documents are labelled at once."""
+    monkeypatch.setattr(live, "PATIENCE", 1.5)
+    with served(path, threads=1) as client:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        service = client.app.state.service
+        service.workers.limit = 1
+
+        with pytest.raises(Exception, match="timed out"):
+            client.post("/v1/learn", json=NEW, headers=bearer("write"), timeout=0.3)
+        asked = client.post("/v1/suggest", json={"text": "x"}, timeout=0.5)
+
+        assert asked.status_code == 200
+        other.close()
+
+
+def test_a_server_that_goes_and_comes(server):
+    """PostgreSQL is stopped below the service and started again: nobody else has to be."""
+    url = filled(server.new_url())
+    with served(url) as client:
+        server.stop()
+        try:
+            assert_unavailable(learned(client), "the database does not answer (")
+            assert_unavailable(client.get("/v1/models"), "the database does not answer (")
+            assert "postgres@" not in learned(client).json()["detail"].partition("(")[2]
+            until(lambda: client.get("/health/ready").status_code == 503)
+            assert client.get("/health/live").status_code == 200
+            assert client.post("/v1/suggest", json={"text": "x"}).status_code == 200
+        finally:
+            server.start()
+
+        assert learned(client).json()["learned"] == 1
+        until(lambda: client.get("/health/ready").status_code == 200)
+        until(lambda: client.get("/health/ready").json()["model"]["revision"] == 2)
+
+
+def test_what_nobody_expected(path, monkeypatch, caplog):
+    """A plain sentence for the client, and the traceback for the log."""
+
+    def fails(*_):
+        raise ZeroDivisionError("a secret")
+
+    monkeypatch.setattr(answers, "label_list", fails)
+    with served(path) as client:
+        monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
+
+        done = client.get("/v1/labels")
+
+        assert (done.status_code, done.json()["status"]) == (500, 500)
+        assert done.headers["Content-Type"] == "application/problem+json"
+        assert "something failed that should not have" in done.json()["detail"]
+        assert "secret" not in done.text
+        until(lambda: "ZeroDivisionError: a secret" in caplog.text)
+        assert client.get("/v1/models").status_code == 200
+        assert 'route="/v1/labels",status="500"} 1.0' in client.get("/metrics").text
+
+
+def test_the_store_is_followed_after_a_failure(path, monkeypatch):
+    """Whatever fails while it is looked at, it is looked at again."""
+    with served(path) as client:
+        store = client.app.state.service.live.store
+
+        def fails():
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "state", fails)
+            until(lambda: client.get("/health/ready").status_code == 503)
+            assert "cannot be followed" in client.get("/health/ready").json()["detail"]
+
+        until(lambda: client.get("/health/ready").status_code == 200)
+        learned(client)
+        until(lambda: client.get("/health/ready").json()["model"]["revision"] == 2)

@@ -1,0 +1,373 @@
+"""Texts, names and clients that mean harm, or are just strange: the service stays well."""
+
+import json
+import logging
+import socket
+import time
+
+import pytest
+
+from polytopic import LabelTree, Store
+from tests.server.conftest import bearer, filled, served, until
+
+MEGABYTE = 1 << 20
+TEXTS = {
+    "script": "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "huge word": "x" * MEGABYTE,
+    "right to left": "\u202eright to left \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u202c",
+    "control": "".join(map(chr, range(32))) + "\x7f\x1b[31m",
+    "emoji": "😀👩‍👩‍👧‍👦🏳️‍🌈" * 1000,
+    "combining": "Z" + "\u0301\u0327\u0489" * 5000,
+    "nul": "a\x00b",
+    "empty": "",
+    "space": " \n\t\u2028\u00a0",
+    "edges": "a\ud7ff\ue000\uffff\U0010ffffb",
+    "braces": "{{7*7}} ${7*7} %s %n ' OR 1=1; DROP TABLE polytopic_documents; --",
+}
+NAMES = [
+    "<b>",
+    "a/b/c",
+    "100%",
+    "%2F",
+    "..",
+    "?x=1#y",
+    "\u202eab",
+    "😀",
+    "e\u0301",
+    "\t",
+    "'; DROP",
+]
+JSON = {"Content-Type": "application/json"}
+LINES = {"Content-Type": "application/x-ndjson"}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """Return a client of a service that all tests of this module share."""
+    with served(filled(tmp_path_factory.mktemp("hostile") / "news.db"), patience=1) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _stays_well(client):
+    """After each test, the service answers as ever."""
+    yield
+    assert client.post("/v1/suggest", json={"text": "A film."}).status_code == 200
+    assert client.get("/health/ready").status_code == 200
+
+
+def learned(client, **document):
+    """Learn a document; return the answer."""
+    return client.post("/v1/learn", json={"documents": [document]}, headers=bearer("write"))
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_texts(client, text):
+    """They are labelled, explained and learned as any other, and echoed as they are."""
+    short = text[:500].replace("\x00", "") or "x"
+
+    suggested = client.post("/v1/suggest", json={"documents": [{"id": text[:500], "text": text}]})
+    explained = client.post("/v1/explain", json={"text": text})
+    done = learned(client, id=short, text=text, labels=["culture/film"])
+
+    assert suggested.json()["documents"][0]["id"] == (text[:500] or "1")
+    assert all(text[p["start"] : p["end"]] for p in explained.json()["places"])
+    assert done.json()["learned"] + done.json()["unchanged"] == 1
+    forgotten = client.post("/v1/forget", json={"ids": [short, text]}, headers=bearer("write"))
+    assert text in forgotten.json()["missing"] or text == short
+
+
+def test_a_text_of_ten_megabytes(client):
+    """It takes a while, and that is all; to explain so much is refused."""
+    text = "The striker scored a goal in the film. " * (10 * MEGABYTE // 39)
+
+    refused = client.post("/v1/explain", json={"text": text})
+
+    assert "must have 1,048,576 at most to be explained" in refused.json()["detail"]
+    assert client.post("/v1/suggest", json={"text": text}).status_code == 200
+    assert learned(client, id="long", text=text, labels=["long"]).json()["learned"] == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_of_labels(client, name):
+    """Any name can be learned, and found again by its address."""
+    text = "zyzzyva " * 9
+    assert learned(client, id=name, text=text, labels=[name]).json()["new_labels"] == [name]
+
+    def known():
+        rows = client.get("/v1/labels", params={"q": name}).json()["labels"]
+        return name in [row["label"] for row in rows]
+
+    until(known)
+    quoted = "".join(f"%{byte:02X}" for byte in name.encode())
+    found = client.get(f"/v1/labels/{quoted}")
+    assert found.json()["label"] == name
+    assert client.post("/v1/explain", json={"text": text, "labels": [name]}).json()["names"] == {
+        name: name
+    }
+    client.post("/v1/forget", json={"ids": [name]}, headers=bearer("write"))
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ({"labels": ["a\x00"]}, "labels.0: String should match pattern"),
+        ({"labels": [""]}, "labels.0: String should have at least 1 character"),
+        ({"labels": ["x" * 501]}, "labels.0: String should have at most 500 characters"),
+        ({"id": "a\x00"}, "id: String should match pattern"),
+        ({"id": ""}, "id: String should have at least 1 character"),
+        ({"time": "yesterday"}, "time == 'yesterday', must be an ISO 8601 time"),
+        ({"time": "0001-01-01T00:00:00+05:00"}, "must be of the years 1 to 9999"),
+        ({"text": None, "counts": {"a": 0.5}}, "must be a whole number"),
+        ({"text": None, "counts": {"a": -1}}, "counts.a: Input should be greater than 0"),
+        ({"text": None, "counts": {"a": 10**400}}, "counts.a: "),
+        ({"text": None, "counts": {"a": 2**53}}, "must be a whole number below 2^53"),
+        ({"text": None, "counts": {"a\x00": 1}}, "terms hold 'a\\x00'"),
+        ({"text": None, "counts": {"x" * 501: 1}}, "a store takes at most 500"),
+        ({"text": None}, "exactly one of text, fields and counts"),
+        ({"text": 5}, "text: Input should be a valid string"),
+        ({"labels": "sport"}, "labels: Input should be a valid array"),
+    ],
+)
+def test_documents_that_cannot_be_learned(client, document, sentence):
+    """One sentence tells what is wrong, and nothing is changed."""
+    store = client.app.state.service.live.store
+    before = store.revision
+
+    done = learned(client, **{"id": "new", "text": "x", "labels": ["a"], **document})
+
+    assert done.status_code == 422
+    assert sentence in done.json()["detail"]
+    assert store.revision == before
+
+
+@pytest.mark.parametrize("route", ["suggest", "explain", "learn"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'{"text": "a"} x',
+        b'{"text": "\xff\xfe"}',
+        b'{"text": "\\ud800"}',
+        b'{"counts": {"\\udfff": 1}}',
+        b'{"text": "a", "\\ud83d": 1}',
+        b'{"counts": {"a": NaN}}',
+        b'{"counts": {"a": Infinity}}',
+        b'{"counts": {"a": -Infinity}}',
+        b'{"counts": {"a": 1e999}}',
+        b'{"limit": ' + b"9" * 5000 + b', "text": "a"}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"\xef\xbb\xbf" + b'{"text": 1}',
+        '{"text": "a"}'.encode("utf-16"),
+        json.dumps({"nonsense" * 9000: 1}).encode(),
+        b'{"documents": [' + b'{"text": 3},' * 9999 + b"1]}",
+    ],
+    ids=range(20),
+)
+def test_bodies_that_are_no_request(client, route, body):
+    """A problem of a few characters, however wrong and long it is."""
+    done = client.post(f"/v1/{route}", content=body, headers={**JSON, **bearer("write")})
+
+    assert done.status_code == 422
+    assert done.headers["Content-Type"] == "application/problem+json"
+    assert 10 < len(done.json()["detail"]) < 5000
+
+
+def test_of_keys_that_come_twice_the_last_counts(client):
+    """As JSON is mostly read."""
+    body = b'{"text": 3, "text": "x", "limit": 9, "limit": 1}'
+
+    done = client.post("/v1/suggest", content=body, headers=JSON)
+
+    assert done.status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/jsonx", "multipart/form-data"])
+def test_other_types(client, kind):
+    """Every route that takes a body tells what it must be."""
+    for route in ("suggest", "explain", "learn", "models"):
+        headers = {"Content-Type": kind, **bearer("admin")}
+        done = client.post(f"/v1/{route}", content=b"{}", headers=headers)
+        assert done.status_code == 415
+        assert f"Content-Type == {kind!r}, must be application/json" in done.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "allowed"),
+    [
+        ("GET", "/v1/suggest", "POST"),
+        ("PUT", "/v1/models", "GET, POST"),
+        ("DELETE", "/v1/labels/a/b", "GET"),
+        ("OPTIONS", "/v1/learn", "POST"),
+        ("HEAD", "/v1/labels", "GET"),
+        ("PATCH", "/health/live", "GET"),
+    ],
+)
+def test_other_methods(client, method, address, allowed):
+    """A problem that tells the methods there are."""
+    done = client.request(method, address)
+
+    assert (done.status_code, done.headers["Allow"]) == (405, allowed)
+    assert done.headers["Content-Type"] == "application/problem+json"
+    if method != "HEAD":
+        assert done.json()["detail"] == f"{method} is not for this address; {allowed} is."
+
+
+@pytest.mark.parametrize("address", ["/v1", "/v1/", "/v1/models/", "/v2/suggest", "/%00"])
+def test_other_addresses(client, address):
+    """Nothing is there, nor is one sent elsewhere."""
+    done = client.get(address)
+
+    assert done.status_code == 404
+    assert "there is nothing at this address" in done.json()["detail"]
+
+
+@pytest.mark.parametrize("asked", ["limt=3", "limit=0", "limit=x", "limit=1e3", "q=" + "x" * 201])
+def test_queries(client, asked):
+    """What is not known or not allowed is refused."""
+    done = client.get(f"/v1/labels?{asked}")
+
+    assert done.status_code == 422
+    assert asked.partition("=")[0] in done.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["include", "exclude"])
+def test_unknown_labels(client, kind):
+    """They are named; for lines, too, before anything is answered."""
+    one = client.post("/v1/suggest", json={"text": "a", kind: ["nobody"]})
+    lines = client.post(f"/v1/suggest?{kind}=nobody", content=b'{"text": "a"}', headers=LINES)
+
+    for done in (one, lines):
+        assert done.status_code == 422
+        assert "label 'nobody' is not known" in done.json()["detail"]
+
+
+def test_lines(client):
+    """A bad line is told in its place, whatever is wrong with it, and the others are answered."""
+    wrong = [b"{", b"\xff", b'{"text": "\\ud800"}', b'{"counts": {"a": NaN}}', b"[" * 100_000]
+    wrong += [b'{"text": 1}', b"7", b'{"text": "a", "limit": 3}', b'{"counts": {"a": -1}}']
+    good = json.dumps({"text": "A film about a goal."}).encode()
+    body = b"\n".join(line for bad in wrong for line in (bad, good)) + b"\r\n\n \n"
+
+    rows = client.post("/v1/suggest", content=body, headers=LINES).text.splitlines()
+
+    read = [json.loads(row) for row in rows]
+    assert len(read) == 2 * len(wrong)
+    assert [row["line"] for row in read[::2]] == list(range(1, 2 * len(wrong), 2))
+    assert all(10 < len(row["error"]) < 1000 for row in read[::2])
+    assert all("labels" in row for row in read[1::2])
+
+
+def test_a_line_that_does_not_end(client):
+    """It ends the stream, which tells so; what came before is answered."""
+
+    def parts():
+        yield b'{"text": "a"}\n'
+        time.sleep(0.2)
+        for _ in range(17):
+            yield b"x" * MEGABYTE
+
+    done = client.post("/v1/suggest", content=parts(), headers=LINES)
+
+    first, last = map(json.loads, done.text.splitlines())
+    assert "labels" in first
+    assert last["line"] == 2
+    assert "a line has more than" in last["error"]
+    alone = client.post("/v1/suggest", content=b"x" * 17 * MEGABYTE, headers=LINES)
+    assert alone.status_code == 413
+
+
+@pytest.mark.parametrize("route", ["suggest", "explain", "learn"])
+def test_large_bodies(path, route):
+    """Refused by their length before they come, and without one when it is too much."""
+    with served(path, most_bytes=1000) as client:
+        headers = {**JSON, **bearer("write")}
+        told = client.post(f"/v1/{route}", content=b"x" * 2000, headers=headers)
+        chunked = client.post(
+            f"/v1/{route}", content=(b"x" * 500 for _ in range(9)), headers=headers
+        )
+        for done in (told, chunked):
+            assert done.status_code == 413
+            assert done.json()["detail"] == "the body has more than 1,000 bytes."
+        small = client.post(f"/v1/{route}", content=iter([b"{", b"}"]), headers=headers)
+        assert small.status_code == 422
+
+
+def send(client, head, body=b""):
+    """Send a request by hand; return the connection."""
+    connection = socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
+    lines = [*head, "Host: localhost", f"Authorization: {bearer('write')['Authorization']}", "", ""]
+    connection.sendall("\r\n".join(lines).encode() + body)
+    return connection
+
+
+def received(connection):
+    """Return all that comes until the connection ends."""
+    with connection:
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize(
+    ("route", "kind"),
+    [
+        ("suggest", "application/json"),
+        ("suggest", "application/x-ndjson"),
+        ("learn", "application/json"),
+    ],
+)
+def test_a_slow_body(client, route, kind):
+    """A body that does not come is not waited for."""
+    head = [f"POST /v1/{route} HTTP/1.1", f"Content-Type: {kind}", "Content-Length: 100"]
+
+    answer = received(send(client, head, b"{"))
+
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"the body did not come within 1 seconds." in answer
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
+def test_a_client_that_hangs_up(client, kind, caplog, monkeypatch):
+    """Nobody cares, and nothing is logged."""
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
+    head = ["POST /v1/suggest HTTP/1.1", f"Content-Type: {kind}", "Content-Length: 100"]
+
+    for body in (b"", b'{"text": "a"', b'{"text": "a"}\n'):
+        send(client, head, body).close()
+    time.sleep(0.2)
+
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_a_key_for_another_request(client):
+    """It is refused as a conflict; one that is too long makes no sense."""
+    headers = {**bearer("write"), "Idempotency-Key": "again"}
+    one, other = ({"documents": [{"id": f"k{n}", "text": "x"}]} for n in (1, 2))
+
+    statuses = [client.post("/v1/learn", json=b, headers=headers) for b in (one, one, other)]
+
+    assert [done.status_code for done in statuses] == [200, 200, 409]
+    assert statuses[0].json() == statuses[1].json()
+    for key in ("", "x" * 201):
+        headers["Idempotency-Key"] = key
+        assert client.post("/v1/learn", json=one, headers=headers).status_code == 422
+
+
+def test_names_in_a_language(tmp_path):
+    """Labels are named in the language that is asked for, where the tree has it."""
+    tree = LabelTree({"culture/film": None}, {"culture/film": {"en": "Film", "cs": "Kino"}})
+    path = filled(tmp_path / "news.db")
+    Store(path, tree=tree).close()
+
+    with served(path) as client:
+        asked = {"text": "A film.", "include": ["culture/film"]}
+        names = [
+            client.post("/v1/suggest", json={**asked, "language": language}).json()
+            for language in (None, "cs", "fi", "\x00")
+        ]
+
+    found = [answer["documents"][0]["suggestions"][0]["name"] for answer in names]
+    assert found == ["Film", "Kino", "Film", "Film"]
