@@ -8,19 +8,21 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.staticfiles import StaticFiles
 
+from polytopic.errors import PolytopicError
 from polytopic.explain.label_map_html import WIDTH, strokes
 from polytopic.server import answers, checking
 from polytopic.server.live import Answering
 from polytopic.server.pages import charts
-from polytopic.server.pages.frame import Pages, SignInError
+from polytopic.server.pages.frame import Pages, SignInError, address_of
 from polytopic.server.pages.reference import routes_of
 from polytopic.server.pages.sessions import sessions
 from polytopic.server.pages.speech import language_of
-from polytopic.server.problems import problem
+from polytopic.server.problems import problem, told_of
 from polytopic.server.service import Service
 
 HERE = Path(__file__).parent
@@ -37,21 +39,27 @@ def add_pages(app: FastAPI, service: Service) -> None:
     for router in (_text(pages), _labels(pages), _models(pages), sessions(pages)):
         app.include_router(router, include_in_schema=False)
 
+    async def failed(request: Request, status: int, detail: str, headers=None) -> Response:
+        if not _is_page(request):
+            return problem(status, detail, headers)
+        about = {"status": status, "detail": detail}
+        return await pages.show(request, "error.html", about.copy, status=status, public=True)
+
     @app.exception_handler(StarletteHTTPException)
     async def _(request: Request, error: StarletteHTTPException) -> Response:
-        if not _is_page(request):
-            return problem(error.status_code, str(error.detail), dict(error.headers or {}))
-        about = {"status": error.status_code, "detail": error.detail}
-        return await pages.show(
-            request, "error.html", lambda: about, status=error.status_code, public=True
-        )
+        return await failed(request, error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def _(request: Request, error: RequestValidationError) -> Response:
+        return await failed(request, 422, told_of(error))
+
+    @app.exception_handler(PolytopicError)
+    async def _(request: Request, error: PolytopicError) -> Response:
+        return await failed(request, 409, str(error))
 
     @app.exception_handler(SignInError)
     async def _(request: Request, error: SignInError) -> Response:
-        path = request.url.path
-        if request.url.query:
-            path += f"?{request.url.query}"
-        return RedirectResponse(f"/sign-in?next={quote(path, safe='')}", 303)
+        return RedirectResponse(f"/sign-in?next={quote(address_of(request), safe='')}", 303)
 
 
 def _text(pages: Pages) -> APIRouter:
@@ -92,7 +100,8 @@ def _text(pages: Pages) -> APIRouter:
         """List documents whose labels are in doubt: a part of a page, since it takes a while."""
 
         def gather():
-            found = checking.doubtful(_needed(pages), QUEUED)
+            answering = pages.answering
+            found = [] if answering is None else checking.doubtful(answering, QUEUED)
             return {"doubtful": found, "names": _names(request, pages)}
 
         return await pages.show(request, "doubtful.html", gather)
@@ -200,7 +209,8 @@ def _models(pages: Pages) -> APIRouter:
         """Tell of the quality over time: a part of a page, since it takes a while."""
 
         def gather():
-            found = _needed(pages).drift
+            answering = pages.answering
+            found = None if answering is None else answering.drift
             periods = [] if found is None else found.periods
             starts = [period.start for period in periods]
             return {
