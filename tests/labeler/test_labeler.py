@@ -42,6 +42,30 @@ def test_predicts_names():
     assert answers == [["sport"], ["space", "sport"]]
 
 
+def test_certainty_of_a_mixture():
+    """It is the posterior of the label set that is given, which is the most probable one."""
+    labeler = Labeler("pmm1").fit(TEXTS, LABELS)
+    texts = [*TEXTS, "", "A rover, a match."]
+
+    found = labeler.certainty(texts)
+
+    sets = labeler.model_.predict_sets(labeler.transform(texts), 3)
+    assert found == pytest.approx(np.exp(sets.log_posterior[:, 0]))
+    assert np.all((found > 0) & (found <= 1))
+    assert labeler.certainty([]).shape == (0,)
+
+
+@pytest.mark.parametrize("settings", [{"model": "nb"}, {"model": "pmm1", "rule": TopK(k=1)}])
+def test_certainty_of_independent_labels(settings):
+    """Where the model does not tell of sets, each label is right or wrong by itself."""
+    labeler = Labeler(**settings).fit(TEXTS, LABELS)
+    proba = labeler.predict_proba(TEXTS)
+
+    expected = [np.prod([max(p, 1 - p) for p in row]) for row in proba]
+
+    assert labeler.certainty(TEXTS) == pytest.approx(expected)
+
+
 def test_nothing_known_gets_the_commonest_set():
     """An empty text, or one of unknown words, gets the most frequent label set."""
     labeler = Labeler().fit([*TEXTS, "Both of them"], [*LABELS, ["sport"]])

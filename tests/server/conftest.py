@@ -1,5 +1,6 @@
 """A real service on a real port, on a store of the bundled sample."""
 
+import shutil
 import threading
 import time
 from contextlib import contextmanager
@@ -9,12 +10,14 @@ import pytest
 import uvicorn
 
 from polytopic import Labeler, Store
+from polytopic.cli.demo import learn
 from polytopic.corpus import load_sample
 from polytopic.server import create_app
 from polytopic.store.tokens import token_digest
 from tests.store import conftest as stores
 
 server = stores.server
+OWN = "polytopic_own"  # the token of a service's own
 TOKENS = {role: f"polytopic_{role}" for role in ("read", "write", "admin")}
 
 
@@ -25,11 +28,11 @@ def served(source, **settings):
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        assert thread.is_alive(), "the service did not start"
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
     try:
+        while not server.started:
+            assert thread.is_alive(), "the service did not start"
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
             client.app = app
             yield client
@@ -74,6 +77,83 @@ def until(condition, seconds=10):
     while not condition():
         assert time.monotonic() < end, "it does not come to hold"
         time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def demo_path(tmp_path_factory):
+    """Return the path of a store as ``make run`` makes it; do not change it."""
+    path = tmp_path_factory.mktemp("demo") / "sample.db"
+    learn(str(path))
+    return path
+
+
+@pytest.fixture
+def own_path(demo_path, tmp_path):
+    """Return the path of such a store that may be changed."""
+    return shutil.copy(demo_path, tmp_path / "sample.db")
+
+
+@pytest.fixture(scope="module")
+def demo(demo_path, tmp_path_factory):
+    """Return a client of a service on such a store, which tests leave as they found it."""
+    path = shutil.copy(demo_path, tmp_path_factory.mktemp("served") / "sample.db")
+    with served(path, own_token=OWN) as client:
+        client.path = path
+        yield client
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return a real browser, or skip where there is none."""
+    reason = "playwright is not installed, which the page's tests need: pip install playwright."
+    sync_api = pytest.importorskip("playwright.sync_api", reason=reason)
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed, which the page's tests need.")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Return what opens a page; nothing may go wrong on it, and all must come from the service.
+
+    It takes a client of the service, the path, whether the visitor has a token, the statuses that
+    the browser may complain of, and settings of the browser.
+    """
+    wrong, contexts = [], []
+
+    def visited(client, path="/", *, signed_in=True, statuses=(), **settings):
+        base = str(client.base_url).rstrip("/")
+        context = browser.new_context(base_url=base, **{"locale": "en-US", **settings})
+        contexts.append(context)
+        context.set_default_timeout(15_000)
+        if signed_in:
+            context.add_cookies([{"name": "polytopic_token", "value": OWN, "url": base}])
+        page = context.new_page()
+
+        def complain(message):
+            known = any(f"status of {status}" in message.text for status in statuses)
+            if message.type in ("error", "warning") and not known:
+                wrong.append(message.text)
+
+        def ask(request):
+            if not request.url.startswith((base, "data:")):
+                wrong.append(f"asked {request.url}")
+
+        page.on("console", complain)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (wrong.append("a dialog"), dialog.dismiss()))
+        page.on("request", ask)
+        page.goto(path)
+        return page
+
+    yield visited
+    for context in contexts:
+        context.close()
+    assert wrong == []
 
 
 def bearer(role):

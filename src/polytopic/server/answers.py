@@ -74,7 +74,7 @@ def known_label(answering: Answering, label: str) -> str:
 def label_list(
     answering: Answering, query: str, limit: int | None = None, language: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return labels whose id or name holds a string."""
+    """Return labels whose id or name holds a string, those first that are it or begin with it."""
     labeler, wanted = answering.labeler, query.casefold()
     documents = labeler.model_.label_docs_.tolist()
     rows = (
@@ -89,7 +89,15 @@ def label_list(
     found = [
         row for row in rows if wanted in row["label"].casefold() or wanted in row["name"].casefold()
     ]
+    if wanted:
+        found.sort(key=lambda row: _distance(wanted, row))
     return found[:limit]
+
+
+def _distance(wanted: str, row: dict[str, Any]) -> int:
+    """Return 0 for a label of that id or name, 1 for one that begins with it, 2 for others."""
+    names = row["label"].casefold(), row["name"].casefold()
+    return 0 if wanted in names else 1 if any(n.startswith(wanted) for n in names) else 2
 
 
 def label_facts(answering: Answering, label: str, n_terms: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -21,7 +22,7 @@ MOST = 5  # wrong things that are told of a request
 LONGEST = 500  # characters of each
 
 
-def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return a problem document."""
     title = HTTPStatus(status).phrase
     detail = detail.encode(errors="backslashreplace").decode()  # halves of characters

@@ -58,7 +58,10 @@ class Guard:
 
     def role(self, request: Request) -> str | None:
         """Return the role that a request has, None for none."""
-        token = _sent(request)
+        try:
+            token = _sent(request)
+        except HTTPException:  # another site's page sends it, whose reader has not signed in
+            token = None
         found = None if token is None else self.role_of(token)
         return found or ("read" if self.open_reading else None)
 

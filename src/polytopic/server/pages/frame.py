@@ -28,6 +28,12 @@ from polytopic.store.tokens import ROLES
 YEAR = 365 * 24 * 3600  # seconds
 
 
+def address_of(request: Request) -> str:
+    """Return the path and the query of a request."""
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path
+
+
 class SignInError(Exception):
     """A page needs a token that the reader has not given."""
 
@@ -55,7 +61,7 @@ class Pages:
         self.templates.filters |= {
             "percent": lambda part: "–" if part is None else percent(part),
             "path": lambda text: quote(text, safe=""),
-            "number": lambda n: f"{n:,}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
+            "number": lambda n: f"{n:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
             "signed": lambda x: f"{x:+.2f}".replace("-", "\N{MINUS SIGN}"),
         }
 
@@ -85,7 +91,9 @@ class Pages:
         response = HTMLResponse(html, status, {"Cache-Control": "no-store"})
         asked = request.query_params.get("lang")
         if asked in LANGUAGES:
-            response.set_cookie(LANGUAGE_COOKIE, asked, max_age=YEAR, samesite="strict")
+            response.set_cookie(
+                LANGUAGE_COOKIE, asked, max_age=YEAR, httponly=True, samesite="strict"
+            )
         return response
 
     def _rendered(self, request: Request, template: str, gather, public: bool) -> str:
@@ -99,6 +107,7 @@ class Pages:
             "languages": LANGUAGES,
             "sentences": sentences(language),
             "here": request.url.path,
+            "address": address_of(request),
             "query": [(k, v) for k, v in request.query_params.multi_items() if k != "lang"],
             "role": role,
             "may_write": role is not None and ROLES.index(role) >= ROLES.index("write"),

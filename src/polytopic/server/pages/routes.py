@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,14 +10,13 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
-from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.staticfiles import StaticFiles
 
 from polytopic.explain.label_map_html import WIDTH, strokes
 from polytopic.server import answers, checking
 from polytopic.server.live import Answering
 from polytopic.server.pages import charts
-from polytopic.server.pages.frame import Pages, SignInError
+from polytopic.server.pages.frame import Pages, SignInError, address_of
 from polytopic.server.pages.reference import routes_of
 from polytopic.server.pages.sessions import sessions
 from polytopic.server.pages.speech import language_of
@@ -36,23 +36,31 @@ def add_pages(app: FastAPI, service: Service) -> None:
     for router in (_text(pages), _labels(pages), _models(pages), sessions(pages)):
         app.include_router(router, include_in_schema=False)
 
-    for_programs: Any = app.exception_handlers[StarletteHTTPException]
-
-    @app.exception_handler(StarletteHTTPException)
-    async def _(request: Request, error: StarletteHTTPException) -> Response:
-        if not _is_page(request):
-            return await for_programs(request, error)
-        about = {"status": error.status_code, "detail": error.detail}
-        return await pages.show(
-            request, "error.html", lambda: about, status=error.status_code, public=True
-        )
+    _show_problems(app, pages)
 
     @app.exception_handler(SignInError)
     async def _(request: Request, error: SignInError) -> Response:
-        path = request.url.path
-        if request.url.query:
-            path += f"?{request.url.query}"
-        return RedirectResponse(f"/sign-in?next={quote(path, safe='')}", 303)
+        return RedirectResponse(f"/sign-in?next={quote(address_of(request), safe='')}", 303)
+
+
+def _show_problems(app: FastAPI, pages: Pages) -> None:
+    """Let people who ask for a page see a problem as a page."""
+
+    def shown(handler: Any) -> Any:
+        async def show(request: Request, error: Exception) -> Response:
+            response = await handler(request, error)
+            if not _is_page(request):
+                return response
+            about = json.loads(response.body)
+            return await pages.show(
+                request, "error.html", about.copy, status=response.status_code, public=True
+            )
+
+        return show
+
+    for kind, handler in list(app.exception_handlers.items()):
+        if kind is not Exception:  # what nobody foresaw may befall this page, too
+            app.exception_handlers[kind] = shown(handler)
 
 
 def _text(pages: Pages) -> APIRouter:
@@ -93,7 +101,8 @@ def _text(pages: Pages) -> APIRouter:
         """List documents whose labels are in doubt: a part of a page, since it takes a while."""
 
         def gather():
-            found = checking.doubtful(_needed(pages), QUEUED)
+            answering = pages.answering
+            found = [] if answering is None else checking.doubtful(answering, QUEUED)
             return {"doubtful": found, "names": _names(request, pages)}
 
         return await pages.show(request, "doubtful.html", gather)
@@ -201,7 +210,8 @@ def _models(pages: Pages) -> APIRouter:
         """Tell of the quality over time: a part of a page, since it takes a while."""
 
         def gather():
-            found = _needed(pages).drift
+            answering = pages.answering
+            found = None if answering is None else answering.drift
             periods = [] if found is None else found.periods
             starts = [period.start for period in periods]
             return {

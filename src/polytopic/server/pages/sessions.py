@@ -59,6 +59,9 @@ def _own_page(request: Request) -> None:
 
 def _local(target: str) -> str:
     """Return a path of this service, the first page for anything else."""
-    parts = urlsplit(target)
+    try:
+        parts = urlsplit(target)
+    except ValueError:  # what is no address at all
+        return "/"
     outside = parts.scheme or parts.netloc or "\\" in target or not target.startswith("/")
     return "/" if outside or target.startswith("//") else target

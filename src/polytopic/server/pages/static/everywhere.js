@@ -23,6 +23,7 @@ async function fetchPart(place) {
   place.textContent = _("This takes a moment …");
   try {
     const response = await fetch(place.dataset.part);
+    if (response.redirected) return location.reload(); // to sign in again
     if (!response.ok) throw new Error(response.statusText);
     // written by the service, which escapes whatever comes from a text
     const part = new DOMParser().parseFromString(await response.text(), "text/html");
@@ -35,10 +36,10 @@ async function fetchPart(place) {
 
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
-  history.replaceState(null, "", location.pathname + location.search);
-  const response = await fetch("/sign-in", {
-    method: "POST",
-    body: new URLSearchParams({ token: given, next: "/" }),
-  });
-  if (response.ok) location.reload();
+  const here = location.pathname + location.search;
+  history.replaceState(null, "", here);
+  const next = new URLSearchParams(location.search).get("next") ?? here;
+  const body = new URLSearchParams({ token: given, next });
+  const response = await fetch("/sign-in", { method: "POST", body });
+  location.replace(response.ok ? response.url : `/sign-in?${new URLSearchParams({ next })}`);
 }

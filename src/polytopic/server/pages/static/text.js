@@ -38,7 +38,7 @@ async function ask(question) {
     if (own !== turn) return;
     answer?.();
   } catch (error) {
-    if (own === turn) tell(_("That did not work: {reason}", { reason: error.message }), true);
+    if (own === turn) tellFailure(error);
   } finally {
     if (own === turn) byId("result").removeAttribute("aria-busy");
   }
@@ -59,7 +59,9 @@ function label(content, topics = null) {
       showModel(answer.model);
       byId("receipt").replaceChildren();
       sortTopics();
+      const wasWriting = byId("form").contains(document.activeElement);
       show();
+      if (wasWriting) byId("topics-heading").focus();
       const told = state.topics.map((one) => `${nameOf(one)} ${percent(reasonOf(one)?.share)}`);
       tell(told.length ? _("Topics: {topics}", { topics: told.join(", ") }) : _("No topic suits it."));
     };
@@ -112,11 +114,12 @@ async function find(name) {
 }
 
 function change(topics, told) {
+  state.topics = topics; // at once: the next change may come before the answer
   return ask(async () => {
     const known = topics.filter((one) => !state.unknown.has(one));
     const explanation = await explain(state.content, known);
     return () => {
-      Object.assign(state, { topics, explanation, whyNot: null });
+      Object.assign(state, { explanation, whyNot: null });
       if (!topics.includes(state.only)) state.only = null;
       sortTopics();
       show();
@@ -126,7 +129,12 @@ function change(topics, told) {
 }
 
 async function add(name) {
-  const found = await find(name);
+  let found;
+  try {
+    found = await find(name);
+  } catch (error) {
+    return tellFailure(error);
+  }
   const label = found?.label ?? name;
   if (state.topics.includes(label)) return tell(_("{topic} is there already.", { topic: nameOf(label) }));
   if (!found) state.unknown.add(label);
@@ -168,16 +176,21 @@ function sortTopics() {
 }
 
 function tell(sentence, isFailure = false) {
-  byId("result").hidden = false;
   const status = byId("status");
   status.textContent = sentence;
   status.classList.toggle("warning", isFailure);
 }
 
+const tellFailure = (error) => tell(_("That did not work: {reason}", { reason: error.message }), true);
+
+/** Show the form to write a text, or what is known of it. */
+function turnTo(isWriting) {
+  byId("form").hidden = !isWriting;
+  for (const id of ["tools", "result", "reading", "rest"]) byId(id).hidden = isWriting;
+}
+
 function show() {
-  byId("form").hidden = true;
-  byId("reading").hidden = false;
-  byId("result").hidden = false;
+  turnTo(false);
   byId("all").hidden = state.only === null;
   words.draw(stringsOf(state.content), state.explanation, state.topics, state.only, nameOf);
   const unknown = state.explanation?.unknown ?? [];
@@ -311,6 +324,7 @@ function showLedger() {
 
 function showModel(model) {
   if (!model) return;
+  byId("nothing")?.remove();
   const parts = [_("Model: {name}", { name: model.name })];
   if (model.number) parts.push(_("number {n}", { n: model.number }));
   if (model.revision !== null) parts.push(_("revision {n}", { n: model.revision }));
@@ -350,7 +364,7 @@ async function keep(act) {
   } catch (error) {
     place.replaceChildren(el("p", { class: "warning" }, _("That did not work: {reason}", { reason: error.message })));
   }
-  byId("save").disabled = false;
+  byId("save").disabled = state.topics.length === 0;
 }
 
 function receiptCard(sentence, receipt, canUndo) {
@@ -366,7 +380,8 @@ function receiptCard(sentence, receipt, canUndo) {
   ].filter(([, value]) => value !== 0 && value !== "");
   const rows = facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]);
   return el("div", {},
-    el("p", { class: "row" }, el("strong", {}, sentence), canUndo ? el("button", { type: "button", id: "undo", onclick: undo }, _("Undo")) : null),
+    el("p", { class: "row" }, el("strong", {}, sentence), canUndo ? el("button", { type: "button", id: "undo", onclick: undo }, _("Undo")) : null,
+      page.document ? el("a", { href: "/check" }, _("Texts to check next")) : null),
     el("details", {}, el("summary", {}, _("Receipt")), el("dl", {}, ...rows)));
 }
 
@@ -382,7 +397,14 @@ byId("form").addEventListener("submit", (event) => {
 text.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("form").requestSubmit();
 });
-text.addEventListener("paste", () => setTimeout(() => byId("form").requestSubmit()));
+text.addEventListener("paste", (event) => {
+  const isWhole = text.selectionStart === 0 && text.selectionEnd === text.value.length;
+  const pasted = event.clipboardData.getData("text");
+  if (!isWhole || !pasted) return;
+  event.preventDefault(); // browsers are slow to insert a long text
+  text.value = pasted;
+  byId("form").requestSubmit();
+});
 byId("edit").addEventListener("click", () => {
   if (state.content.text === undefined) text.value = Object.values(stringsOf(state.content)).join("\n\n");
   else text.value = state.content.text;
@@ -392,7 +414,6 @@ byId("fresh").addEventListener("click", () => {
   text.value = "";
   page.document = null;
   state.saved = null;
-  byId("result").hidden = true;
   history.replaceState(null, "", "/");
   write();
 });
@@ -405,7 +426,7 @@ byId("adding").addEventListener("submit", async (event) => {
   event.preventDefault();
   const name = byId("add").value.trim();
   byId("add").value = "";
-  if (name) await add(name).catch((error) => tell(_("That did not work: {reason}", { reason: error.message }), true));
+  if (name) await add(name);
 });
 byId("add").addEventListener("input", async () => {
   const wanted = byId("add").value.trim();
@@ -415,27 +436,27 @@ byId("add").addEventListener("input", async () => {
     if (byId("add").value.trim() !== wanted) return;
     byId("known").replaceChildren(...labels.map((one) => el("option", { value: one.name === one.label ? one.label : one.name }, one.label)));
   } catch (error) {
-    if (error.status !== 409) tell(_("That did not work: {reason}", { reason: error.message }), true);
+    if (error.status !== 409) tellFailure(error);
   }
 });
 byId("save")?.addEventListener("click", save);
 
 function write() {
-  byId("form").hidden = false;
-  byId("reading").hidden = true;
+  turnTo(true);
+  tell("");
   text.focus();
 }
 
 for (const name of ["dragenter", "dragover"]) {
-  byId("editing").addEventListener(name, (event) => {
+  byId("work").addEventListener(name, (event) => {
     event.preventDefault();
-    byId("editing").classList.add("dropping");
+    byId("work").classList.add("dropping");
   });
 }
-byId("editing").addEventListener("dragleave", () => byId("editing").classList.remove("dropping"));
-byId("editing").addEventListener("drop", async (event) => {
+byId("work").addEventListener("dragleave", () => byId("work").classList.remove("dropping"));
+byId("work").addEventListener("drop", async (event) => {
   event.preventDefault();
-  byId("editing").classList.remove("dropping");
+  byId("work").classList.remove("dropping");
   const [file] = event.dataTransfer.files;
   text.value = file ? await file.text() : event.dataTransfer.getData("text");
   write();

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { _, percent } from "./sentences.js";
 
 const FAINT = 0.12; // strength below which a word says too little to be marked
-const MOST = 200_000; // characters that are drawn
+const MOST = 100_000; // characters that are drawn
 const UNDERLINES = 5;
 
 /** Return the classes of a topic's colour and underline. */
@@ -42,7 +42,9 @@ export class Words {
         return [label, strength >= FAINT ? strength : 0];
       })];
     });
+    this.text.removeAttribute("dir"); // else it is judged again with each piece, which takes seconds
     this.text.replaceChildren(...drawn);
+    this.text.dir = "auto";
   }
 
   pieces(string, places, judge) {

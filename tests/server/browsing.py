@@ -1,0 +1,67 @@
+"""What visitors of the page do, for tests and screenshots."""
+
+from playwright.sync_api import expect
+
+from polytopic.cli.demo import FRESH
+
+TEXT = FRESH[0]  # of sport/football and health/medicine
+PAGES = {
+    "text": "/",
+    "check": "/check",
+    "labels": "/labels",
+    "label": "/labels/sport%2Ffootball",
+    "map": "/map",
+    "models": "/models",
+    "docs": "/docs",
+    "sign in": "/sign-in",
+    "nothing": "/nothing",
+}
+
+
+def read(page, text=TEXT):
+    """Write a text, and let it be labelled by the keyboard."""
+    page.fill("#text", text)
+    page.press("#text", "Control+Enter")
+    settle(page)
+
+
+def file_of(page, text):
+    """Return a file with a text, to be dropped on a page."""
+    return page.evaluate_handle(
+        """text => {
+            const dropped = new DataTransfer();
+            dropped.items.add(new File([text], "text.txt"));
+            return dropped;
+        }""",
+        text,
+    )
+
+
+def settle(page):
+    """Wait until nothing is on its way."""
+    if page.locator("#work").count():
+        expect(page.locator("#words > *, #topics > *, #status:not(:empty)").first).to_be_attached()
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
+def topics(page):
+    """Return the topics with their shares in percent, None for new ones."""
+    found = {}
+    for item in page.locator("#topics > li").all():
+        name = item.locator("button.name").inner_text().split("\n")[-1].lstrip("0123456789").strip()
+        told = item.locator(".told").inner_text()
+        found[name] = int(told.split("%")[0]) if "%" in told else None
+    return found
+
+
+def item_of(page, topic):
+    """Return what is shown of a topic, a chosen one or another."""
+    return page.locator("#topics > li, #others > li").filter(has_text=topic)
+
+
+def add(page, topic):
+    """Add a topic by its name."""
+    page.fill("#add", topic)
+    page.press("#add", "Enter")
+    expect(page.locator("#status")).to_contain_text(topic)
+    settle(page)

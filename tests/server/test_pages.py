@@ -1,0 +1,251 @@
+"""The pages and what they read, without a browser: headers, cookies, other sites, and escapes."""
+
+import numpy as np
+import pytest
+
+from polytopic import Store
+from polytopic.cli.demo import FRESH
+from polytopic.corpus import load_sample
+from tests.server.conftest import OWN, bearer, served
+
+HTML = {"Accept": "text/html"}
+PAGES = ["/", "/check", "/labels", "/labels/sport%2Ffootball", "/map", "/models", "/docs"]
+PARTS = ["/parts/doubtful", "/parts/quality", "/parts/drift/sport%2Ffootball"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, *PARTS, "/sign-in", "/nothing", "/static/text.js"])
+def test_headers(demo, path):
+    """Nothing but the service's own scripts and styles runs, and nobody frames or keeps a page."""
+    answer = demo.get(path, headers=HTML)
+
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers[POLICY].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    if not path.startswith("/static"):
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "<script>" not in answer.text
+        assert " style=" not in answer.text
+        assert " onclick=" not in answer.text
+
+
+POLICY = "Content-Security-Policy"
+
+
+def test_hosts(own_path):
+    """Another name than the service's own is that of a site that pretends to be this machine."""
+    with served(own_path, hosts=("127.0.0.1", "localhost", "[::1]")) as client:
+        answers = {
+            host: client.get("/", headers={"Host": host}).status_code
+            for host in (
+                "localhost",
+                "localhost:8765",
+                "[::1]:8765",
+                "evil.example",
+                "127.0.0.1.x",
+                "",
+            )
+        }
+        told = client.get("/v1/labels", headers={"Host": "evil.example:80"})
+
+    assert list(answers.values()) == [200, 200, 200, 421, 421, 421]
+    assert told.headers["Content-Type"] == "application/problem+json"
+    assert "evil.example" in told.json()["detail"]
+
+
+def test_the_cookie(demo):
+    """Scripts cannot read it, and other sites' pages do not send it."""
+    answer = demo.post("/sign-in", data={"token": OWN, "next": "/models"})
+    language = demo.get("/labels?lang=cs").headers["Set-Cookie"]
+    demo.cookies.clear()
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/models")
+    for cookie in (answer.headers["Set-Cookie"], language):
+        assert "httponly" in cookie.lower()
+        assert "samesite=strict" in cookie.lower()
+    wrong = demo.post("/sign-in", data={"token": "wrong"}, headers=HTML)
+    assert wrong.status_code == 401
+    assert "Set-Cookie" not in wrong.headers
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({}, 200),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_other_sites_cannot_use_the_cookie(demo, sent, status):
+    """What it changes must come from the page; a token in a header is another matter."""
+    demo.cookies.set("polytopic_token", OWN)
+    question = {"labels": {"fresh-1": []}}
+    by_cookie = demo.post("/v1/relabel", json=question, headers=sent)
+    out = demo.post("/sign-out", headers=HTML | sent)
+    into = demo.post("/sign-in", data={"token": OWN}, headers=HTML | sent)
+    demo.cookies.clear()
+    by_header = demo.post(
+        "/v1/relabel", json=question, headers={"Authorization": f"Bearer {OWN}", **sent}
+    )
+
+    assert (by_cookie.status_code, by_header.status_code) == (status, 200)
+    assert {out.status_code, into.status_code} == {303 if status == 200 else 403}
+    assert ("Set-Cookie" in into.headers) == (status == 200)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/",
+        "//evil.example",
+        "///evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/\t/evil.example",
+        "/\r\n/evil.example",
+        "javascript:alert(1)",
+        "//[",
+        "evil.example",
+        " //evil.example",
+        "",
+    ],
+)
+def test_signing_in_leads_nowhere_else(demo, target):
+    """Who signs in stays with the service, whatever the address of the form says."""
+    answer = demo.post("/sign-in", data={"token": OWN, "next": target})
+    form = demo.get("/sign-in", params={"next": target}, headers=HTML)
+    demo.cookies.clear()
+
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    assert 'name="next" value="/"' in form.text
+
+
+def test_texts_are_escaped(own_path):
+    """Texts, ids and labels stand in a page as they are, also within its JSON."""
+    hostile = "</script><script>alert(1)</script><!--'\"&"
+    with Store(own_path, create=False) as store:
+        store.learn([{"id": hostile, "text": hostile, "labels": [hostile]}])
+        store.learn([{"id": "other", "text": hostile}])
+    with served(own_path) as client:
+        pages = [
+            client.get(path, params=query, headers=HTML)
+            for path, query in [
+                ("/", {"id": hostile}),
+                ("/", {"id": f"{hostile}?"}),
+                ("/check", {}),
+                ("/parts/doubtful", {}),
+                ("/labels", {"q": hostile}),
+                ("/map", {}),
+                ("/sign-in", {"next": f"/{hostile}"}),
+            ]
+        ]
+
+    assert [page.status_code for page in pages] == [200, 404, 200, 200, 200, 200, 200]
+    assert all("<script>alert" not in page.text for page in pages)
+    assert all("<!--" not in page.text for page in pages)
+
+
+def test_reading_may_need_a_token(path):
+    """Pages lead to the form, parts as well, and programs get 401."""
+    with served(path, open_reading=False) as client:
+        for page in [*PAGES, *PARTS]:
+            answer = client.get(page, headers=HTML)
+            assert answer.status_code == 303
+            assert answer.headers["Location"].startswith("/sign-in?next=%2F")
+        assert client.get("/sign-in", headers=HTML).status_code == 200
+        assert "pmm1" not in client.get("/nothing", headers=HTML).text
+        for route in ("queue", "drift", "documents/news-001", "labels"):
+            assert client.get(f"/v1/{route}").status_code == 401
+            assert client.get(f"/v1/{route}", headers=bearer("read")).status_code == 200
+
+
+def test_failures_of_pages_are_pages(demo):
+    """People get a page with the sentence, programs a problem document."""
+    for path, status in [("/labels?q=" + "x" * 201, 422), ("/labels/no", 404), ("/no", 404)]:
+        page, problem = demo.get(path, headers=HTML), demo.get(path)
+        assert page.status_code == problem.status_code == status
+        assert page.headers["Content-Type"].startswith("text/html")
+        assert problem.headers["Content-Type"] == "application/problem+json"
+    assert demo.get("/v1/no", headers=HTML).headers["Content-Type"] == "application/problem+json"
+
+
+# What the pages read, for programs
+
+
+def test_queue(demo, demo_path):
+    """Documents without labels, least certain first, as the library says."""
+    found = demo.get("/v1/queue").json()["documents"]
+
+    with Store(demo_path, create=False) as store:
+        labeler = store.labeler()
+    certainty = labeler.certainty(FRESH)
+    order = np.argsort(certainty)
+    assert [row["id"] for row in found] == [f"fresh-{k + 1}" for k in order]
+    assert [row["certainty"] for row in found] == pytest.approx(certainty[order])
+    assert [row["suggested"] for row in found] == labeler.predict([FRESH[k] for k in order])
+    assert [row["begins"] for row in found] == [FRESH[k][:300] for k in order]
+    assert len(demo.get("/v1/queue?limit=1").json()["documents"]) == 1
+    assert demo.get("/v1/queue?limit=0").status_code == 422
+    assert demo.get("/v1/queue?kind=other").status_code == 422
+
+
+def test_queue_of_doubtful_documents(demo, demo_path):
+    """Documents whose labels suit them least, as the library's audit says."""
+    found = demo.get("/v1/queue?kind=doubtful&limit=5").json()["documents"]
+
+    with Store(demo_path, create=False) as store:
+        documents = list(store.documents(labelled=True))
+        suspects = store.labeler().audit(documents, k=5)
+    assert [row["id"] for row in found] == [documents[s.index].id for s in suspects]
+    assert [row["suggested"] for row in found] == [s.better for s in suspects]
+    assert [row["words"] for row in found] == [s.words for s in suspects]
+
+
+def test_queue_of_a_model_file(model):
+    """A model file has no documents."""
+    with served(model) as client:
+        assert client.get("/v1/queue").json()["documents"] == []
+        assert client.get("/v1/queue?kind=doubtful").json()["documents"] == []
+        assert client.get("/v1/drift").json()["periods"] == []
+        assert client.get("/v1/documents/news-001").status_code == 404
+
+
+def test_drift(demo, demo_path):
+    """The last periods, as the library judges them."""
+    found = demo.get("/v1/drift").json()
+
+    with Store(demo_path, create=False) as store:
+        assert found["by"] == store.timeline().by == "month"
+        assert found["periods"] == store.drift(by="month").to_dict()["periods"]
+
+
+def test_documents(demo, path):
+    """A document with its text, or with its words where the store keeps no texts."""
+    first = load_sample()[0]
+    found = demo.get(f"/v1/documents/{first.id}").json()
+    with served(path) as client:
+        bag = client.get(f"/v1/documents/{first.id}").json()
+
+    assert (found["text"], found["labels"]) == (first.text, list(first.labels))
+    assert "text" not in bag
+    assert bag["labels"] == found["labels"]
+    assert sum(bag["counts"].values()) > 10
+    assert demo.get("/v1/documents/none").status_code == 404
+
+
+def test_completion(demo):
+    """Labels that begin with what is written come before those that hold it."""
+    rows = demo.get("/v1/labels?q=E").json()["labels"]
+    exact = demo.get("/v1/labels?q=SPORT/football&limit=1").json()["labels"]
+
+    names = [row["label"] for row in rows]
+    first = [name for name in names if name.startswith("e")]
+    assert names[: len(first)] == sorted(first)
+    assert len(first) < len(names)
+    assert exact[0]["label"] == "sport/football"
