@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Request
 from fastapi.responses import Response
-from pydantic import ValidationError
 
 from polytopic.errors import PolytopicError
 from polytopic.server import answers, schemas
-from polytopic.server.problems import told_of
+from polytopic.server.direct import JSON, body_type
 from polytopic.server.service import Service
 from polytopic.server.streams import NDJSON, Lines, answered
 
@@ -64,26 +63,18 @@ def routes(service: Service) -> APIRouter:
 
         In JSON, what is asked for is in the body; for lines it is in the query.
         """
-        kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if body_type(request) != NDJSON:  # JSON has come to direct_route
+            raise HTTPException(
+                415, f"Content-Type == {body_type(request)!r}, must be {JSON} or {NDJSON}."
+            )
         answering = live.answering
 
-        async def answer(documents, how=asked):
-            found = await workers.run(answers.suggestions, answering, documents, how)
+        async def answer(documents):
+            found = await workers.run(answers.suggestions, answering, documents, asked)
             service.metrics.labelled(len(found))
             return found
 
-        if kind == NDJSON:
-            return Lines(answered(request, answer))
-        if kind != "application/json":
-            raise HTTPException(
-                415, f"Content-Type == {kind!r}, must be application/json or {NDJSON}."
-            )
-        try:
-            body = schemas.Suggest.model_validate_json(await request.body())
-        except ValidationError as error:
-            raise HTTPException(422, told_of(error)) from error
-        documents = [document.document(k) for k, document in enumerate(body.documents, start=1)]
-        return {"model": answering.to_dict(), "documents": await answer(documents, body)}
+        return Lines(answered(request, answer))
 
     @router.post("/explain", dependencies=[reads])
     async def explain(asked: schemas.Explain) -> dict[str, Any]:

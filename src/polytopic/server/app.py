@@ -9,6 +9,7 @@ from fastapi.middleware.cors import CORSMiddleware
 
 from polytopic import __version__
 from polytopic.server.api import health, routes
+from polytopic.server.direct import direct_route
 from polytopic.server.limits import Limits
 from polytopic.server.live import Live
 from polytopic.server.problems import handle_problems
@@ -55,7 +56,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI):
-        await service.workers.run(live.start)
+        await service.workers.run(service.start)
         yield
         service.close()
 
@@ -69,6 +70,7 @@ def create_app(
     )
     app.state.service = service
     handle_problems(app)
+    app.router.routes.insert(0, direct_route(service))
     app.include_router(routes(service))
     app.include_router(health(service))
     if origins:

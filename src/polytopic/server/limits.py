@@ -57,7 +57,8 @@ class Limits:
 
         async def limited() -> Message:
             nonlocal seen
-            message = await asyncio.wait_for(receive(), None if started else self.patience)
+            async with asyncio.timeout(None if started else self.patience):
+                message = await receive()
             seen += len(message.get("body", b""))
             if seen > self.most_bytes and not streams:
                 raise TooLargeError

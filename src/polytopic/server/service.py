@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from polytopic.errors import PolytopicError
@@ -21,19 +22,27 @@ class Service:
     guard : Guard
         Who may do what.
     workers : Workers
-        Who does the work.
+        Who does the work, but for changes of the store: these come one after the other anyway,
+        so that one thread of their own does them, and no answer waits for them.
     """
 
     def __init__(self, live: Live, guard: Guard, workers: Workers):
         self.live, self.guard, self.workers = live, guard, workers
+        self.writer = Workers(1, workers.limit)
         self.metrics = Metrics(self)
+
+    def start(self) -> None:
+        """Get ready to answer, at full speed from the first request on."""
+        self.live.start()
+        gc.collect()
+        gc.freeze()  # what stays need not be looked through again and again, which takes long
 
     async def change(self, action: str, *arguments: Any, **options: Any) -> dict[str, Any]:
         """Change the store; return the receipt."""
         store = self.live.store
         if store is None:
             raise PolytopicError("a model file cannot learn or forget; serve a store for that.")
-        receipt = await self.workers.run(lambda: getattr(store, action)(*arguments, **options))
+        receipt = await self.writer.run(lambda: getattr(store, action)(*arguments, **options))
         self.live.wake()
         self.metrics.changed(action)
         return receipt.to_dict()
@@ -41,4 +50,5 @@ class Service:
     def close(self) -> None:
         """Finish what is being done, and close the store."""
         self.workers.close()
+        self.writer.close()
         self.live.close()

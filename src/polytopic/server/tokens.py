@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 from fastapi import HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 
 from polytopic.store.tokens import ROLES, token_digest
 
@@ -29,7 +30,7 @@ class Guard:
     def needs(self, role: str):
         """Return the dependency that asks for a role."""
 
-        def check(request: Request) -> None:
+        async def check(request: Request) -> None:
             if role == "read" and self.open_reading:
                 return
             scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -39,7 +40,7 @@ class Guard:
                     f"a token with the role {role} is needed; polytopic token create makes one.",
                     {"WWW-Authenticate": "Bearer"},
                 )
-            found = self._role(token.strip())
+            found = await run_in_threadpool(self._role, token.strip())
             if found is None:
                 raise HTTPException(401, "the token is not known.", {"WWW-Authenticate": "Bearer"})
             if ROLES.index(found) < ROLES.index(role):
