@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from numbers import Real
 from typing import NamedTuple
 
@@ -28,12 +29,20 @@ class Suggestion(NamedTuple):
     chosen: bool
 
 
-def ranked(labels, chosen, scores, proba, k) -> list[Suggestion]:
-    """Return one text's suggestions: predicted labels first, then by score."""
-    order = np.lexsort((-scores, ~chosen))[: max(k, chosen.sum())]
-    columns = [c for c in order.tolist() if scores[c] > -np.inf]
-    rows = zip(columns, scores[columns].tolist(), proba[columns].tolist(), strict=True)
-    return [Suggestion(labels[c], s, p, bool(chosen[c])) for c, s, p in rows]
+def ranked(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
+    """Return the suggestions of each text: predicted labels first, then by score."""
+    n_found = np.maximum(k, chosen.sum(axis=1))
+    order = np.lexsort((-scores, ~chosen), axis=1)[:, : n_found.max()]
+    columns = (np.take_along_axis(table, order, axis=1) for table in (scores, proba, chosen))
+    rows = zip(n_found.tolist(), order.tolist(), *(c.tolist() for c in columns), strict=True)
+    return [
+        [
+            Suggestion(labels[c], score, p, is_chosen)
+            for c, score, p, is_chosen in islice(zip(*row, strict=True), n)
+            if score > -np.inf
+        ]
+        for n, *row in rows
+    ]
 
 
 def check_abstention(abstain, rule, model) -> None:

@@ -305,12 +305,16 @@ class Labeler(BaseEstimator):
     @property
     def classes_(self):
         """Label ids in sorted order."""
-        check_is_fitted(self, "model_")
+        self._require_model()
         return self.model_.classes_
+
+    def _require_model(self):
+        if not hasattr(self, "model_"):  # which check_is_fitted takes long to find
+            check_is_fitted(self, "model_")
 
     def transform(self, texts) -> sparse.csr_matrix:
         """Return what the model sees: the known terms' counts, or their weights."""
-        check_is_fitted(self, "model_")
+        self._require_model()
         counts, terms = self.analyzer_.count(check_iterable(texts), self.fields)
         return self._weigh(self.vocabulary_.select(counts, terms))
 
@@ -409,8 +413,7 @@ class Labeler(BaseEstimator):
             labels = above.labels
             Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
         chosen = (Y.toarray() > 0) & self._is_sure(model, X)[:, None]
-        rows = zip(chosen, scores, proba, strict=True)
-        return [ranked(labels, *row, k) for row in rows]
+        return ranked(labels, chosen, scores, proba, k)
 
     def explain(
         self,
@@ -522,7 +525,7 @@ class Labeler(BaseEstimator):
         The tree has the names. The language is by default that of the texts; where there is no
         name in it, one in another language is taken, see :meth:`polytopic.LabelTree.name`.
         """
-        check_is_fitted(self, "model_")
+        self._require_model()
         if self.tree is None:
             return label
         return self.tree.name(label, language or self.analyzer_.language)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
+from math import isfinite
 from typing import Any
 
 from fastapi import HTTPException
 
 from polytopic.corpus.document import Document
-from polytopic.explain.explanation import plain
 from polytopic.labeler import Labeler
 from polytopic.server.live import Answering
 from polytopic.server.schemas import Explain, SuggestHow
@@ -29,12 +30,19 @@ def suggestions(
         exclude=asked.exclude or None,
         level=asked.level,
     )
+    name = cache(lambda label: labeler.name(label, asked.language))
     return [
         {
             "id": document.id,
             "labels": sorted(s.label for s in found if s.chosen),
             "suggestions": [
-                plain(s) | {"name": labeler.name(s.label, asked.language)}
+                {
+                    "label": s.label,
+                    "score": s.score if isfinite(s.score) else None,
+                    "probability": s.probability if isfinite(s.probability) else None,
+                    "chosen": s.chosen,
+                    "name": name(s.label),
+                }
                 for s in found
                 if asked.threshold is None or s.chosen or s.probability >= asked.threshold
             ],

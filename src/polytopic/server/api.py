@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.server import answers, checking, schemas
-from polytopic.server.bodies import JSON, body_of, check_type, media_type, read_json
+from polytopic.server.bodies import JSON, body_of, check_type, media_type
 from polytopic.server.openapi import BODY, READS, WRITES, failures, needs_token, takes
 from polytopic.server.service import Service
 from polytopic.server.streams import NDJSON, Lines, answered
@@ -41,19 +41,16 @@ def routes(service: Service) -> APIRouter:
 
         In JSON, what is asked for is in the body; for lines it is in the query.
         """
+        if media_type(request) != NDJSON:  # JSON has come to direct_route
+            check_type(request, JSON, NDJSON)
         answering = live.answering
 
-        async def answer(documents, how=asked):
-            found = await workers.run(answers.suggestions, answering, documents, how)
+        async def answer(documents):
+            found = await workers.run(answers.suggestions, answering, documents, asked)
             service.metrics.labelled(len(found))
             return found
 
-        if media_type(request) == NDJSON:
-            return Lines(answered(request, answer))
-        check_type(request, JSON, NDJSON)
-        body = read_json(schemas.Suggest, await request.body())
-        documents = [document.document(k) for k, document in enumerate(body.documents, start=1)]
-        return {"model": answering.to_dict(), "documents": await answer(documents, body)}
+        return Lines(answered(request, answer))
 
     @router.post(
         "/explain",

@@ -9,6 +9,7 @@ from fastapi.middleware.cors import CORSMiddleware
 
 from polytopic import __version__
 from polytopic.server.api import health, routes
+from polytopic.server.direct import direct_route
 from polytopic.server.limits import Limits
 from polytopic.server.live import Live
 from polytopic.server.openapi import describe
@@ -60,7 +61,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI):
-        await service.workers.run(live.start)
+        await service.workers.run(service.start)
         yield
         service.close()
 
@@ -76,6 +77,7 @@ def create_app(
     app.state.service = service
     handle_problems(app)
     describe(app)
+    app.router.routes.insert(0, direct_route(service))
     app.include_router(routes(service))
     app.include_router(health(service))
     add_pages(app, service)

@@ -70,7 +70,8 @@ class Limits:
             nonlocal seen
             self._check_size(0 if streams or seen else told)  # before any of it comes
             try:
-                message = await asyncio.wait_for(receive(), None if started else self.patience)
+                async with asyncio.timeout(None if started else self.patience):
+                    message = await receive()
             except TimeoutError as error:
                 sentence = f"the body did not come within {self.patience:g} seconds."
                 raise HTTPException(408, sentence, {"Connection": "close"}) from error

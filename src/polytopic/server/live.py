@@ -22,6 +22,7 @@ from polytopic.store.timeline import Timeline
 LOG = logging.getLogger(__name__)
 PATIENCE = 10.0  # seconds that a change waits for other processes, since a client waits for it
 OFTEN = 0.5  # seconds between looks at the store
+PAUSE = 1.0  # seconds from one change of what answers to the next: learning is not all there is
 PERIODS = 24  # that drift is told of
 TERMS = 6  # of each label on the map
 SELDOM = 60.0  # seconds between refreshments of a model that learns from documents
@@ -78,7 +79,7 @@ class Live:
             self._answering = Answering(labeler, labeler.model_.name)
         self._seen: tuple | None = None
         self._wake, self._ended = threading.Event(), threading.Event()
-        self._lock, self._refreshed = threading.Lock(), 0.0
+        self._lock, self._refreshed, self._changed = threading.Lock(), 0.0, 0.0
         self._thread: threading.Thread | None = None
         self.failure: str | None = None
 
@@ -104,14 +105,13 @@ class Live:
         return None if self._answering is None else self._answering.revision
 
     def start(self) -> None:
-        """Look at the store from now on, and be ready for the first text."""
+        """Look at the store from now on, and have all at hand that the first answer needs."""
         if self.store is not None:
             self.update()
-        if self._answering is not None:
-            self._answering.labeler.suggest([""])  # loads dictionaries and compiled kernels
-        if self.store is not None:
             self._thread = threading.Thread(target=self._follow, daemon=True)
             self._thread.start()
+        if self._answering is not None:
+            self._answering.labeler.suggest(["a word"])  # loads dictionaries and compiled kernels
 
     def close(self) -> None:
         """Stop looking, and close the store."""
@@ -129,6 +129,7 @@ class Live:
     def _follow(self) -> None:
         while not self._ended.is_set():
             self._wake.wait(OFTEN)
+            self._ended.wait(self._changed + PAUSE - time.monotonic())
             self._wake.clear()
             if not self._ended.is_set():
                 self.update()
@@ -150,6 +151,7 @@ class Live:
     def _look(self, store: Store) -> None:
         state = store.state()
         if state != self._seen:
+            self._changed = time.monotonic()
             self._answering = self._fresh(store)
             self._seen = state
         last = self._answering

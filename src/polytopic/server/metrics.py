@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -28,6 +30,7 @@ class Metrics:
         self._changes = Counter(
             "polytopic_changes", "Changes of the store.", ["action"], registry=self.registry
         )
+        self._of = cache(self._counters)  # to look them up takes longer than to count
         waiting = Gauge("polytopic_waiting", "Calls that wait or work.", registry=self.registry)
         waiting.set_function(lambda: service.workers.pending + service.writers.pending)
         revision = Gauge(
@@ -45,8 +48,12 @@ class Metrics:
 
     def requested(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        count, times = self._of(route, status)
+        count.inc()
+        times.observe(seconds)
+
+    def _counters(self, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(route, str(status)), self._seconds.labels(route)
 
     def text(self) -> bytes:
         """Return all as Prometheus reads it."""

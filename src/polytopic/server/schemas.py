@@ -83,6 +83,12 @@ class SuggestHow(Request):
     language: str | None = None
     abstain: float | None = Field(None, ge=0, le=1)
 
+    @property
+    def key(self) -> tuple:
+        """What is equal where the same is asked for."""
+        values = (getattr(self, name) for name in SuggestHow.model_fields)
+        return tuple(tuple(v) if isinstance(v, list) else v for v in values)
+
 
 class Suggest(SuggestHow):
     """Documents to label, and how."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from polytopic.errors import PolytopicError
@@ -33,6 +34,12 @@ class Service:
         self.live, self.guard, self.workers = live, guard, workers
         self.writers = Workers(1, workers.limit)
         self.metrics = Metrics(self)
+
+    def start(self) -> None:
+        """Get ready to answer, at full speed from the first request on."""
+        self.live.start()
+        gc.collect()
+        gc.freeze()  # what stays need not be looked through again and again, which takes long
 
     async def change(self, action: str, *arguments: Any, **options: Any) -> dict[str, Any]:
         """Change the store; return the receipt."""

@@ -24,21 +24,33 @@ class Workers:
     """
 
     def __init__(self, threads: int = 2, waiting: int = 256):
-        self.limit = threads + waiting
+        self.threads, self.limit = threads, threads + waiting
         self.pending = 0
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="polytopic-work")
 
-    async def run(self, function: Callable, *arguments: Any) -> Any:
-        """Call a function in a thread; raise :class:`BusyError` where too many wait."""
+    def enter(self) -> None:
+        """Count one more call; raise :class:`BusyError` where too many wait."""
         if self.pending >= self.limit:
             raise BusyError
         self.pending += 1
-        future = asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+    def leave(self) -> None:
+        """Count one call less."""
+        self.pending -= 1
+
+    def start(self, function: Callable, *arguments: Any) -> asyncio.Future:
+        """Call a function in a thread, uncounted."""
+        return asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
+
+    async def run(self, function: Callable, *arguments: Any) -> Any:
+        """Call a function in a thread; raise :class:`BusyError` where too many wait."""
+        self.enter()
+        future = self.start(function, *arguments)
         future.add_done_callback(self._done)  # also where nobody waits for it any more
         return await asyncio.shield(future)
 
     def _done(self, future: asyncio.Future) -> None:
-        self.pending -= 1
+        self.leave()
         if not future.cancelled():
             future.exception()  # looked at, so that nobody complains of it
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,13 +50,10 @@ class Terms:
     def __len__(self) -> int:
         return len(self.names)
 
-    @cached_property
-    def _numbers(self) -> dict[str | None, int]:
-        return dict(zip(self.names, range(len(self.names)), strict=True))
-
     def numbered(self, names: Sequence[str]) -> np.ndarray:
         """Return the number of each term; a new one gets the next."""
-        known = self._numbers
+        wanted = set(names)
+        known = {name: k for k, name in enumerate(self.names) if name in wanted}
         new = [name for name in names if name not in known]
         if len(self) + len(new) > MOST:
             raise StoreError(f"a store has room for {MOST:,} terms, which are used up.")

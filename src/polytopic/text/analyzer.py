@@ -1,7 +1,7 @@
 """From a text to its terms."""
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import NamedTuple
 
@@ -12,6 +12,12 @@ from sklearn.utils import check_scalar
 from polytopic.text import languages
 from polytopic.text.counting import Text, count_terms
 from polytopic.text.lexicon import Lexicon
+
+
+@lru_cache(maxsize=16)
+def _lexicon(**settings) -> Lexicon:
+    """Return the lexicon of all analyzers with these settings, which learn words once."""
+    return Lexicon(**settings)
 
 
 class Span(NamedTuple):
@@ -156,8 +162,8 @@ class Analyzer(BaseEstimator):
         self._check()
         auto = isinstance(self.stop_words, str)
         words = languages.stop_words(self.language) if auto else self.stop_words
-        resolved = {"normalize": self._reduction(), "stop_words": () if words is None else words}
-        return Lexicon(**self.get_params(deep=False) | resolved)
+        resolved = {"normalize": self._reduction(), "stop_words": frozenset(words or ())}
+        return _lexicon(**self.get_params(deep=False) | resolved)
 
     def _reduction(self):
         if self.normalize != "auto":

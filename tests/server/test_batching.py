@@ -1,0 +1,141 @@
+"""Requests that are answered together: the same answers, and each fails alone."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from polytopic.corpus import load_sample
+from polytopic.server.batching import Batches
+from polytopic.server.work import BusyError, Workers
+from tests.server.conftest import served
+
+
+def halves(items):
+    """Halve even numbers, and refuse a batch with an odd one."""
+    if any(item % 2 for item in items):
+        raise ValueError("an odd number")
+    return [item // 2 for item in items]
+
+
+def gathered(function, calls, *, threads=2, most=64):
+    """Return the results or failures of calls (kind, item) that come at the same time."""
+
+    async def run():
+        workers = Workers(threads)
+        batches = Batches(workers, function, most)
+        found = await asyncio.gather(
+            *(batches.run(*call) for call in calls), return_exceptions=True
+        )
+        assert workers.pending == 0
+        workers.close()
+        return found
+
+    return asyncio.run(run())
+
+
+def test_results_come_in_their_places():
+    """Each call gets its own result, however the batches are cut."""
+    calls = [("", 2 * k) for k in range(50)]
+
+    assert gathered(halves, calls) == list(range(50))
+    assert gathered(halves, calls, most=7) == list(range(50))
+
+
+def test_what_waits_is_taken_together():
+    """Of ten that come at once, four go at a time."""
+    sizes = []
+
+    def noted(items):
+        sizes.append(len(items))
+        return items
+
+    gathered(noted, [("", k) for k in range(10)], threads=1, most=4)
+
+    assert sizes == [4, 4, 2]
+
+
+def test_kinds_are_not_mixed():
+    """A batch has one kind, and all have their turn."""
+    batches = []
+
+    def noted(items):
+        batches.append(items)
+        return items
+
+    gathered(noted, [(k % 2, k) for k in range(10)], threads=1)
+
+    assert [{item % 2 for item in batch} for batch in batches] == [{0}, {1}]
+
+
+def test_one_fails_alone():
+    """A bad item among good ones."""
+    *good, bad = gathered(halves, [("", 0), ("", 2), ("", 4), ("", 3)])
+
+    assert good == [0, 1, 2]
+    assert isinstance(bad, ValueError)
+
+
+def test_a_wrong_number_of_results_is_told():
+    """Nobody waits for ever."""
+    found = gathered(lambda items: [], [("", 0), ("", 2)])
+
+    assert all(isinstance(error, ValueError) for error in found)
+
+
+def test_too_many_are_sent_away():
+    """Each call counts, not each batch."""
+    free = threading.Event()
+
+    async def run():
+        workers = Workers(1, 3)
+        batches = Batches(workers, lambda items: free.wait() and items)
+        calls = [asyncio.create_task(batches.run("", k)) for k in range(4)]
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await batches.run("", 4)
+        free.set()
+        found = await asyncio.gather(*calls)
+        workers.close()
+        return found
+
+    assert asyncio.run(run()) == [0, 1, 2, 3]
+
+
+def test_nobody_waits_any_more():
+    """Who has gone away does not disturb the others."""
+
+    async def run():
+        workers = Workers(1)
+        batches = Batches(workers, halves)
+        gone, stays = (asyncio.create_task(batches.run("", k)) for k in (2, 4))
+        await asyncio.sleep(0)
+        gone.cancel()
+        found = await stays
+        assert workers.pending == 0
+        workers.close()
+        return found
+
+    assert asyncio.run(run()) == 2
+
+
+def test_the_service_answers_many_as_one_by_one(path):
+    """At once in threads, asked for in several ways, with bad ones among them."""
+    texts = [document.text for document in load_sample()[:40]]
+    ways = [{}, {"limit": 2}, {"include": ["sport/football", "culture/film"]}]
+    asked = [{"text": text, **ways[k % 3]} for k, text in enumerate(texts)]
+    asked[5] = {"text": "a", "include": ["nobody"]}
+    asked[8] = {"counts": {"film": -1}}
+
+    def answer(body):
+        done = client.post("/v1/suggest", json=body)
+        return done.status_code, done.json()
+
+    with served(path) as client:
+        alone = [answer(body) for body in asked]
+        with ThreadPoolExecutor(16) as threads:
+            together = list(threads.map(answer, asked))
+
+    assert together == alone
+    assert [k for k, (status, _) in enumerate(alone) if status != 200] == [5, 8]
