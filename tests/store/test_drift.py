@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from polytopic import LabelTree, PolytopicError, Store
+from polytopic import PMM1, LabelTree, NaiveBayes, PolytopicError, Store
 from polytopic.cli.store.drift import command
+from polytopic.models.mixture import TEMPERATURE
 from polytopic.store.drift import drift
 
 TERMS = [f"w{k:02d}" for k in range(30)]
@@ -159,6 +160,41 @@ def test_a_slow_twin_agrees(tmp_path, seed, by):
                 assert one.perplexity == approx(perplexity)
                 trend = slow_trend(len(own), len(now), n_before, len(earlier)) if earlier else ""
                 assert one.trend == trend
+
+
+@pytest.mark.parametrize("model", ["pmm1", "nb"])
+@pytest.mark.parametrize("by", ["day", "week"])
+def test_labels_are_given_before_they_are_learned(tmp_path, by, model):
+    """F is that of a model fitted on the earlier documents alone, and of nothing else."""
+    documents = random_stream(5)
+
+    with learned(tmp_path / "s.db", documents, model=model) as store:
+        periods = drift(store, by=by).periods
+
+    for period in periods:
+        earlier = [d for d in documents if str(start_of(d, by)) < period.start]
+        now = [d for d in documents if str(start_of(d, by)) == period.start]
+        if any(d["counts"] for d in earlier):
+            assert period.f == approx(slow_f(earlier, now, model))
+        else:
+            assert period.f is None
+    assert sum(period.f is not None for period in periods) >= len(periods) - 1
+
+
+def slow_f(earlier, now, model):
+    """Return the mean F of documents labelled by a model that is fitted on earlier ones."""
+    known = sorted({term for d in earlier for term in d["counts"]})
+    labels = sorted({label for d in earlier for label in d["labels"]})
+    X = np.array([[d["counts"].get(term, 0) for term in known] for d in earlier])
+    Y = np.array([[label in d["labels"] for label in labels] for d in earlier], dtype=int)
+    untuned = {"pmm1": PMM1(temperature=TEMPERATURE), "nb": NaiveBayes()}[model]
+    fitted = untuned.fit(X, Y)
+    found = []
+    for document in now:
+        (row,) = fitted.predict([[document["counts"].get(term, 0) for term in known]])
+        given, true = {labels[k] for k in np.flatnonzero(row)}, set(document["labels"])
+        found.append(2 * len(given & true) / (len(given) + len(true)))
+    return sum(found) / len(found)
 
 
 def test_a_stream_without_drift(tmp_path):
