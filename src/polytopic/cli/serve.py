@@ -2,9 +2,11 @@
 
 import ipaddress
 import socket
+import sys
 
 import click
 
+SWITCH = 0.001  # seconds after which a thread that works lets those that answer go on
 OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine, by which nobody else is called
 
 
@@ -95,7 +97,14 @@ def serve(app, listener):
     """Answer on a socket until it is enough."""
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=30)
+    sys.setswitchinterval(SWITCH)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        ws="none",
+        timeout_graceful_shutdown=30,
+    )
     uvicorn.Server(config).run(sockets=[listener])
 
 

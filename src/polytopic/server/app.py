@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from polytopic import __version__
 from polytopic.server.api import health, routes
-from polytopic.server.direct import direct_route
+from polytopic.server.direct import Application, JSONSuggest, Told
 from polytopic.server.limits import Limits
 from polytopic.server.live import Live
 from polytopic.server.openapi import describe
@@ -65,7 +67,7 @@ def create_app(
         yield
         service.close()
 
-    app = FastAPI(
+    app = Application(
         title="polytopic",
         version=__version__,
         summary="Labels texts with several topics at once, and says why.",
@@ -77,18 +79,24 @@ def create_app(
     app.state.service = service
     handle_problems(app)
     describe(app)
-    app.router.routes.insert(0, direct_route(service))
     app.include_router(routes(service))
     app.include_router(health(service))
     add_pages(app, service)
+    limits: dict[str, Any] = {
+        "metrics": service.metrics,
+        "most_bytes": most_bytes,
+        "patience": patience,
+        "hosts": hosts,
+    }
+    direct: ASGIApp = Told(JSONSuggest(service), app.exception_handlers)
     if origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(origins),
-            allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
-        )
-    app.add_middleware(
-        Limits, metrics=service.metrics, most_bytes=most_bytes, patience=patience, hosts=hosts
-    )
+        allowed: dict[str, Any] = {
+            "allow_origins": list(origins),
+            "allow_methods": ["GET", "POST"],
+            "allow_headers": ["Authorization", "Content-Type", "Idempotency-Key"],
+        }
+        app.add_middleware(CORSMiddleware, **allowed)
+        direct = CORSMiddleware(direct, **allowed)
+    app.add_middleware(Limits, **limits)
+    app.direct = Limits(direct, **limits)
     return app

@@ -1,26 +1,29 @@
 """Labels for documents in JSON, which is what most requests ask for, without detours.
 
-FastAPI describes the route, and takes lines; a body of JSON is answered here, since what FastAPI
-does for each request costs more than the labels.
+FastAPI describes the route, and takes lines; a body of JSON is answered before it comes there,
+since what FastAPI does for each request costs more than the labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from fastapi import Request
-from fastapi.responses import Response
+from fastapi import FastAPI, Request
 from pydantic_core import to_json
-from starlette.routing import Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from polytopic.corpus.document import Document
 from polytopic.server.answers import suggestions
 from polytopic.server.batching import Batches
-from polytopic.server.bodies import JSON, media_type, read_json
+from polytopic.server.bodies import JSON, read_json
 from polytopic.server.schemas import Suggest
 from polytopic.server.service import Service
+
+LOG = logging.getLogger(__name__)
+PATH = "/v1/suggest"
 
 
 class Asked(NamedTuple):
@@ -39,6 +42,8 @@ class JSONSuggest:
         What answers.
     """
 
+    path = PATH  # what its requests are counted under
+
     def __init__(self, service: Service):
         self.service = service
         self._check = service.guard.needs("read")
@@ -46,15 +51,19 @@ class JSONSuggest:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        request = Request(scope, receive)
-        await self._check(request)
-        asked = read_json(Suggest, await request.body())
+        scope["route"] = self
+        if not self.service.guard.open_reading:
+            await self._check(Request(scope, receive))
+        asked = read_json(Suggest, await _body(receive))
         documents = [document.document(k) for k, document in enumerate(asked.documents, start=1)]
         if len(documents) == 1:
             found = await self._batches.run(asked.key, Asked(documents[0], asked))
         else:
             found = await self.service.workers.run(self._together, documents, asked)
-        await Response(found, media_type=JSON)(scope, receive, send)
+        length = str(len(found)).encode()
+        headers = [(b"content-type", JSON.encode()), (b"content-length", length)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": found})
 
     def _one_each(self, batch: Sequence[Asked]) -> list[bytes]:
         """Return an answer for each document; all are asked for in the same way."""
@@ -73,17 +82,65 @@ class JSONSuggest:
         return answering.to_dict(), found
 
 
-class JSONRoute(Route):
-    """A route for bodies of JSON alone."""
+async def _body(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Tell whether a request is for this route."""
-        match, found = super().matches(scope)
-        if match is not Match.FULL or media_type(Request(scope)) != JSON:
-            return Match.NONE, {}
-        return match, {**found, "route": self}
+
+def is_direct(scope: Scope) -> bool:
+    """Tell whether a request is for labels of documents in JSON."""
+    if scope["type"] != "http" or scope["path"] != PATH or scope["method"] != "POST":
+        return False
+    types = [value for name, value in scope["headers"] if name == b"content-type"]
+    return len(types) == 1 and types[0].partition(b";")[0].strip().lower() == JSON.encode()
 
 
-def direct_route(service: Service) -> Route:
-    """Return the route, which must come before FastAPI's."""
-    return JSONRoute("/v1/suggest", JSONSuggest(service), methods=["POST"])
+class Told:
+    """Tells failures as problem documents, as the application does.
+
+    Parameters
+    ----------
+    answer : ASGI application
+        What answers.
+    handlers : dict
+        What makes a response of an exception, by its class.
+    """
+
+    def __init__(self, answer: ASGIApp, handlers: Mapping[Any, Any]):
+        self.answer, self.handlers = answer, handlers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        try:
+            await self.answer(scope, receive, send)
+        except Exception as error:
+            kind = next(kind for kind in type(error).__mro__ if kind in self.handlers)
+            if kind is Exception:
+                LOG.exception("a request failed")
+            response = await self.handlers[kind](Request(scope, receive), error)
+            await response(scope, receive, send)
+
+
+class Application(FastAPI):
+    """FastAPI's application, but for what most requests ask for, which is answered directly.
+
+    Attributes
+    ----------
+    direct : ASGI application or None
+        What answers them.
+    """
+
+    direct: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self.direct is not None and is_direct(scope):
+            await self.direct(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)

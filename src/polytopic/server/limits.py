@@ -13,15 +13,17 @@ from polytopic.server.metrics import Metrics
 from polytopic.server.problems import problem
 from polytopic.server.streams import NDJSON
 
-HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"no-referrer",
-    b"cross-origin-opener-policy": b"same-origin",
-    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; "
-    b"img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action 'self'; "
-    b"base-uri 'none'; frame-ancestors 'none'",
-}
+SAFE = list(
+    {
+        b"x-content-type-options": b"nosniff",
+        b"x-frame-options": b"DENY",
+        b"referrer-policy": b"no-referrer",
+        b"cross-origin-opener-policy": b"same-origin",
+        b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; "
+        b"img-src 'self' data:; connect-src 'self'; font-src 'self'; form-action 'self'; "
+        b"base-uri 'none'; frame-ancestors 'none'",
+    }.items()
+)
 
 
 class Limits:
@@ -53,6 +55,7 @@ class Limits:
         self.app, self.metrics = app, metrics
         self.most_bytes, self.patience = most_bytes, patience
         self.hosts = hosts
+        self._known: set[bytes] = set()  # headers that name one of them
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -83,9 +86,7 @@ class Limits:
             nonlocal status, started
             if message["type"] == "http.response.start":
                 status, started = message["status"], True
-                own = {name for name, _ in message["headers"]}
-                more = [(name, value) for name, value in HEADERS.items() if name not in own]
-                message = {**message, "headers": [*message["headers"], *more]}
+                message["headers"] = [*message["headers"], *SAFE]
             await send(message)
 
         try:
@@ -105,8 +106,12 @@ class Limits:
 
     def _strange_host(self, headers: dict[bytes, bytes]) -> str | None:
         """Say what is wrong with the name by which the service is called, if it is."""
-        host = headers.get(b"host", b"").decode("latin-1")
-        if self.hosts is None or re.sub(r":\d+$", "", host) in self.hosts:
+        sent = headers.get(b"host", b"")
+        if self.hosts is None or sent in self._known:
+            return None
+        host = sent.decode("latin-1")
+        if re.sub(r":\d{1,5}$", "", host) in self.hosts:
+            self._known.add(sent)
             return None
         names = ", ".join(self.hosts)
         return f"Host == {host!r}, must be one of {names}: only they are this machine's own."
