@@ -52,6 +52,16 @@ def test_files_of_several_formats(write, tmp_path):
         read_documents(tmp_path, format="tsv")
 
 
+def test_a_format_without_endings_takes_all_files(write, tmp_path):
+    """OHSUMED's files end in years."""
+    write("ohsumed.87", ".I 1\n.T\na\n")
+    write("ohsumed.88-91", ".I 2\n.T\nb\n")
+
+    documents = list(read_documents(tmp_path, format="ohsumed"))
+
+    assert [document.text for document in documents] == ["a", "b"]
+
+
 def test_a_pattern_that_matches_nothing(tmp_path):
     """It is told at the call."""
     with pytest.raises(CorpusError, match=r"\*\.csv' matches no file\.$"):

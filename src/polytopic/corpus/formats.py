@@ -12,6 +12,10 @@ FORMATS = {
     "tsv": (".tsv",),
     "svmlight": (".svm", ".svmlight", ".libsvm"),
     "text": (".txt",),
+    "reuters": (".sgm", ".sgml"),
+    "ohsumed": (),
+    "medline": (".medline", ".nbib"),
+    "pubmed": (".xml",),
     "annif": (),
 }
 WRITTEN = ("jsonl", "csv", "tsv", "svmlight", "text", "annif")

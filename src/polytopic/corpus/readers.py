@@ -17,7 +17,7 @@ from polytopic.corpus.sources import find_sources
 from polytopic.errors import CorpusError, CorpusWarning
 
 MAX_LINE_BYTES = 64 * 2**20
-ENCODINGS: dict[str, str] = {}  # of formats that are not in UTF-8
+ENCODINGS = {"reuters": "latin-1"}  # of formats that are not in UTF-8
 
 Origin = str | Record
 """The line of JSON that a document was read from; or what else the row of a table holds."""
