@@ -12,6 +12,7 @@ FORMATS = {
     "tsv": (".tsv",),
     "svmlight": (".svm", ".svmlight", ".libsvm"),
     "text": (".txt",),
+    "arff": (".arff",),
     "reuters": (".sgm", ".sgml"),
     "ohsumed": (),
     "medline": (".medline", ".nbib"),
