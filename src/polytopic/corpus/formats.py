@@ -13,6 +13,7 @@ FORMATS = {
     "svmlight": (".svm", ".svmlight", ".libsvm"),
     "text": (".txt",),
     "arff": (".arff",),
+    "parquet": (".parquet", ".pq"),
     "reuters": (".sgm", ".sgml"),
     "ohsumed": (),
     "medline": (".medline", ".nbib"),

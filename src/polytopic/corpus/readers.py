@@ -178,7 +178,12 @@ def _opened(
     source: Source, *, format: str, columns: Columns, encoding: str, max_bytes: int
 ) -> Iterator[tuple[Any, Callable[[Any], Iterator[Record | None]]]]:
     """Open a source and give where it is read and what makes records of it."""
-    if format == "annif" and isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+    if format == "parquet":
+        from polytopic.corpus import parquet
+
+        with parquet.open_rows(source) as rows:
+            yield rows, partial(parquet.records, columns=columns)
+    elif format == "annif" and isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
         from polytopic.corpus import annif
 
         yield annif.Folder(source, encoding=encoding, max_bytes=max_bytes), iter
