@@ -13,6 +13,10 @@ from typing import Any
 import click
 
 BLOCK = 1024
+FORMATS = [  # as in polytopic.corpus.formats, which takes time to import
+    *("jsonl", "csv", "tsv", "svmlight", "text", "arff", "parquet", "reuters", "ohsumed"),
+    *("medline", "pubmed", "annif"),
+]
 END = object()
 
 
@@ -34,11 +38,17 @@ def document_options(command: Callable) -> Callable:
     options = [
         click.option(
             "--format",
-            type=click.Choice(["jsonl", "csv", "tsv", "svmlight", "text"]),
-            help="How documents are written; by default the file's ending tells.",
+            type=click.Choice(FORMATS),
+            metavar="FORMAT",
+            help=f"How documents are written: {', '.join(FORMATS)}; by default the file's "
+            "ending tells. A folder or a pattern stands for its files.",
         ),
         column("text-column", "text", "Column or key of the text; several with commas: fields."),
-        column("labels-column", "labels", "Column or key of the labels."),
+        column(
+            "labels-column",
+            "labels",
+            "Column or key of the labels; in ARFF the attributes or their XML.",
+        ),
         column("id-column", "id", "Column or key of the document's id."),
         column("time-column", "time", "Column or key of the document's time."),
         column("label-separator", ",", "What stands between labels in a column."),

@@ -1,6 +1,6 @@
 """Formats of corpora: their names, endings and columns."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,27 +12,50 @@ FORMATS = {
     "tsv": (".tsv",),
     "svmlight": (".svm", ".svmlight", ".libsvm"),
     "text": (".txt",),
+    "arff": (".arff",),
+    "parquet": (".parquet", ".pq"),
+    "reuters": (".sgm", ".sgml"),
+    "ohsumed": (),
+    "medline": (".medline", ".nbib"),
+    "pubmed": (".xml",),
+    "annif": (),
 }
+WRITTEN = ("jsonl", "csv", "tsv", "svmlight", "text", "annif")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 
+Record = dict[str, Any]
+REST = "columns that are no part of a document"  # their key in a record
+LINE = "the line that it was read from"
 
-def find_format(format: str | None, name: str, *, default: str | None = None) -> str:
+
+def find_format(
+    format: str | None,
+    name: str,
+    *,
+    default: str | None = None,
+    known: Collection[str] = tuple(FORMATS),
+) -> str:
     """Return the format asked for, else the one of the name's ending, else the default."""
     if format is not None:
-        if format not in FORMATS:
-            raise ValueError(f"format == {format!r}, must be one of {', '.join(FORMATS)}.")
+        if format not in known:
+            raise ValueError(f"format == {format!r}, must be one of {', '.join(known)}.")
         return format
-    base = name.lower().removesuffix(".gz")
-    for known, endings in FORMATS.items():
-        if base.endswith(endings):
-            return known
+    found = format_of(name)
+    if found is not None and found in known:
+        return found
     if default is None:
-        endings = tuple(ending for each in FORMATS.values() for ending in each)
+        endings = tuple(ending for each in known for ending in FORMATS[each])
         raise CorpusError(
             f"{name!r} has no known ending ({', '.join(endings)}, each also with .gz). "
-            f"Give the format: {', '.join(FORMATS)}."
+            f"Give the format: {', '.join(known)}."
         )
     return default
+
+
+def format_of(name: str) -> str | None:
+    """Return the format that the ending of a name tells."""
+    base = name.lower().removesuffix(".gz")
+    return next((each for each, endings in FORMATS.items() if base.endswith(endings)), None)
 
 
 @dataclass(frozen=True)

@@ -23,29 +23,58 @@ class Lines:
 
     Attributes
     ----------
+    name : str
+        What the source is called in a message.
     number : int
         Number of the last line read; the first is 1.
+    first : int
+        Number of the first line of the record.
     last : str
         The last line read.
     """
 
-    def __init__(self, raw: Iterator[str | bytes], *, encoding: str, max_bytes: int):
+    def __init__(
+        self, raw: Iterator[str | bytes], *, name: str = "input", encoding: str, max_bytes: int
+    ):
+        self.name = name
         self.number = 0
+        self.first = 1
         self.last = ""
         self._raw = raw
         self._encoding = encoding
         self._max_bytes = max_bytes
         self._used = 0
+        self._again = False
 
-    def start_record(self) -> int:
-        """Begin a record, which may take several lines; return the number of its first line."""
+    @property
+    def place(self) -> str:
+        """Where the record is, for a message."""
+        return f"{self.name}, line {self.first}"
+
+    def start_record(self) -> None:
+        """Begin a record, which may take several lines, with the next line."""
         self._used = 0
-        return self.number + 1
+        self.first = self.number + 1
+
+    def start_here(self) -> None:
+        """Begin a record with the line just read."""
+        self._used = len(self.last)
+        self.first = self.number
+
+    def unread(self) -> None:
+        """Let the next line be the last one again."""
+        self._again = True
+        self.number -= 1
 
     def __iter__(self) -> "Lines":
         return self
 
     def __next__(self) -> str:
+        if self._again:
+            self._again = False
+            self.number += 1
+            self._used += len(self.last)
+            return self.last
         raw = next(self._raw)
         if not isinstance(raw, (str, bytes)):
             raise TypeError(f"a line is of type {type(raw).__name__}, must be str or bytes.")

@@ -1,28 +1,39 @@
-"""Documents from files, standard input and lines, one at a time."""
+"""Documents from files, folders, standard input and lines, one at a time."""
 
 import csv
-import json
-import re
+import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
-from reprlib import repr as short
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from polytopic.corpus.document import Document, parse_time
-from polytopic.corpus.formats import DELIMITERS, Columns, find_format
+from polytopic.corpus.formats import LINE, REST, Columns, Record
 from polytopic.corpus.lines import Lines, Source, raw_lines, source_name
+from polytopic.corpus.parsers import find_parser
+from polytopic.corpus.sources import find_sources
 from polytopic.errors import CorpusError, CorpusWarning
 
 MAX_LINE_BYTES = 64 * 2**20
+ENCODINGS = {"reuters": "latin-1"}  # of formats that are not in UTF-8
 
-Record = dict[str, Any]
 Origin = str | Record
 """The line of JSON that a document was read from; or what else the row of a table holds."""
-REST = "columns that are no part of a document"  # their key in a record
 
-_surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
+
+class Place(Protocol):
+    """Where the reading is: lines of a file, rows of a table, or files of a folder."""
+
+    first: int
+
+    @property
+    def place(self) -> str:
+        """What to call the record in a message."""
+
+    def start_record(self) -> None:
+        """Begin a record."""
 
 
 def read_documents(
@@ -38,7 +49,7 @@ def read_documents(
     time_column: str = "time",
     label_separator: str = ",",
     line_ids: bool = True,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Document]:
     r"""Read documents one at a time, in constant memory.
@@ -46,11 +57,14 @@ def read_documents(
     Parameters
     ----------
     source : path, file object or iterable of lines
-        ``"-"`` is standard input. Gzipped data are known by their first bytes.
-    format : {"jsonl", "csv", "tsv", "svmlight", "text"}, optional
-        By default told by the ending of the file name; JSON lines where there is no name.
-        ``svmlight`` also reads the files of the extreme classification repository, ``text`` takes
-        each line for a document.
+        ``"-"`` is standard input; a folder or a pattern such as ``"reut2-*.sgm"`` stands for its
+        files, in the order of their names. Gzipped data are known by their first bytes.
+    format : str, optional
+        ``"jsonl"``, ``"csv"``, ``"tsv"``, ``"svmlight"``, ``"text"``, ``"arff"``, ``"parquet"``,
+        ``"reuters"``, ``"ohsumed"``, ``"medline"``, ``"pubmed"`` or ``"annif"``. By default told
+        by the ending of the file name; JSON lines where there is no name. ``svmlight`` also
+        reads the files of the extreme classification repository, ``text`` takes each line for a
+        document; the guide tells of the others.
     split : str, optional
         Keep the documents of this split; one that names no split is of ``"train"``.
     on_error : {"stop", "skip"}, default="stop"
@@ -58,16 +72,19 @@ def read_documents(
     on_bad_line : callable, optional
         With ``on_error="skip"``, called with the CorpusError of each line passed over.
     text_column, labels_column, id_column, time_column : str
-        Columns of a table, or keys of JSON objects. Several text columns, with commas between,
-        become fields.
+        Columns of a table, attributes of ARFF, or keys of JSON objects. Several text columns,
+        with commas between, become fields. In ARFF also the labels are attributes, several with
+        commas between, or the XML file that lists them.
     label_separator : str, default=","
         What stands between the labels in a column.
     line_ids : bool, default=True
-        Whether the line number is the id where the source gives none; else that is a bad line.
-    encoding : str, default="utf-8"
-        Any encoding that extends ASCII; a UTF-8 byte order mark is passed over.
+        Whether the line number is the id where the source gives none, after the name of the file
+        where there are several; else that is a bad line.
+    encoding : str, optional
+        Any encoding that extends ASCII, by default UTF-8, and Latin-1 for ``reuters``; a UTF-8
+        byte order mark is passed over.
     max_line_bytes : int, default=64 MiB
-        A longer line is a bad line.
+        A longer line, or record of several lines, is a bad line.
 
     Yields
     ------
@@ -110,7 +127,7 @@ def read_with_origins(
     time_column: str = "time",
     label_separator: str = ",",
     line_ids: bool = True,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[tuple[Document, Origin]]:
     """Read documents as :func:`read_documents` does, each with what it was read from.
@@ -120,51 +137,86 @@ def read_with_origins(
     """
     if on_error not in ("stop", "skip"):
         raise ValueError(f"on_error == {on_error!r}, must be 'stop' or 'skip'.")
-    _check_encoding(encoding)
     columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
-    name = source_name(source)
-    format = find_format(format, name, default=_default_format(source))
-    parse = _parser(format, columns)
+    format, sources = find_sources(source, format)
+    encoding = encoding or ENCODINGS.get(format, "utf-8")
+    _check_encoding(encoding)
+    open_one = partial(
+        _opened, format=format, columns=columns, encoding=encoding, max_bytes=max_line_bytes
+    )
 
     def documents() -> Iterator[tuple[Document, Origin]]:
-        with raw_lines(source, max_line_bytes) as raw:
-            lines = Lines(raw, encoding=encoding, max_bytes=max_line_bytes)
-            for item in _documents_and_errors(lines, parse, name, line_ids):
-                if isinstance(item, tuple):
-                    document, record = item
-                    if split is None or (document.split or "train") == split:
-                        yield document, lines.last if format == "jsonl" else record.get(REST, {})
-                elif on_error == "stop":
-                    raise item
-                elif on_bad_line:
-                    on_bad_line(item)
+        for item in _pairs_and_errors(sources, open_one, line_ids):
+            if isinstance(item, tuple):
+                if split is None or (item[0].split or "train") == split:
+                    yield item
+            elif on_error == "stop":
+                raise item
+            elif on_bad_line:
+                on_bad_line(item)
 
     return documents()
 
 
+def _pairs_and_errors(
+    sources: Sequence[Source], open_one: Callable[[Source], Any], line_ids: bool
+) -> Iterator[tuple[Document, Origin] | CorpusError]:
+    """Yield the documents of one source after the other with their origins, and the errors."""
+    for source in sources:
+        name = f"{os.path.basename(source_name(source))}:" if len(sources) > 1 else ""
+        with open_one(source) as (place, parse):
+            for item in _documents_and_errors(place, parse, name if line_ids else None):
+                if isinstance(item, CorpusError):
+                    yield item
+                else:
+                    document, record = item
+                    yield document, record.get(LINE) or record.get(REST, {})
+
+
+@contextmanager
+def _opened(
+    source: Source, *, format: str, columns: Columns, encoding: str, max_bytes: int
+) -> Iterator[tuple[Any, Callable[[Any], Iterator[Record | None]]]]:
+    """Open a source and give where it is read and what makes records of it."""
+    if format == "parquet":
+        from polytopic.corpus import parquet
+
+        with parquet.open_rows(source) as rows:
+            yield rows, partial(parquet.records, columns=columns)
+    elif format == "annif" and isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+        from polytopic.corpus import annif
+
+        yield annif.Folder(source, encoding=encoding, max_bytes=max_bytes), iter
+    else:
+        with raw_lines(source, max_bytes) as raw:
+            name = source_name(source)
+            lines = Lines(raw, name=name, encoding=encoding, max_bytes=max_bytes)
+            yield lines, find_parser(format, columns)
+
+
 def _documents_and_errors(
-    lines: Lines,
-    parse: Callable[[Lines], Iterator[Record | None]],
-    name: str,
-    line_ids: bool,
+    place: Place,
+    parse: Callable[[Any], Iterator[Record | None]],
+    prefix: str | None,
 ) -> Iterator[tuple[Document, Record] | CorpusError]:
     """Yield for each record its document and itself, or the error that says why there is none."""
     records = None
     while True:
-        number = lines.start_record()
+        place.start_record()
         try:
             if records is None:
-                records = parse(lines)  # which takes the header, if there is one
+                records = parse(place)  # which takes the header, if there is one
                 continue
             record = next(records)
             if record is not None:
-                _drop_bad_time(record, f"{name}, line {number}")
-                yield Document.from_dict(record, id=str(number) if line_ids else None), record
+                _drop_bad_time(record, place.place)
+                id = None if prefix is None else f"{prefix}{place.first}"
+                yield Document.from_dict(record, id=id), record
         except StopIteration:
             return
         except (ValueError, csv.Error, RecursionError) as error:
             reason = str(error).rstrip(".")
-            yield CorpusError(f"{name}, line {number}: {reason}.")
+            yield CorpusError(f"{place.place}: {reason}.")
             if records is None:  # without a header no row can be read
                 return
 
@@ -179,102 +231,6 @@ def _drop_bad_time(record: Record, place: str) -> None:
         record["time"] = None
         sentence = f"{place}: {str(error).rstrip('.')}; the document is kept without it."
         warnings.warn(sentence, CorpusWarning, stacklevel=2)
-
-
-def _parser(format: str, columns: Columns) -> Callable[[Lines], Iterator[Record | None]]:
-    """Return what makes records of lines; None stands for a line without a document."""
-    # A map goes on after an error in one of its items; a generator would not.
-    if format in DELIMITERS:
-        return partial(_table, columns=columns, delimiter=DELIMITERS[format])
-    if format == "svmlight":
-        return lambda lines: map(partial(_svmlight, lines=lines), lines)
-    if format == "text":
-        return partial(map, _text)
-    return partial(map, partial(_json, columns=columns))
-
-
-def _json(line: str, columns: Columns) -> Record | None:
-    if not line.strip():
-        return None
-    try:
-        values = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON ({error.msg} at column {error.colno})") from None
-    except RecursionError:
-        raise ValueError("not valid JSON (too many brackets inside brackets)") from None
-    if not isinstance(values, dict):
-        raise ValueError(f"{short(values)} is not a JSON object")
-    if _surrogate(line):
-        _check_characters(values)
-    return columns.record(values)
-
-
-def _check_characters(values: Record) -> None:
-    try:
-        json.dumps(values, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("holds half of a surrogate pair, which is no character") from None
-
-
-def _text(line: str) -> Record | None:
-    return {"text": line.removesuffix("\n").removesuffix("\r")} if line.strip() else None
-
-
-def _svmlight(line: str, lines: Lines) -> Record | None:
-    line = line.partition("#")[0]
-    words = line.split()
-    header = lines.number == 1 and len(words) == 3 and all(word.isdecimal() for word in words)
-    if header or not words:
-        return None
-    labelled = not line[0].isspace() and ":" not in words[0]
-    labels = words.pop(0) if labelled else ""
-    pairs = [_pair(word) for word in words]
-    counts = {term: count for term, count in pairs if count != 0}
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("holds a term twice")
-    return {"labels": Columns().split_labels(labels), "counts": counts}
-
-
-def _pair(word: str) -> tuple[str, float]:
-    term, _, count = word.rpartition(":")
-    try:
-        number = int(count) if count.isdecimal() else float(count)
-    except ValueError:
-        term = ""
-    if not term:
-        raise ValueError(f"{short(word)} is not a pair 'term:count'")
-    return term, number
-
-
-def _table(lines: Lines, columns: Columns, delimiter: str) -> Iterator[Record | None]:
-    csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # Lines holds the limit
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    header = [name.strip() for name in next(filter(None, rows), [])]
-    missing = [name for name in columns.required if name not in header]
-    if header and missing:
-        raise ValueError(f"column {missing[0]!r} is missing, the header has {', '.join(header)}")
-    used = {*columns.texts, columns.labels, columns.id, columns.time, "split"}
-    rest = [name for name in header if name not in used]
-    return map(partial(_row, header=header, columns=columns, rest=rest), rows)
-
-
-def _row(cells: list[str], header: list[str], columns: Columns, rest: list[str]) -> Record | None:
-    if not cells:
-        return None
-    if len(cells) != len(header):
-        raise ValueError(f"{len(cells)} columns, must be {len(header)} as in the header")
-    values = dict(zip(header, cells, strict=True))
-    record = columns.content(values)
-    record["labels"] = columns.split_labels(values.get(columns.labels, ""))
-    keys = {"id": columns.id, "time": columns.time, "split": "split"}
-    record |= {key: values.get(column) or None for key, column in keys.items()}
-    return record | {REST: {name: values[name] for name in rest}} if rest else record
-
-
-def _default_format(source: Source) -> str | None:
-    """Return the format of a source without a telling name; a path must tell its own."""
-    named = isinstance(source, str) and source != "-"
-    return None if named or hasattr(source, "__fspath__") else "jsonl"
 
 
 def _check_encoding(encoding: str) -> None:

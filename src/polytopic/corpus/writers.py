@@ -12,7 +12,7 @@ from reprlib import repr as short
 from typing import IO, Any
 
 from polytopic.corpus.document import Document
-from polytopic.corpus.formats import DELIMITERS, Columns, find_format
+from polytopic.corpus.formats import DELIMITERS, WRITTEN, Columns, find_format
 from polytopic.corpus.lines import source_name
 from polytopic.errors import CorpusError
 from polytopic.files import new_file
@@ -34,7 +34,8 @@ def write_documents(
     """Write documents one at a time and return how many they were.
 
     What a format cannot hold raises ValueError and names the document: tables hold no counts,
-    SVMlight holds only counts and labels, text only texts of one line; the last two hold no ids.
+    SVMlight holds only counts and labels, text only texts of one line, Annif's TSV such texts with
+    labels that hold no space; the last three hold no ids.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def write_documents(
     target : path or file object
         ``"-"`` is standard output. A path that ends in ``.gz`` is gzipped, the same documents
         giving the same bytes. A file appears under its name only when it is whole.
-    format : {"jsonl", "csv", "tsv", "svmlight", "text"}, optional
+    format : {"jsonl", "csv", "tsv", "svmlight", "text", "annif"}, optional
         By default told by the ending of the file name; JSON lines where there is no name.
     text_column, labels_column, id_column, time_column, label_separator : str
         As for :func:`read_documents`, for tables.
@@ -55,7 +56,7 @@ def write_documents(
     """
     name = source_name(target)
     path = isinstance(target, (str, os.PathLike)) and target != "-"
-    format = find_format(format, name, default=None if path else "jsonl")
+    format = find_format(format, name, default=None if path else "jsonl", known=WRITTEN)
     columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
     header, encode = _encoder(format, columns)
     written = 0
@@ -76,7 +77,7 @@ def _encoder(format: str, columns: Columns) -> tuple[str, Callable[[Document], s
         to_line = csv.writer(_Echo(), delimiter=DELIMITERS[format]).writerow
         header = [columns.id, *columns.texts, columns.labels, columns.time, "split"]
         return to_line(header), lambda document: to_line(_row(document, columns))
-    encoders = {"jsonl": _json, "svmlight": _svmlight, "text": _text}
+    encoders = {"jsonl": _json, "svmlight": _svmlight, "text": _text, "annif": _annif}
     return "", encoders[format]
 
 
@@ -127,6 +128,18 @@ def _text(document: Document) -> str:
     if not text.strip() or "\n" in text or "\0" in text or text.endswith("\r"):
         raise _refused(document, "its text is empty, or has a line end or a NUL character")
     return text + "\n"
+
+
+def _annif(document: Document) -> str:
+    text = document.text
+    if text is None or document.time or document.split:
+        raise _refused(document, "Annif's TSV holds only texts and labels")
+    if not text.strip() or any(sign in text for sign in "\t\n\r\0"):
+        raise _refused(document, "its text is empty, or has a tab, a line end or a NUL character")
+    for label in document.labels:
+        if label.split() != [label] or "\0" in label or label[0] == "<":
+            raise _refused(document, f"the label {short(label)} holds space, or begins with <")
+    return f"{text}\t{' '.join(f'<{label}>' for label in document.labels)}\n"
 
 
 def _bytes(document: Document, line: str) -> bytes:

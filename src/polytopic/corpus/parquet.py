@@ -1,0 +1,142 @@
+"""Parquet, a batch of rows at a time."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from polytopic.corpus.formats import Columns, Record
+from polytopic.corpus.lines import GZIP_MAGIC, Source, file_error, source_name
+from polytopic.errors import CorpusError
+
+BATCH = 256
+
+
+class Rows:
+    """Iterator of the rows of a file, each as a dict of the columns that are asked for.
+
+    Attributes
+    ----------
+    first : int
+        Number of the row; the first is 1.
+    """
+
+    def __init__(self, file: Any, name: str):
+        self.first = 0
+        self._file = file
+        self._name = name
+        self._batches: Iterator[Any] = iter(())
+        self._rows: Iterator[Record] = iter(())
+
+    def choose(self, columns: Columns) -> "Rows":
+        """Read the columns that make a document; without one that is needed, raise ValueError."""
+        names = _wanted(self._file.schema_arrow.names, columns)
+        self._batches = self._file.iter_batches(batch_size=BATCH, columns=names)
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where the row is, for a message."""
+        return f"{self._name}, row {max(self.first, 1)}"
+
+    def start_record(self) -> None:
+        """Do nothing: a row is a record."""
+
+    def __iter__(self) -> "Rows":
+        return self
+
+    def __next__(self) -> Record:
+        self.first += 1
+        while (row := next(self._rows, None)) is None:
+            self._rows = iter(self._batch())
+        return row
+
+    def _batch(self) -> list[Record]:
+        try:
+            return _without_nanoseconds(next(self._batches)).to_pylist()
+        except (OSError, ValueError) as error:  # of which Arrow's are
+            self._batches = iter(())
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise ValueError(f"cannot be read further ({reason})") from error
+
+
+def records(rows: Rows, *, columns: Columns) -> Iterator[Record | None]:
+    """Return the rows as records."""
+    return map(partial(_record, columns=columns), rows.choose(columns))
+
+
+@contextmanager
+def open_rows(source: Source) -> Iterator[Rows]:
+    """Open a file; what was opened here is closed at the end."""
+    parquet, name = _pyarrow(), source_name(source)
+    _check_source(source, name)
+    try:
+        file = parquet.ParquetFile(source, memory_map=False)
+    except FileNotFoundError as error:
+        raise file_error(name, error) from error
+    except (OSError, ValueError) as error:  # of which Arrow's are
+        if isinstance(error, OSError) and error.errno:
+            raise file_error(name, error) from error
+        raise CorpusError(f"{name!r} is not a Parquet file, or is damaged.") from error
+    with file:
+        yield Rows(file, name)
+
+
+def _check_source(source: Any, name: str) -> None:
+    """Refuse what cannot be read from its end, where Parquet tells of its columns."""
+    if isinstance(source, (str, os.PathLike)) and source != "-":
+        try:
+            with open(source, "rb") as file:
+                zipped = file.read(2) == GZIP_MAGIC
+        except OSError as error:
+            raise file_error(source, error) from error
+        if zipped:
+            raise CorpusError(f"{name!r} is gzipped; Parquet must be unzipped to be read.")
+    elif not (hasattr(source, "seekable") and source.seekable()):
+        raise CorpusError(f"{name}: Parquet cannot be read from a stream, must be a file.")
+
+
+def _pyarrow() -> Any:
+    """Load pyarrow, which not everybody needs."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise CorpusError(
+            "pyarrow is not installed. Install it with: pip install 'polytopic[formats]'"
+        ) from None
+    return parquet
+
+
+def _wanted(names: list[str], columns: Columns) -> list[str]:
+    missing = [name for name in columns.required if name not in names]
+    if missing:
+        raise ValueError(f"column {missing[0]!r} is missing, the file has {', '.join(names)}")
+    used = [*columns.texts, columns.labels, columns.id, columns.time, "split"]
+    return [name for name in dict.fromkeys(used) if name in names]
+
+
+def _without_nanoseconds(batch: Any) -> Any:
+    """Return a batch with times that Python can hold."""
+    import pyarrow
+
+    fields = [
+        field.with_type(pyarrow.timestamp("us", tz=field.type.tz))
+        if pyarrow.types.is_timestamp(field.type)
+        else field
+        for field in batch.schema
+    ]
+    return pyarrow.Table.from_batches([batch]).cast(pyarrow.schema(fields), safe=False)
+
+
+def _record(row: Record, columns: Columns) -> Record:
+    labels = row.get(columns.labels)
+    if isinstance(labels, str):
+        labels = columns.split_labels(labels)
+    time = row.get(columns.time)
+    return columns.content(row) | {
+        "labels": labels,
+        "id": row.get(columns.id),
+        "time": None if time == "" else time,
+        "split": row.get("split"),
+    }

@@ -1,0 +1,35 @@
+"""Commands on corpora of other formats."""
+
+import json
+
+from polytopic.cli.documents import FORMATS
+from polytopic.corpus import formats
+from tests.cli.processes import run_polytopic
+
+
+def test_the_formats_are_those_of_the_readers():
+    """The command lists them without importing the readers."""
+    assert list(formats.FORMATS) == FORMATS
+
+
+def test_train_and_suggest(tmp_path):
+    """A table of Annif's teaches, a folder of texts is labelled."""
+    corpus, folder = tmp_path / "train.tsv", tmp_path / "texts"
+    corpus.write_text("wheat harvest\t<u:grain>\ncrude barrel\t<u:oil>\n" * 10)
+    folder.mkdir()
+    (folder / "a.txt").write_text("The wheat harvest.\n")
+    model = tmp_path / "annif.model"
+
+    run_polytopic("train", corpus, "--format", "annif", "--to", model, "--model", "nb")
+    done = run_polytopic("suggest", model, folder)
+
+    answer = json.loads(done.stdout)
+    assert (answer["id"], answer["labels"]) == ("a", ["u:grain"])
+
+
+def test_an_unknown_format(tmp_path):
+    """The sentence lists what there is."""
+    done = run_polytopic("train", "a", "--to", tmp_path / "m", "--format", "doc")
+
+    assert done.returncode == 2
+    assert b"'doc' is not one of 'jsonl', " in done.stderr

@@ -1,0 +1,113 @@
+"""Reading and writing Annif's corpora."""
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polytopic.corpus import Document, read_documents, write_documents
+from tests.corpus.reading import read
+from tests.corpus.strategies import characters, documents
+
+URI = "http://example.org/"
+TSV = f"Wheat rose.\t<{URI}wheat> <{URI}corn>\n\nNo labels\t\r\nbare\t{URI}oil\n"
+
+line_signs = characters.filter(lambda sign: sign not in "\t\n\r\0")
+label_signs = characters.filter(lambda sign: sign not in "\0<" and not sign.isspace())
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_tsv(write, pack):
+    """A text, a tab, and URIs with or without brackets; no header."""
+    found = list(read_documents(write("train.tsv", pack(TSV.encode())), format="annif"))
+
+    assert found == [
+        Document("1", text="Wheat rose.", labels=[f"{URI}corn", f"{URI}wheat"]),
+        Document("3", text="No labels"),
+        Document("4", text="bare", labels=[f"{URI}oil"]),
+    ]
+
+
+def test_a_line_without_a_tab():
+    """It is told with its line, and harms no other."""
+    found, errors = read(["a\t<b>\n", "words\n", "c\t\n"], format="annif")
+
+    assert [document.id for document in found] == ["1", "3"]
+    assert errors == [
+        "input, line 2: holds no tab, must be a text, a tab, and URIs with spaces between."
+    ]
+
+
+texts = st.text(line_signs).filter(lambda text: text.strip() and text[0] != "\ufeff")
+labels = st.text(label_signs, min_size=1)
+
+
+@given(documents(content=st.fixed_dictionaries({"text": texts}), labels=labels))
+def test_written_and_read(tmp_path_factory, corpus):
+    """What can be written comes back."""
+    path = tmp_path_factory.mktemp("annif") / "a.tsv.gz"
+
+    write_documents(corpus, path, format="annif")
+
+    found = list(read_documents(path, format="annif"))
+    assert [(d.text, d.labels) for d in found] == [(d.text, d.labels) for d in corpus]
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (Document("1", counts={"a": 1}), "holds only texts and labels"),
+        (Document("1", text="a\tb"), "has a tab"),
+        (Document("1", text=" "), "its text is empty"),
+        (Document("1", text="a", labels=["b c"]), "the label 'b c' holds space"),
+    ],
+)
+def test_what_cannot_be_written(tmp_path, document, reason):
+    """It is refused with the document's name."""
+    with pytest.raises(ValueError, match=f"document '1' cannot be written: .*{reason}"):
+        write_documents([document], tmp_path / "a", format="annif")
+
+
+@pytest.fixture
+def folder(write, tmp_path):
+    """Return a folder of documents."""
+    write("b.txt", "Wheat\nrose.\n")
+    write("b.key", "wheat\n\n grain trade \n")
+    write("a.txt", b"\xef\xbb\xbf" + "Ropa zdražila.".encode())
+    write("a.tsv", f"<{URI}oil>\toil\n<{URI}prices>\tprices\n")
+    write("a.key", "not this\n")
+    write("c.txt.gz", gzip.compress(b"No labels"))
+    write("notes.doc", "about")
+    return tmp_path
+
+
+@pytest.mark.parametrize("format", [None, "annif"])
+def test_a_folder(folder, format):
+    """Each text is a document with the labels beside it, called by its name."""
+    found = list(read_documents(folder, format=format))
+
+    assert found == [
+        Document("a", text="Ropa zdražila.", labels=[f"{URI}oil", f"{URI}prices"]),
+        Document("b", text="Wheat\nrose.\n", labels=["grain trade", "wheat"]),
+        Document("c", text="No labels"),
+    ]
+
+
+def test_bad_files_of_a_folder(folder):
+    """Each is told by its name, and harms no other."""
+    (folder / "a.tsv").write_bytes(b"<x>\n\xff\n")
+    (folder / "c.txt.gz").write_bytes(gzip.compress(b"\0"))
+
+    found, errors = read(folder)
+
+    assert [document.id for document in found] == ["b"]
+    assert errors == [
+        f"{folder / 'a.tsv'}: not valid UTF-8 (byte 0xff at place 1) in line 2.",
+        f"{folder / 'c.txt.gz'}: holds a NUL byte in line 1.",
+    ]
+
+
+def test_an_empty_folder(tmp_path):
+    """No documents are no error, once the format is given."""
+    assert list(read_documents(tmp_path, format="annif")) == []

@@ -1,0 +1,186 @@
+"""Reading Parquet."""
+
+import gzip
+import io
+import sys
+from datetime import date, datetime
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from polytopic.corpus import Document, read_documents
+from polytopic.errors import CorpusError, CorpusWarning
+from tests.corpus.reading import read
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write columns to a file and return its path."""
+
+    def table(columns, **options):
+        path = tmp_path / "news.parquet"
+        parquet.write_table(pyarrow.table(columns), path, **options)
+        return path
+
+    return table
+
+
+def test_columns(table):
+    """Labels may be lists; what is null is not there, other columns are passed over."""
+    path = table(
+        {
+            "id": [7, 8],
+            "text": ["é", "b"],
+            "labels": [["corn", "oil"], None],
+            "time": [datetime(2020, 5, 31, 12), None],
+            "split": ["test", None],
+            "other": [b"\xff", b""],
+        }
+    )
+
+    documents = list(read_documents(path))
+
+    first = Document("7", text="é", labels=["corn", "oil"], time="2020-05-31T12:00", split="test")
+    assert documents == [first, Document("8", text="b")]
+
+
+def test_columns_of_other_names(table):
+    """Labels may be strings with separators, times dates or strings, ids rows."""
+    path = table({"title": ["a"], "body": ["b"], "tags": ["x; y"], "day": [date(2020, 5, 31)]})
+    names = {"text_column": "title,body", "labels_column": "tags", "time_column": "day"}
+
+    [document] = read_documents(path, label_separator=";", **names)
+
+    fields = {"title": "a", "body": "b"}
+    assert document == Document("1", fields=fields, labels=["x", "y"], time="2020-05-31")
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_nanoseconds(table, zone):
+    """Times as pandas writes them are cut to what Python holds."""
+    times = pyarrow.array([1590926400123456789], pyarrow.timestamp("ns", tz=zone))
+
+    [document] = read_documents(table({"text": ["a"], "time": times}))
+
+    assert document.time.isoformat() == "2020-05-31T12:00:00.123456+00:00"
+
+
+@pytest.mark.parametrize("kind", [pyarrow.large_string(), pyarrow.dictionary("int32", "string")])
+def test_other_strings(table, kind):
+    """They are strings all the same."""
+    strings = pyarrow.array(["a", "b"]).cast(kind)
+
+    documents = list(read_documents(table({"text": strings, "labels": strings})))
+
+    assert documents == [Document(str(n), text=t, labels=[t]) for n, t in [(1, "a"), (2, "b")]]
+
+
+def test_row_groups(table):
+    """Rows count on from group to group."""
+    path = table({"text": [str(n) for n in range(1000)]}, row_group_size=300)
+
+    documents = list(read_documents(path))
+
+    assert [document.id for document in documents] == [str(n + 1) for n in range(1000)]
+    assert [document.text for document in documents] == [str(n) for n in range(1000)]
+
+
+def test_groups_are_read_one_by_one(table, monkeypatch):
+    """Memory holds one group, not the file."""
+    path = table({"text": ["word " * 2000] * 2000}, row_group_size=100, compression="none")
+    pyarrow_before = pyarrow.total_allocated_bytes()
+    peak = 0
+
+    for _ in read_documents(path):
+        peak = max(peak, pyarrow.total_allocated_bytes() - pyarrow_before)
+
+    assert peak < 8_000_000  # the texts are 20 MB
+
+
+def test_an_open_file(table):
+    """A file that can be read from its end is a source."""
+    content = table({"text": ["a"]}).read_bytes()
+
+    assert list(read_documents(io.BytesIO(content), format="parquet")) == [Document("1", text="a")]
+
+
+def test_bad_rows(table):
+    """Each is told with its number and harms no other."""
+    path = table({"text": ["a", None, "c", "d"], "labels": [["x"], [], [""], None]})
+
+    documents, errors = read(path)
+
+    assert [document.id for document in documents] == ["1", "4"]
+    assert errors == [
+        f"{path}, row 2: text is missing; a document needs one of text, counts and fields.",
+        f"{path}, row 3: labels == [''], must be a list of strings, none of them empty.",
+    ]
+
+
+def test_a_time_that_is_none(table):
+    """It costs its date, not the document."""
+    with pytest.warns(CorpusWarning, match="row 1: time == 'soon'"):
+        [document] = read_documents(table({"text": ["a"], "time": ["soon"]}))
+
+    assert document.time is None
+
+
+def test_a_missing_column(table):
+    """Without it no row can be read, so it is told once."""
+    path = table({"body": ["a"], "n": [1]})
+
+    documents, errors = read(path)
+
+    assert documents == []
+    assert errors == [f"{path}, row 1: column 'text' is missing, the file has body, n."]
+
+
+def test_damaged_data(table):
+    """What cannot be read further is told, and ends the reading."""
+    path = table({"text": [str(n) * 50 for n in range(5000)]}, row_group_size=2500)
+    content = bytearray(path.read_bytes())
+    content[4:40] = b"\xff" * 36
+    path.write_bytes(content)
+
+    documents, errors = read(path)
+
+    assert documents == []
+    assert len(errors) == 1
+    assert "row 1: cannot be read further (" in errors[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"plain words", b"PAR1PAR1"])
+def test_something_else(write, content):
+    """A file that is no Parquet is told in one sentence."""
+    with pytest.raises(CorpusError, match=r"a\.pq' is not a Parquet file, or is damaged\.$"):
+        list(read_documents(write("a.pq", content)))
+
+
+def test_a_missing_file(tmp_path):
+    """It is told as with other formats."""
+    with pytest.raises(CorpusError, match=r"a\.parquet' does not exist\.$"):
+        list(read_documents(tmp_path / "a.parquet"))
+
+
+def test_a_gzipped_file(table, write):
+    """The columns are packed already; the sentence says so."""
+    path = write("a.parquet.gz", gzip.compress(table({"text": ["a"]}).read_bytes()))
+
+    with pytest.raises(CorpusError, match="is gzipped; Parquet must be unzipped"):
+        list(read_documents(path))
+
+
+def test_a_stream():
+    """What cannot be read from its end cannot be read."""
+    with pytest.raises(CorpusError, match="standard input: Parquet cannot be read from a stream"):
+        list(read_documents("-", format="parquet"))
+
+
+def test_without_pyarrow(table, monkeypatch):
+    """The sentence says how to get it."""
+    path = table({"text": ["a"]})
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    with pytest.raises(CorpusError, match=r"pip install 'polytopic\[formats\]'"):
+        list(read_documents(path))
