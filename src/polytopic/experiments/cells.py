@@ -78,7 +78,7 @@ def run_cell(prepared: Prepared, split: Split, method: Method, cell: Cell) -> di
         settings = chosen_settings(method, train, cell.seed, cell.trials)
     tuned = time.process_time()
     _warm_up(method, train, settings, cell.seed)
-    before = _peak()
+    before = _forget_peak()
     start = time.process_time()
     answering = method.fit(train, settings, cell.seed)
     fitted = time.process_time()
@@ -103,8 +103,19 @@ def _warm_up(method: Method, train: Part, settings: dict[str, Any], seed: int) -
         method.fit(few, settings, seed)(few)
 
 
+def _forget_peak() -> float:
+    """Let the peak of memory be what this process has now; return it, in MB."""
+    with suppress(OSError):  # where there is no such file, the peak is that of the whole process
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
 def _peak() -> float:
     """Return the most memory that this process has had, in MB."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -139,7 +150,8 @@ class Cells:
     ) -> Iterator[tuple[Cell, dict[str, Any]]]:
         """Run cells, and yield each with its result as it ends; failures are not kept."""
         (self.folder / "cells").mkdir(parents=True, exist_ok=True)
-        waiting, running = list(tasks)[::-1], {}
+        waiting = list(tasks)[::-1]
+        running: dict[Any, tuple[Cell, Any, float]] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < self.workers:
@@ -200,7 +212,7 @@ def _work(mouth: Connection, corpus: Path, cell: Cell, method: str, name: str, t
     mouth.close()
 
 
-def _heard(ear: Connection, process) -> dict[str, Any]:
+def _heard(ear: Any, process) -> dict[str, Any]:
     """Return what a process said, or how it ended without a word."""
     try:
         result = ear.recv()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,20 @@ class Comparison:
     splits: list[str]
     rows: list[Row]
 
+    def largest(self) -> Comparison:
+        """Return the comparison without the splits of a curve that have fewer documents."""
+        sizes = {one["n_train"] for row in self.rows for one in row.results}
+        if self.protocol.kind != "curve" or len(sizes) < 2:
+            return self
+        size = f"{max(sizes)} of "
+        kept = [k for k, name in enumerate(self.splits) if name.startswith(size)]
+        rows = [
+            replace(row, results=[row.results[k] for k in kept] if row.results else [])
+            for row in self.rows
+        ]
+        rows.sort(key=_rank)
+        return replace(self, rows=rows, splits=[self.splits[k] for k in kept])
+
     def best(self, measure: str) -> Row | None:
         """Return the method with the highest mean."""
         able = [row for row in self.rows if row.results and not np.isnan(row.mean(measure))]
@@ -104,6 +118,30 @@ class Comparison:
         if best is None or row is best or len(row.results) != len(best.results):
             return None
         return compare_pairs(best.results, row.results, measure)
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown."""
+        from polytopic.experiments.tables import to_markdown  # here: tables know comparisons
+
+        return to_markdown(self.largest())
+
+    def to_csv(self) -> str:
+        """Return all that was measured, a line for each method and split."""
+        from polytopic.experiments.tables import to_csv
+
+        return to_csv(self)
+
+    def to_latex(self) -> str:
+        """Return the table in LaTeX."""
+        from polytopic.experiments.tables import to_latex
+
+        return to_latex(self.largest())
+
+    def to_html(self) -> str:
+        """Return a report that stands alone: tables, figures, and what they say."""
+        from polytopic.experiments.report import to_html
+
+        return to_html(self)
 
 
 def compare(
@@ -182,8 +220,12 @@ def compare(
     for cell, result in cells.run(tasks, told):
         results[cell.method, cell.split] = result
     rows = [_row(method, splits, results) for method in methods]
-    rows.sort(key=lambda row: (not row.results, -np.nan_to_num(row.mean("labeling_f"))))
+    rows.sort(key=_rank)
     return Comparison(prepared.name, _about(prepared), protocol, [s.name for s in splits], rows)
+
+
+def _rank(row: Row) -> tuple[bool, float]:
+    return not row.results, -float(np.nan_to_num(row.mean("labeling_f")))
 
 
 def _row(method: str, splits: Sequence[Split], results) -> Row:

@@ -39,7 +39,9 @@ class McCallumMixture:
 
     def fit(self, X, Y) -> McCallumMixture:
         """Learn by EM; ``log_likelihood_`` has the smoothed likelihood of each step."""
-        counts = LabelSetCounts.from_matrix(X, Targets(sparse.csr_matrix(Y), range(Y.shape[1])))
+        counts = LabelSetCounts.from_matrix(
+            X, Targets(sparse.csr_matrix(Y), tuple(range(Y.shape[1])))
+        )
         sets = [tuple(row) for row in _rows_of(counts.indicator)]
         labels = list(counts.labels)
         self._sets = [tuple(labels[c] for c in row) for row in sets]

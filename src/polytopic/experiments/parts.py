@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from scipy import sparse
 
 from polytopic.corpus.document import Document
 from polytopic.errors import CorpusError
+from polytopic.files import new_file
 from polytopic.labels import LabelSpace, indicator
 from polytopic.text import Analyzer
 
@@ -81,7 +83,7 @@ class Prepared:
             raise CorpusError(
                 f"{name} has 1 label, {space.ids[0]!r}; needs at least 2 to tell apart."
             )
-        counts, terms = Analyzer(language).count(kept)
+        counts, _ = Analyzer(language).count([document.content for document in kept])
         places = [[space.index(label) for label in document.labels] for document in kept]
         ends = np.cumsum([0, *map(len, places)])
         flat = np.array([place for row in places for place in sorted(row)], dtype=np.intp)
@@ -137,16 +139,10 @@ def _text(document: Document) -> str:
 
 def write_json(path: Path, values: Any) -> None:
     """Write values to a file, whole or not at all."""
-    import json
-
-    from polytopic.files import new_file
-
     with new_file(path, CorpusError) as file:
         file.write(json.dumps(values, ensure_ascii=False).encode())
 
 
 def read_json(path: Path) -> Any:
     """Read what :func:`write_json` wrote."""
-    import json
-
     return json.loads(path.read_text("utf-8"))

@@ -85,14 +85,14 @@ def napkinxc(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
 
     def scores(part: Part) -> np.ndarray:
         found = np.full(part.Y.shape, -np.inf)
+        if not Path(folder.name).exists():  # it lives as long as what answers
+            raise FileNotFoundError(folder.name)
         for doc, pairs in enumerate(model.predict_proba(seen(part), top_k=30)):
             for label, score in pairs:
                 found[doc, label] = score
         return found
 
-    answer = answering(train, scores, threshold)
-    answer.folder = folder  # type: ignore[attr-defined]  # lives as long as what answers
-    return answer
+    return answering(train, scores, threshold)
 
 
 def labelled_lda(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:

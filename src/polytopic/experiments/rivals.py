@@ -111,10 +111,19 @@ def mccallum(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
     return lambda part: Answer(model.predict(part.X))
 
 
-SVM = {"settings": {"C": 1.0}, "space": {"C": (1.0, 0.1, 10.0), "class_weight": (None, "balanced")}}
+def _svm(name: str, title: str, *, best_if_none: bool) -> Method:
+    return Method(
+        name,
+        title,
+        linear_svm(best_if_none=best_if_none),
+        settings={"C": 1.0},
+        space={"C": (1.0, 0.1, 10.0), "class_weight": (None, "balanced")},
+    )
+
+
 RIVALS = [
-    Method("svm", "linear SVM, best label if none", linear_svm(best_if_none=True), **SVM),
-    Method("svm-plain", "linear SVM", linear_svm(best_if_none=False), **SVM),
+    _svm("svm", "linear SVM, best label if none", best_if_none=True),
+    _svm("svm-plain", "linear SVM", best_if_none=False),
     Method(
         "svm-threshold",
         "linear SVM, tuned threshold",
