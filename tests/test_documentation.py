@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import polytopic
-from polytopic.cli import COMMANDS
+from polytopic.cli import COMMANDS, token
 from polytopic.cli import store as store_commands
-from polytopic.cli import token
 
 ROOT = Path(__file__).parents[1]
 

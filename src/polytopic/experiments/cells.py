@@ -22,6 +22,7 @@ from polytopic.experiments.measures import measured
 from polytopic.experiments.methods import Method
 from polytopic.experiments.parts import Part, Prepared, read_json, write_json
 from polytopic.experiments.protocols import Split
+from polytopic.experiments.registry import METHODS
 from polytopic.experiments.tuning import chosen_settings
 
 WARM = 60  # documents that a method is tried on before its time is taken
@@ -182,7 +183,9 @@ def _start(cell: Cell, method: Method, split: Split, corpus: Path):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["polytopic.experiments.registry"])
     ear, mouth = context.Pipe(duplex=False)
-    arguments = (mouth, corpus, cell, method.name, split.name, split.train, split.test)
+    known = METHODS.get(method.name) is method
+    told = method.name if known else method  # what is known cannot be sent, and need not be
+    arguments = (mouth, corpus, cell, told, split.name, split.train, split.test)
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ |= dict.fromkeys(THREADS, "1")  # times are those of one thread
     try:
@@ -198,13 +201,13 @@ def _start(cell: Cell, method: Method, split: Split, corpus: Path):
     return process, ear
 
 
-def _work(mouth: Connection, corpus: Path, cell: Cell, method: str, name: str, train, test) -> None:
+def _work(
+    mouth: Connection, corpus: Path, cell: Cell, told: str | Method, name: str, train, test
+) -> None:
     """Run a cell in a process of its own."""
-    from polytopic.experiments.registry import METHODS
-
     try:
-        prepared = Prepared.load(corpus)
-        result = run_cell(prepared, Split(name, train, test), METHODS[method], cell)
+        method = METHODS[told] if isinstance(told, str) else told
+        result = run_cell(Prepared.load(corpus), Split(name, train, test), method, cell)
     except Exception as error:
         told = traceback.format_exc(limit=-3)
         result = {"failure": f"{type(error).__name__}: {error}", "traceback": told}

@@ -11,6 +11,7 @@ import numpy as np
 
 from polytopic.corpus.document import Document
 from polytopic.experiments.cells import Cell, Cells, digest_of
+from polytopic.experiments.methods import Method
 from polytopic.experiments.parts import Prepared
 from polytopic.experiments.protocols import Protocol, Split
 from polytopic.experiments.registry import METHODS
@@ -146,7 +147,7 @@ class Comparison:
 
 def compare(
     documents: Sequence[Document],
-    methods: Sequence[str] = DEFAULT,
+    methods: Sequence[str | Method] = DEFAULT,
     *,
     protocol: Protocol | str = "auto",
     name: str = "corpus",
@@ -163,8 +164,9 @@ def compare(
     ----------
     documents : sequence of Document
         The corpus.
-    methods : sequence of str
-        Names of :data:`METHODS`.
+    methods : sequence of str or Method
+        Names of :data:`METHODS`, or methods of one's own, whose functions other processes can
+        import.
     protocol : Protocol or str, default="auto"
         How to split.
     name : str, default="corpus"
@@ -183,9 +185,7 @@ def compare(
         Is told of progress, sentence by sentence.
     """
     protocol = Protocol(protocol) if isinstance(protocol, str) else protocol
-    for method in methods:
-        if method not in METHODS:
-            raise ValueError(f"method == {method!r}, must be one of {', '.join(METHODS)}.")
+    chosen = {method.name: method for method in map(_method, methods)}
     prepared = Prepared.of(name, documents, language)
     splits = protocol.splits(prepared)
     X, Y = prepared.X, prepared.Y
@@ -198,28 +198,27 @@ def compare(
     tasks, total = [], 0
     for split in splits:
         documents_digest = digest_of(split.train, split.test)
-        for method in methods:
-            cell = Cell(digest, split.name, documents_digest, method, protocol.seed, tune)
+        for name_of, method in chosen.items():
+            cell = Cell(digest, split.name, documents_digest, name_of, protocol.seed, tune)
             total += 1
             kept = cells.kept(cell)
-            missing = METHODS[method].missing
             if kept is not None:
-                results[method, split.name] = kept
-            elif missing:
-                results[method, split.name] = {"failure": missing}
+                results[name_of, split.name] = kept
+            elif method.missing:
+                results[name_of, split.name] = {"failure": method.missing}
             else:
-                tasks.append((cell, METHODS[method], split, place))
+                tasks.append((cell, method, split, place))
     if len(tasks) < total:
         tell(f"{total - len(tasks)} of {total} cells are known already or cannot be run.")
 
     def told(cell: Cell, result: dict[str, Any]) -> None:
         done = len(results) + 1
         outcome = result.get("failure") or f"F {result['measures']['labeling_f']:.3f}"
-        tell(f"{done}/{total} {METHODS[cell.method].title} on {cell.split}: {outcome}")
+        tell(f"{done}/{total} {chosen[cell.method].title} on {cell.split}: {outcome}")
 
     for cell, result in cells.run(tasks, told):
         results[cell.method, cell.split] = result
-    rows = [_row(method, splits, results) for method in methods]
+    rows = [_row(method, splits, results) for method in chosen.values()]
     rows.sort(key=_rank)
     return Comparison(prepared.name, _about(prepared), protocol, [s.name for s in splits], rows)
 
@@ -228,13 +227,20 @@ def _rank(row: Row) -> tuple[bool, float]:
     return not row.results, -float(np.nan_to_num(row.mean("labeling_f")))
 
 
-def _row(method: str, splits: Sequence[Split], results) -> Row:
-    own = [results[method, split.name] for split in splits]
+def _method(method: str | Method) -> Method:
+    if isinstance(method, Method):
+        return method
+    if method not in METHODS:
+        raise ValueError(f"method == {method!r}, must be one of {', '.join(METHODS)}.")
+    return METHODS[method]
+
+
+def _row(method: Method, splits: Sequence[Split], results) -> Row:
+    own = [results[method.name, split.name] for split in splits]
     failures = [result["failure"] for result in own if "failure" in result]
-    title = METHODS[method].title
     if failures:
-        return Row(method, title, [], failures[0])
-    return Row(method, title, own)
+        return Row(method.name, method.title, [], failures[0])
+    return Row(method.name, method.title, own)
 
 
 def _about(prepared: Prepared) -> dict[str, Any]:

@@ -26,6 +26,7 @@ def figures(found: Comparison) -> Iterator[tuple[str, str, object]]:
             "Labelling F and exact match by the number of documents to learn from.",
             _curves(found, able[:MOST]),
         )
+    able = [row for row in found.largest().rows if row.results]
     yield (
         "Time and quality",
         "Labelling F beside the CPU time to learn and to answer; up and to the left is better.",

@@ -98,7 +98,9 @@ def neural_network(train: Part, settings: Mapping[str, Any], seed: int) -> Answe
     from sklearn.neural_network import MLPClassifier
 
     seen = weigh(train)
-    model = MLPClassifier((50,), random_state=seed, early_stopping=False, **settings)
+    model = MLPClassifier(
+        (50,), random_state=seed, batch_size=32, learning_rate_init=0.005, **settings
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # as many steps as it was given
         model.fit(seen(train), train.Y.toarray().astype(int))
@@ -156,7 +158,7 @@ RIVALS = [
         "network",
         "neural network, 50 units",
         neural_network,
-        settings={"alpha": 1e-4, "max_iter": 60},
+        settings={"alpha": 1e-4, "max_iter": 50},
         space={"alpha": (1e-4, 1e-3, 1e-2, 1e-5)},
     ),
     Method("mccallum", "McCallum's mixture", mccallum),
