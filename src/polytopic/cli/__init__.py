@@ -18,6 +18,7 @@ COMMANDS = (
     "suggest",
     "explain",
     "eval",
+    "compare",
     "audit",
     "labels",
     "map",

@@ -1,0 +1,82 @@
+"""The methods of polytopic itself, as they are by default and as in the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from polytopic.experiments.methods import Answer, Answering, Method
+from polytopic.experiments.parts import Part
+from polytopic.labeler.learning import named_model
+from polytopic.models import MML, PDMM, PMM1, PMM2, NaiveBayes
+from polytopic.text.weights import TermWeights
+
+
+def _fitter(make, *, weighted: bool = False):
+    """Return what fits a model of ours, on counts or on ltc weights."""
+
+    def fit(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+        weights = TermWeights("ltc").fit(train.X) if weighted else None
+
+        def seen(part: Part) -> sparse.csr_matrix:
+            return part.X if weights is None else weights.transform(part.X)
+
+        model = make(**settings)
+        if "random_state" in model.get_params():
+            model.set_params(random_state=seed)
+        model.fit(seen(train), train.Y)
+
+        def answer(part: Part) -> Answer:
+            X = seen(part)
+            scores = model.decision_function(X)
+            known = np.asarray(train.Y.sum(axis=0)).ravel() > 0
+            scores = np.where(known, scores, -np.inf)
+            proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+            return Answer(model.choose(X), scores, proba)
+
+        return answer
+
+    return fit
+
+
+def _paper(make):
+    """Return a mixture as its paper has it."""
+    return lambda **settings: make(prior="uniform", decode="greedy", smoothing=1.0, **settings)
+
+
+def _own(name, title, fit, **more):
+    return Method(name, title, fit, ours=True, **more)
+
+
+OURS = [
+    _own("mml", "MML, F", _fitter(lambda **s: MML(C="auto", calibrate=True, **s), weighted=True)),
+    _own(
+        "mml-exact",
+        "MML, exact match",
+        _fitter(lambda **s: MML(C="auto", goal="exact", calibrate=True, **s), weighted=True),
+    ),
+    _own(
+        "mml-dice",
+        "MML, paper, Dice",
+        _fitter(lambda **s: MML(labels="neighbours", **s), weighted=True),
+        settings={"C": 1.0},
+        space={"C": (1.0, 0.1, 10.0)},
+    ),
+    _own(
+        "mml-cosine",
+        "MML, paper, cosine",
+        _fitter(lambda **s: MML(labels="neighbours", similarity="cosine", **s), weighted=True),
+        settings={"C": 1.0},
+        space={"C": (1.0, 0.1, 10.0)},
+    ),
+    _own("pmm1", "PMM1", _fitter(PMM1)),
+    _own("pmm1-paper", "PMM1, paper", _fitter(_paper(PMM1))),
+    _own("pmm2", "PMM2", _fitter(PMM2)),
+    _own("pmm2-paper", "PMM2, paper", _fitter(_paper(PMM2))),
+    _own("pdmm", "PDMM", _fitter(PDMM)),
+    _own("nb", "naive Bayes, several labels", _fitter(NaiveBayes)),
+    _own("col", "CoL", _fitter(lambda **s: named_model("col", **s))),
+]

@@ -1,0 +1,185 @@
+"""Other libraries, where they are installed."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from polytopic.experiments.methods import Answering, Method
+from polytopic.experiments.parts import Part
+from polytopic.experiments.rivals import answering, weigh
+
+
+def fasttext(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit fastText, one-vs-all; texts as lower-case words."""
+    import fasttext as library
+
+    settings = dict(settings)
+    threshold = settings.pop("threshold", 0.5)
+
+    def lines(part: Part) -> list[str]:
+        return [" ".join(re.findall(r"\w+", text.lower())) for text in part.texts]
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        with path.open("w", encoding="utf-8") as file:
+            for line, labels in zip(lines(train), _columns(train.Y), strict=True):
+                file.write("".join(f"__label__{k} " for k in labels) + line + "\n")
+        model = library.train_supervised(
+            str(path), loss="ova", thread=1, verbose=0, seed=seed, **settings
+        )
+
+    def scores(part: Part) -> np.ndarray:
+        found = np.full(part.Y.shape, -np.inf)
+        for doc, line in enumerate(lines(part)):
+            # not model.predict: its arrays are wrong (of stride 0) with NumPy 2
+            for proba, label in model.f.predict(line + "\n", -1, 0.0, "strict"):
+                found[doc, int(label.removeprefix("__label__"))] = proba
+        return found
+
+    return answering(train, scores, threshold)
+
+
+def omikuji(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit Omikuji's label trees on ltc weights; it scores the best 30 labels."""
+    import omikuji as library
+
+    settings = dict(settings)
+    threshold = settings.pop("threshold", 0.5)
+    seen = weigh(train)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        write_svmlight(path, seen(train), train.Y, header=True)
+        hyper = library.Model.default_hyper_param()
+        for name, value in settings.items():
+            setattr(hyper, name, value)
+        model = library.Model.train_on_data(str(path), hyper, 1)
+    model.init_prediction_thread_pool(1)
+
+    def scores(part: Part) -> np.ndarray:
+        found = np.full(part.Y.shape, -np.inf)
+        for doc, words in enumerate(_pairs(seen(part))):
+            for label, score in model.predict(words, beam_size=30, top_k=30):
+                found[doc, label] = score
+        return found
+
+    return answering(train, scores, threshold)
+
+
+def napkinxc(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit napkinXC's probabilistic label tree on ltc weights; it scores the best 30 labels."""
+    from napkinxc.models import PLT
+
+    settings = dict(settings)
+    threshold = settings.pop("threshold", 0.5)
+    seen = weigh(train)
+    folder = tempfile.TemporaryDirectory()
+    model = PLT(folder.name, threads=1, seed=seed, verbose=False, **settings)
+    model.fit(seen(train), list(_columns(train.Y)))
+
+    def scores(part: Part) -> np.ndarray:
+        found = np.full(part.Y.shape, -np.inf)
+        if not Path(folder.name).exists():  # it lives as long as what answers
+            raise FileNotFoundError(folder.name)
+        for doc, pairs in enumerate(model.predict_proba(seen(part), top_k=30)):
+            for label, score in pairs:
+                found[doc, label] = score
+        return found
+
+    return answering(train, scores, threshold)
+
+
+def labelled_lda(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit tomotopy's partially labelled LDA; a label's score is its topics' share of a document."""
+    import tomotopy
+
+    settings = dict(settings)
+    iterations, threshold = settings.pop("iterations", 200), settings.pop("threshold", 0.2)
+    model = tomotopy.PLDAModel(latent_topics=1, topics_per_label=1, seed=seed, **settings)
+    for words, labels in zip(_words(train.X), _columns(train.Y), strict=True):
+        if words:
+            model.add_doc(words, labels=[str(label) for label in labels])
+    model.train(iterations, workers=1)
+    names = [int(name) for name in model.topic_label_dict]
+
+    def scores(part: Part) -> np.ndarray:
+        found = np.zeros(part.Y.shape)
+        documents = [model.make_doc(words) for words in _words(part.X)]
+        shares, _ = model.infer(documents, iter=100, workers=1)
+        found[:, names] = np.asarray(shares)[:, : len(names)]
+        return found
+
+    return answering(train, scores, threshold)
+
+
+def write_svmlight(path: Path, X, Y, *, header: bool) -> None:
+    """Write documents as lines of label numbers and weighted words."""
+    X = sparse.csr_matrix(X)
+    X.sort_indices()
+    with path.open("w", encoding="utf-8") as file:
+        if header:
+            file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n")
+        for words, labels in zip(_pairs(X), _columns(Y), strict=True):
+            names = ",".join(map(str, labels))
+            file.write(f"{names} {' '.join(f'{w}:{v:.6g}' for w, v in words)}\n")
+
+
+def _columns(Y) -> Iterator[list[int]]:
+    Y = sparse.csr_matrix(Y)
+    for start, stop in zip(Y.indptr[:-1], Y.indptr[1:], strict=True):
+        yield Y.indices[start:stop].tolist()
+
+
+def _pairs(X) -> Iterator[list[tuple[int, float]]]:
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        own = slice(start, stop)
+        yield list(zip(X.indices[own].tolist(), X.data[own].tolist(), strict=True))
+
+
+def _words(X) -> Iterator[list[str]]:
+    """Yield the words of documents, as numbers, each as often as it occurs."""
+    for row in _pairs(sparse.csr_matrix(X)):
+        yield [str(word) for word, n in row for _ in range(max(1, round(n)))]
+
+
+LOW = (0.5, 0.4, 0.3, 0.2, 0.1)  # thresholds, the usual one first
+PEERS = [
+    Method(
+        "fasttext",
+        "fastText",
+        fasttext,
+        settings={"lr": 0.5, "epoch": 50, "dim": 50, "threshold": 0.5},
+        space={"threshold": LOW},
+        package="fasttext",
+    ),
+    Method(
+        "omikuji",
+        "Omikuji",
+        omikuji,
+        settings={"threshold": 0.5},
+        space={"threshold": LOW},
+        package="omikuji",
+    ),
+    Method(
+        "napkinxc",
+        "napkinXC",
+        napkinxc,
+        settings={"threshold": 0.5},
+        space={"threshold": LOW},
+        package="napkinxc",
+    ),
+    Method(
+        "plda",
+        "tomotopy, labelled LDA",
+        labelled_lda,
+        settings={"threshold": 0.2},
+        space={"threshold": (0.2, 0.1, 0.3, 0.4)},
+        package="tomotopy",
+    ),
+]

@@ -1,0 +1,53 @@
+"""Whether two methods differ by more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+RESAMPLED = 9999  # random signs of the differences
+BY_DOCUMENT = ("labeling_f", "exact_match")
+
+
+def compare_pairs(
+    ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]], measure: str
+) -> float | None:
+    """Return how probable so large a mean difference is if two methods are equally good.
+
+    On several splits by the corrected resampled t-test of Nadeau and Bengio ("Inference for the
+    generalization error", Machine Learning 52, 2003), which knows that the splits share documents.
+    On one split by a permutation test of the documents, for measures that are means over them.
+    """
+    if len(ours) > 1:
+        return _corrected_t(ours, theirs, measure)
+    if measure not in BY_DOCUMENT:
+        return None
+    a, b = (np.array(one[0]["documents"][measure], dtype=float) for one in (ours, theirs))
+    return _permuted(a - b)
+
+
+def _corrected_t(ours, theirs, measure) -> float:
+    difference = np.array(
+        [a["measures"][measure] - b["measures"][measure] for a, b in zip(ours, theirs, strict=True)]
+    )
+    n = difference.size
+    ratio = float(np.mean([one["n_test"] / one["n_train"] for one in ours]))
+    variance = difference.var(ddof=1) * (1 / n + ratio)
+    if variance == 0:
+        return 1.0 if difference.mean() == 0 else 0.0
+    return float(2 * stats.t.sf(abs(difference.mean()) / np.sqrt(variance), n - 1))
+
+
+def _permuted(difference: np.ndarray) -> float:
+    rng, observed = np.random.default_rng(0), abs(difference.sum())
+    own = difference[difference != 0]
+    if not own.size:
+        return 1.0
+    extreme = 0
+    for _ in range(0, RESAMPLED, 1000):
+        signs = rng.integers(0, 2, (1000, own.size)) * 2 - 1
+        extreme += int((np.abs(signs @ own) >= observed - 1e-12).sum())
+    return (extreme + 1) / (RESAMPLED + 2)

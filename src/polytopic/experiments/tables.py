@@ -1,0 +1,159 @@
+"""Comparisons as tables: for a terminal, Markdown, CSV and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import NamedTuple
+
+import numpy as np
+
+from polytopic.experiments.comparison import Comparison, Row
+
+WORSE = 0.05  # chance below which a method is told to be worse than the best
+
+
+class Column(NamedTuple):
+    """A column of a table: a measure, its heading and digits, and whether higher is better."""
+
+    measure: str
+    heading: str
+    digits: int = 3
+    higher: bool = True
+
+
+MAIN = (
+    Column("labeling_f", "F"),
+    Column("exact_match", "exact match"),
+    Column("retrieval_f", "retrieval F"),
+    Column("micro_f", "micro F"),
+    Column("precision_at_1", "P@1"),
+    Column("ndcg_at_5", "nDCG@5"),
+    Column("fit_seconds", "fit s", 2, higher=False),
+    Column("predict_seconds", "predict s", 2, higher=False),
+    Column("memory_mb", "MB", 0, higher=False),
+)
+
+
+class Entry(NamedTuple):
+    """What stands in a table's cell.
+
+    ``best`` tells whether no method has a better mean, ``worse`` whether it is worse than the best
+    one by more than chance.
+    """
+
+    mean: float
+    std: float
+    digits: int
+    best: bool
+    worse: bool
+
+    @property
+    def text(self) -> str:
+        """The entry for people."""
+        if np.isnan(self.mean):
+            return "–"
+        text = f"{self.mean:.{self.digits}f}"
+        if not np.isnan(self.std):
+            text += f" ± {self.std:.{self.digits}f}"
+        return text + ("*" if self.worse else "")
+
+
+def entries(found: Comparison, columns: tuple[Column, ...] = MAIN) -> list[list[Entry]]:
+    """Return the cells of the methods that have results."""
+    able = [row for row in found.rows if row.results]
+    return [[_entry(found, able, row, column) for column in columns] for row in able]
+
+
+def _entry(found: Comparison, able: list[Row], row: Row, column: Column) -> Entry:
+    means = np.array([one.mean(column.measure) for one in able])
+    mean = row.mean(column.measure)
+    top = np.nan if np.isnan(means).all() else (np.nanmax if column.higher else np.nanmin)(means)
+    best = bool(round(mean, column.digits) == round(float(top), column.digits))
+    chance = found.chance(row, column.measure) if column.higher and column.digits == 3 else None
+    worse = chance is not None and chance < WORSE and not best
+    return Entry(mean, row.std(column.measure), column.digits, best, worse)
+
+
+def summary(found: Comparison) -> str:
+    """Tell in a sentence what was compared."""
+    about, n = found.about, len(found.splits)
+    return (
+        f"{found.corpus}: {about['documents']:,} documents, {about['labels']:,} labels, "
+        f"{about['labels_a_document']:.2f} a document, {about['terms']:,} terms; "
+        f"{n} {'split' if n == 1 else 'splits'} ({found.splits[0]}{', …' if n > 1 else ''})."
+    )
+
+
+def notes(found: Comparison) -> str:
+    """Tell how to read a table."""
+    spread = ", with the standard deviation over splits" if len(found.splits) > 1 else ""
+    test = (
+        "corrected resampled t-test" if len(found.splits) > 1 else "permutation test of documents"
+    )
+    return (
+        f"Means{spread}; best in bold; * worse than the best by more than chance ({test}, "
+        f"p < {WORSE:g}). Times are CPU seconds on one thread, without tuning."
+    )
+
+
+def to_markdown(found: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+    """Return a table in Markdown."""
+    able = [row for row in found.rows if row.results]
+    lines = [
+        "| method | " + " | ".join(column.heading for column in columns) + " |",
+        "|" + " --- |" * (len(columns) + 1),
+    ]
+    for row, cells in zip(able, entries(found, columns), strict=True):
+        shown = (f"**{cell.text}**" if cell.best else cell.text for cell in cells)
+        lines.append(f"| {row.title} | " + " | ".join(shown) + " |")
+    lines += [
+        f"| {row.title} | {row.failure} |" + " |" * (len(columns) - 1)
+        for row in found.rows
+        if row.failure
+    ]
+    return "\n".join([summary(found), "", *lines, "", notes(found), ""])
+
+
+def to_csv(found: Comparison) -> str:
+    """Return all that was measured, a line for each method and split."""
+    text = io.StringIO()
+    names = sorted({name for row in found.rows for one in row.results for name in one["measures"]})
+    more = ("fit_seconds", "predict_seconds", "tune_seconds", "memory_mb", "n_train", "n_test")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["corpus", "method", "split", *names, *more, "settings", "failure"])
+    for row in found.rows:
+        if row.failure:
+            blank = [""] * (len(names) + len(more) + 1)
+            writer.writerow([found.corpus, row.method, "", *blank, row.failure])
+        for split, one in zip(found.splits, row.results, strict=False):
+            values = [one["measures"].get(name, "") for name in names]
+            others = [one[name] for name in more]
+            line = [found.corpus, row.method, split, *values, *others, one["settings"], ""]
+            writer.writerow(line)
+    return text.getvalue()
+
+
+def to_latex(found: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+    """Return a table in LaTeX, for the package booktabs."""
+    able = [row for row in found.rows if row.results]
+    head = " & ".join(["method", *(_latex(column.heading) for column in columns)])
+    lines = [
+        f"% {summary(found)}",
+        "\\begin{tabular}{l" + "r" * len(columns) + "}",
+        "\\toprule",
+        head + " \\\\",
+        "\\midrule",
+    ]
+    for row, cells in zip(able, entries(found, columns), strict=True):
+        shown = [_latex(cell.text).replace("±", "$\\pm$") for cell in cells]
+        bold = [
+            f"\\textbf{{{text}}}" if cell.best else text
+            for text, cell in zip(shown, cells, strict=True)
+        ]
+        lines.append(" & ".join([_latex(row.title), *bold]) + " \\\\")
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _latex(text: str) -> str:
+    return "".join(f"\\{c}" if c in "&%$#_{}" else c for c in text).replace("–", "--")

@@ -1,0 +1,229 @@
+"""Comparisons: cells that are kept, failures that are told, tables and reports."""
+
+import csv
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from polytopic import Document
+from polytopic.cli import main
+from polytopic.corpus import load_sample, write_documents
+from polytopic.experiments import METHODS, Method, Protocol, compare
+from polytopic.experiments.comparison import Comparison, Row
+from polytopic.experiments.significance import compare_pairs
+from polytopic.experiments.tables import entries
+from tests.experiments.failing import FAILING
+
+FAST = ["knn", "nb-one-vs-rest", "svm"]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Return a comparison of three methods and one that is missing."""
+    return compare(
+        load_sample(),
+        [*FAST, Method("absent", "Absent", METHODS["knn"].fit, package="no_such_package")],
+        protocol=Protocol("folds", repeats=2),
+        folder=tmp_path_factory.mktemp("cells"),
+        workers=2,
+        tune=0,
+    )
+
+
+def test_rows(found):
+    """Best first; what is missing says why, and comes last."""
+    assert [row.method for row in found.rows][-1] == "absent"
+    assert found.rows[-1].failure == "no_such_package is not installed."
+    means = [row.mean("labeling_f") for row in found.rows[:-1]]
+    assert means == sorted(means, reverse=True)
+    for row in found.rows[:-1]:
+        assert len(row.results) == 2
+        assert row.mean("fit_seconds") >= 0
+        assert row.mean("memory_mb") >= 0
+
+
+def test_what_is_kept_is_not_run_again(tmp_path):
+    """The second time nothing runs, and the answer is the same."""
+    told = [[], []]
+    answers = [
+        compare(
+            load_sample(),
+            ["knn"],
+            protocol=Protocol("folds", repeats=2),
+            folder=tmp_path,
+            tune=0,
+            tell=told[k].append,
+        )
+        for k in range(2)
+    ]
+
+    assert answers[0].rows[0].results == answers[1].rows[0].results
+    assert len(told[0]) == 2
+    assert told[1] == ["2 of 2 cells are known already or cannot be run."]
+
+
+def test_stopped_and_started_again(tmp_path):
+    """A run that is killed goes on where it was."""
+    path = tmp_path / "news.jsonl"
+    write_documents(load_sample(), path)
+    command = [sys.executable, "-m", "polytopic", "compare", str(path), "--protocol", "folds"]
+    command += ["--models", "knn,nb-one-vs-rest,svm", "--repeats", "3", "--tune", "0"]
+    cells = tmp_path / "news.jsonl.compare" / "cells"
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    until = time.monotonic() + 60
+    while not (cells.exists() and any(cells.glob("*.json"))) and time.monotonic() < until:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = {file.name: file.read_text() for file in cells.glob("*.json")}
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+
+    assert kept
+    for name, text in kept.items():
+        assert (cells / name).read_text() == text
+    assert len(list(cells.glob("*.json"))) == 9
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_failures_are_rows(tmp_path):
+    """A method that raises, that dies or takes too long is a row that says so."""
+    found = compare(
+        load_sample(),
+        [*FAILING, "knn"],
+        protocol=Protocol("random", repeats=1),
+        folder=tmp_path,
+        workers=2,
+        tune=0,
+        timeout=20,
+    )
+
+    failures = {row.method: row.failure for row in found.rows}
+    assert failures == {
+        "knn": None,
+        "raises": "RuntimeError: no luck",
+        "dies": "its process ended with code 7.",
+        "sleeps": "it took more than 20 seconds.",
+    }
+    assert len(list((tmp_path / "cells").iterdir())) == 1
+
+
+def test_tables(found):
+    """The best is bold in each column; a missing method has its reason."""
+    markdown, latex = found.to_markdown(), found.to_latex()
+
+    assert "| Absent | no_such_package is not installed. |" in markdown
+    assert markdown.count("**") >= 2 * 6
+    assert latex.count(r"\\") == 4
+    assert "\\textbf{" in latex
+    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert len(rows) == 7
+    assert rows[-1]["failure"] == "no_such_package is not installed."
+    best = found.best("labeling_f")
+    values = [float(row["labeling_f"]) for row in rows if row["method"] == best.method]
+    assert np.mean(values) == pytest.approx(best.mean("labeling_f"))
+
+
+def test_bold_is_best(found):
+    """A cell is best if and only if no other method has a better mean."""
+    table = entries(found)
+    for column in zip(*table, strict=True):
+        means = [cell.mean for cell in column]
+        higher = column[0].digits == 3
+        top = max(means) if higher else min(means)
+        for cell in column:
+            same = f"{cell.mean:.{cell.digits}f}" == f"{top:.{cell.digits}f}"
+            assert cell.best == same
+            assert not (cell.best and cell.worse)
+
+
+def test_report(found, tmp_path):
+    """The page stands alone: figures inside, no script, no network, names as text."""
+    page = found.to_html()
+
+    assert page.count("data:image/svg+xml;base64,") >= 3
+    assert "<script" not in page
+    assert "http://" not in page.split("<body>")[1].split("base64")[0]
+    assert "In short" in page
+    evil = Comparison("<img src=x>", found.about, found.protocol, found.splits, found.rows)
+    assert "<img src=x>" not in evil.to_html()
+
+
+def result(f, n_train=100, n_test=50, documents=None):
+    """Return what a cell would say."""
+    return {
+        "measures": {"labeling_f": f},
+        "documents": {"labeling_f": documents or [f]},
+        "n_train": n_train,
+        "n_test": n_test,
+    }
+
+
+def test_chance_on_several_splits():
+    """The corrected t-test by its formula."""
+    ours = [result(f) for f in (0.8, 0.82, 0.81, 0.83)]
+    theirs = [result(f) for f in (0.78, 0.79, 0.8, 0.8)]
+    difference = np.array([0.02, 0.03, 0.01, 0.03])
+    t = difference.mean() / np.sqrt(difference.var(ddof=1) * (1 / 4 + 0.5))
+
+    from scipy import stats
+
+    assert compare_pairs(ours, theirs, "labeling_f") == pytest.approx(2 * stats.t.sf(t, 3))
+    assert compare_pairs(ours, ours, "labeling_f") == 1.0
+
+
+def test_chance_on_one_split():
+    """The permutation test: exact for few documents, small for many that agree."""
+    few = compare_pairs(
+        [result(1.0, documents=[1, 1, 1])], [result(0.0, documents=[0, 0, 0])], "labeling_f"
+    )
+    many = compare_pairs(
+        [result(1.0, documents=[1] * 40)], [result(0.0, documents=[0] * 40)], "labeling_f"
+    )
+
+    assert few == pytest.approx(0.25, abs=0.02)
+    assert many < 0.001
+    assert compare_pairs([result(1.0)], [result(0.0)], "micro_f") is None
+
+
+def test_a_curve_is_summed_up_by_its_largest_part():
+    """Tables have the largest part alone; the order is that of its means."""
+    rows = [
+        Row("a", "A", [result(0.5, 10), result(0.9, 20)]),
+        Row("b", "B", [result(0.8, 10), result(0.7, 20)]),
+    ]
+    found = Comparison("c", {}, Protocol("curve"), ["10 of random 1", "20 of random 1"], rows)
+
+    largest = found.largest()
+
+    assert [row.method for row in largest.rows] == ["a", "b"]
+    assert [row.mean("labeling_f") for row in largest.rows] == [0.9, 0.7]
+
+
+def test_command(tmp_path):
+    """Files are written; wrong names and small corpora get a sentence."""
+    path = tmp_path / "news.jsonl"
+    write_documents(load_sample(), path)
+    run = CliRunner().invoke
+    to = [str(tmp_path / f"report.{ending}") for ending in ("html", "md", "csv", "tex")]
+    options = ["--models", "knn", "--repeats", "2", "--tune", "0"]
+
+    done = run(main, ["compare", str(path), *options, *(x for t in to for x in ("--to", t))])
+    wrong = run(main, ["compare", str(path), "--models", "bert"])
+    ending = run(main, ["compare", str(path), "--to", "x.doc"])
+    tiny = tmp_path / "tiny.jsonl"
+    write_documents([Document(str(k), "a", labels=["x"]) for k in range(3)], tiny)
+    small = run(main, ["compare", str(tiny)])
+
+    assert done.exit_code == 0, done.output
+    assert all(os.path.getsize(target) > 100 for target in to)
+    assert "method == 'bert', must be one of mml" in wrong.output
+    assert "--to == 'x.doc', must end with one of .md, .csv, .tex, .html." in ending.output
+    assert "tiny has 3 labelled documents, needs at least 4" in small.output

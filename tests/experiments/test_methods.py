@@ -1,0 +1,171 @@
+"""Methods: rivals beside slow twins, and all of them on the sample."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from polytopic.corpus import load_sample
+from polytopic.experiments import METHODS, Protocol
+from polytopic.experiments.mccallum import McCallumMixture
+from polytopic.experiments.measures import document_f, measured
+from polytopic.experiments.neighbours import CosineNeighbours, MLkNN
+from polytopic.experiments.parts import Prepared
+from polytopic.experiments.rivals import given
+from polytopic.experiments.tuning import chosen_settings
+from polytopic.metrics import exact_match, labeling_f
+
+USUAL = [name for name, method in METHODS.items() if not method.missing]
+
+
+def random_part(seed, n_docs=40, n_terms=25, n_labels=4):
+    """Return random counts and labels."""
+    rng = np.random.default_rng(seed)
+    X = sparse.csr_matrix(rng.poisson(0.6, (n_docs, n_terms)).astype(float))
+    Y = rng.random((n_docs, n_labels)) < 0.3
+    Y[~Y.any(axis=1), 0] = True
+    return X, Y.astype(float)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """Return the two sides of a split of the sample."""
+    prepared = Prepared.of("sample", load_sample())
+    (split,) = Protocol("random", train=200, test=60, repeats=1).splits(prepared)
+    return prepared.parts(split.train, split.test)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", USUAL)
+def test_every_method_learns_and_answers(parts, name):
+    """It is better than chance, and its measures are whole."""
+    train, test = parts
+    method = METHODS[name]
+
+    answer = method.fit(train, method.settings, 0)(test)
+    found = measured(train, test, answer)
+
+    assert answer.sets.shape == test.Y.shape
+    assert found["measures"]["labeling_f"] > 0.15  # at random: .09
+    assert np.mean(found["documents"]["labeling_f"]) == pytest.approx(
+        found["measures"]["labeling_f"], abs=1e-4
+    )
+    assert sum(one["documents"] for one in found["by_size"]) == test.Y.shape[0]
+    if answer.proba is not None:
+        assert ((answer.proba >= 0) & (answer.proba <= 1)).all()
+        assert sum(one["pairs"] for one in found["calibration"]) == answer.proba.size
+
+
+@pytest.mark.parametrize("name", ["svm", "knn", "nb-one-vs-rest"])
+def test_absent_labels_are_never_given(parts, name):
+    """A label that no document to learn from has is not given, however the scores are."""
+    train, test = parts
+    Y = train.Y.tolil()
+    Y[:, 3] = 0
+    bare = type(train)(train.X, Y.tocsr(), train.texts)
+
+    answer = METHODS[name].fit(bare, METHODS[name].settings, 0)(test)
+
+    assert answer.sets[:, 3].nnz == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_and_their_twin(seed):
+    """The vote of the nearest documents, one document after another."""
+    X, Y = random_part(seed)
+    new, _ = random_part(seed + 100, n_docs=7)
+
+    found = CosineNeighbours(k=5).fit(X, Y).proba(new)
+
+    dense, queries = X.toarray(), new.toarray()
+    for doc, query in enumerate(queries):
+        lengths = np.linalg.norm(dense, axis=1) * (np.linalg.norm(query) or 1.0)
+        similarity = dense @ query / np.where(lengths > 0, lengths, 1.0)
+        near = np.argsort(-similarity, kind="stable")[:5]
+        if np.partition(-similarity, 5)[4] == np.partition(-similarity, 5)[5]:
+            continue  # a tie: which one is taken does not matter
+        votes = similarity[near] @ Y[near] / similarity[near].sum()
+        assert found[doc] == pytest.approx(votes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mlknn_and_its_twin(seed):
+    """The posterior of Zhang and Zhou, label by label."""
+    X, Y = random_part(seed)
+    new, _ = random_part(seed + 100, n_docs=5)
+    model = MLkNN(k=4).fit(X, Y)
+    own = np.vstack([model._count(near) for near, _ in model._near(X, leave_out=True)])
+    theirs = np.vstack([model._count(near) for near, _ in model._near(new)])
+
+    found = model.proba(new)
+
+    for label in range(Y.shape[1]):
+        has = Y[:, label] > 0
+        prior = (1 + has.sum()) / (2 + has.size)
+        for doc in range(5):
+            c = theirs[doc, label]
+            yes = (1 + (own[has, label] == c).sum()) / (5 + has.sum())
+            no = (1 + (own[~has, label] == c).sum()) / (5 + (~has).sum())
+            posterior = prior * yes / (prior * yes + (1 - prior) * no)
+            assert found[doc, label] == pytest.approx(posterior)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mccallum_never_falls(seed):
+    """EM makes its objective no worse, and the mixture labels planted words."""
+    X, Y = random_part(seed)
+
+    model = McCallumMixture(max_iter=15).fit(X, Y)
+
+    assert (np.diff(model.log_likelihood_) > -1e-8).all()
+
+
+def test_mccallum_tells_topics_apart():
+    """A document with the words of two labels gets both."""
+    X = sparse.csr_matrix(np.array([[5, 0, 0], [0, 5, 0], [4, 4, 0], [0, 0, 5]], dtype=float))
+    Y = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=float)
+
+    model = McCallumMixture(smoothing=0.1).fit(X, Y)
+
+    assert model.predict(np.array([[6, 5, 0], [0, 0, 3]])).toarray().tolist() == [
+        [1, 1, 0],
+        [0, 0, 1],
+    ]
+
+
+def test_given_labels():
+    """Labels above the threshold, and the best where there is none, if it is asked for."""
+    scores = np.array([[0.6, 0.2], [0.1, 0.3]])
+
+    assert given(scores, 0.5, best_if_none=True).toarray().tolist() == [[1, 0], [0, 1]]
+    assert given(scores, 0.5, best_if_none=False).toarray().tolist() == [[1, 0], [0, 0]]
+
+
+def test_document_measures():
+    """The mean over documents is the measure."""
+    rng = np.random.default_rng(0)
+    Y, sets = rng.random((2, 30, 5)) < 0.3
+
+    assert document_f(Y, sets).mean() == pytest.approx(labeling_f(Y, sets))
+    assert (sets == Y).all(axis=1).mean() == exact_match(Y, sets)
+
+
+def test_settings_are_chosen(parts):
+    """The best of the grid on held-out documents, always the same."""
+    train, _ = parts
+    method = METHODS["svm-threshold"]
+
+    found = chosen_settings(method, train, 0, None)
+
+    assert found == chosen_settings(method, train, 0, None)
+    assert found["threshold"] < 0
+    assert set(found) == {"C", "threshold"}
+
+
+def test_optuna_searches(parts):
+    """As many settings as are asked for are tried, within the limits."""
+    pytest.importorskip("optuna", reason="optuna is not installed")
+    train, _ = parts
+
+    found = chosen_settings(METHODS["knn"], train, 0, 4)
+
+    assert 5 <= found["k"] <= 30
