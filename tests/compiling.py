@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from scipy import sparse
 
-from polytopic import MML, PDMM, PMM1, PMM2, CoL, LabelTree, NaiveBayes
+from polytopic import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, LabelTree, NaiveBayes
 from polytopic.decision import RULES, Rule, TreeCohort
 
 MODELS = {
@@ -22,12 +22,16 @@ MODELS = {
     "mml": [MML(), MML(labels="neighbours")],
     "mml-exact": [MML(rank=None), MML(rank=None, labels="neighbours")],
     "col": [CoL(5), CoL(5, predict_mode="sets"), CoL(2, batch_size=9, predict_mode="paper")],
+    "boostexter": [BoosTexter(3)],
     "rules": [
         TreeCohort(LabelTree({"a": "b"})) if r is TreeCohort else r() for r in RULES.values()
     ],
 }
 
-TOGETHER = (("pmm", "pdmm", "rules"), ("mml", "mml-exact", "col"))  # they share kernels
+TOGETHER = (  # they share kernels
+    ("pmm", "pdmm", "rules", "boostexter"),
+    ("mml", "mml-exact", "col"),
+)
 
 
 def use(model):
@@ -54,6 +58,8 @@ def use(model):
     elif isinstance(model, CoL):
         model.best_with(X, 0)
         model.score(X, Y)
+    elif isinstance(model, BoosTexter):
+        model.best_with(X, 0)
     else:
         model.log_likelihood(X, Y)
         model.loo_predict(X, Y)

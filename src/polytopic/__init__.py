@@ -23,6 +23,7 @@ _ROOMS = {
     "PMM2": "models",
     "PDMM": "models",
     "CoL": "models",
+    "BoosTexter": "models",
     "LabelSetCounts": "counts",
     "LabelSpace": "labels",
     "LabelTree": "labels",

@@ -432,7 +432,12 @@ def test_options_of_other_rules(folder, options, sentence):
         ("mml", ["--prior", "uniform"], "--decode and --prior are for pmm1, pmm2 and pdmm, not"),
         ("nb", ["--decode", "f"], "--decode and --prior are for pmm1, pmm2 and pdmm, not for nb."),
         ("pmm1", ["--goal", "f"], "--goal and --C are for mml, not for pmm1."),
-        ("nb", ["--keep-documents"], "--keep-documents is for mml and col, not for nb."),
+        (
+            "nb",
+            ["--keep-documents"],
+            "--keep-documents is for mml, col and boostexter, not for nb.",
+        ),
+        ("mml", ["--rounds", "9"], "--rounds is for boostexter, not for mml."),
     ],
 )
 def test_options_must_fit_their_model(model, options, sentence):
@@ -512,6 +517,16 @@ def test_csv_with_its_own_columns(tmp_path):
     assert [a["labels"] for a in lines(out)] == learned
     known = lines(run("labels", tmp_path / "m")[0])
     assert {r["label"]: r["documents"] for r in known} == {"Raumfahrt": 1, "Sport": 1, "Technik": 2}
+
+
+def test_rounds(folder, tmp_path):
+    """They are the rules of boostexter, and its parameter."""
+    train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--model", "boostexter"
+
+    run(*train, "--rounds", "7")
+
+    (facts,) = lines(run("info", tmp_path / "m")[0])
+    assert facts["parameters"]["n_rounds"] == 7
 
 
 @pytest.mark.parametrize("model", ["nb", "mml"])

@@ -51,6 +51,7 @@ def path(tmp_path):
         Labeler(MML(C=0.3, goal="exact"), weights="tfidf", max_terms=9),
         Labeler("pmm1", abstain=0.4),
         Labeler("col"),
+        Labeler("boostexter"),
         Labeler(CoL(3, predict_mode="sets", batch_size=2), abstain=0.2),
         Labeler(PMM1(smoothing=0.2), language=None, min_df=2, fields={"title": 2.0}),
         Labeler(NaiveBayes(), rule=WorldModel(0.6), max_terms=5),

@@ -412,7 +412,7 @@ def test_merging_takes_what_is_known_now(store, new_path):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", ["mml", "col"])
+@pytest.mark.parametrize("model", ["mml", "col", "boostexter"])
 def test_models_of_documents_do_not_depend_on_the_past(url, new_path, model):
     """Models that see the documents are the same, to the bit, whatever was learned before."""
     documents = [

@@ -10,8 +10,9 @@ OPTIONS = {  # that are not for all models
     ("pmm1", "pmm2", "pdmm"): ("decode", "prior"),
     ("pmm1", "pmm2", "pdmm", "nb", "col"): ("smoothing",),
     ("mml",): ("goal", "C"),
-    ("mml", "col"): ("keep_documents",),
+    ("mml", "col", "boostexter"): ("keep_documents",),
     ("col",): ("topics",),
+    ("boostexter",): ("rounds",),
 }
 RULES = {  # names of rules, and what they are called here
     "mean-plus-std": "MeanPlusStd",
@@ -28,11 +29,12 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
 @click.option("--to", "target", required=True, help="Model file to write.")
 @click.option(
     "--model",
-    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col"]),
+    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter"]),
     default="mml",
     show_default=True,
     help="mml: maximal margin labeling; pmm1, pmm2, pdmm: mixtures of labels, equal, with "
-    "biases, or each text's own; nb: naive Bayes; col: labels made of topics.",
+    "biases, or each text's own; nb: naive Bayes; col: labels made of topics; "
+    "boostexter: boosted rules of one word.",
 )
 @click.option(
     "--goal",
@@ -45,11 +47,12 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
 @click.option(
     "--keep-documents",
     is_flag=True,
-    help="Keep the documents' counts, so that mml or col can learn.",
+    help="Keep the documents' counts, so that mml, col or boostexter can learn.",
 )
 @click.option(
     "--topics", type=click.IntRange(min=1), help="Topics of col; three a label if left out."
 )
+@click.option("--rounds", type=click.IntRange(min=1), help="Rules of boostexter; 1000 if left out.")
 @click.option(
     "--decode",
     type=click.Choice(["f", "map", "greedy"]),
@@ -69,7 +72,9 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
     "if they are paths such as science/space.",
 )
 @click.option(
-    "--smoothing", type=float, help="Pseudo-count of each word in each label, but for mml."
+    "--smoothing",
+    type=float,
+    help="Pseudo-count of each word in each label, but for mml and boostexter.",
 )
 @click.option(
     "--rule",
@@ -101,6 +106,7 @@ def command(
     cost,
     keep_documents,
     topics,
+    rounds,
     decode,
     prior,
     language,
@@ -125,11 +131,12 @@ def command(
     _check_rule(rule, model, tree, ratio, size)
     given = {"smoothing": smoothing, "decode": decode, "prior": prior, "goal": goal}
     given |= {"C": _number(cost), "keep_documents": keep_documents or None, "topics": topics}
+    given |= {"rounds": rounds}
     settings = {name: value for name, value in given.items() if value is not None}
     _check_fit(model, settings)
     settings.pop("keep_documents", None)
-    if topics is not None:
-        settings["n_topics"] = settings.pop("topics")
+    for name in {"topics", "rounds"} & settings.keys():
+        settings[f"n_{name}"] = settings.pop(name)
     from polytopic.labeler import Labeler
     from polytopic.labeler.learning import named_model
     from polytopic.labels import LabelTree

@@ -63,7 +63,7 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : {"mml", "pmm1", "pmm2", "pdmm", "nb", "col"} or model, default="mml"
+    model : {"mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter"} or model, default="mml"
         What scores the labels; an instance brings its own parameters. "mml" chooses its ``C`` and
         is calibrated, and "col" has three topics for each label.
     language : str or None, default="en"

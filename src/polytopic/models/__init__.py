@@ -1,6 +1,8 @@
 """The models, one file a family, each reading like its paper."""
 
 from polytopic.models.base import CountModel
+from polytopic.models.boost_answers import WordRule
+from polytopic.models.boostexter import BoosTexter
 from polytopic.models.classifier import LabelSetClassifier
 from polytopic.models.col import CoL
 from polytopic.models.documents import DocumentModel
@@ -12,7 +14,7 @@ from polytopic.models.pmm import PMM1, PMM2
 from polytopic.models.prior import SetPrior
 from polytopic.models.words import Account, WordLabels
 
-MODELS = {model.name: model for model in (MML, NaiveBayes, PMM1, PMM2, PDMM, CoL)}
+MODELS = {model.name: model for model in (MML, NaiveBayes, PMM1, PMM2, PDMM, CoL, BoosTexter)}
 
 __all__ = [
     "MML",
@@ -21,6 +23,7 @@ __all__ = [
     "PMM1",
     "PMM2",
     "Account",
+    "BoosTexter",
     "CoL",
     "CountModel",
     "DocumentModel",
@@ -29,4 +32,5 @@ __all__ = [
     "NaiveBayes",
     "SetPrior",
     "WordLabels",
+    "WordRule",
 ]

@@ -64,6 +64,21 @@ def check_weights(arrays, n_labels, n_words):
         raise ValueError("arrays of the model hold infinite weights")
 
 
+def check_rules(arrays, n_labels, n_words):
+    """Refuse arrays that are no rules of these labels and words."""
+    words, outputs, z, columns = (arrays[name] for name in ("words", "outputs", "z", "columns"))
+    if (
+        words.ndim != 1
+        or outputs.shape != (words.size, columns.size)
+        or z.shape != words.shape
+        or not ((words >= 0) & (words < n_words)).all()
+    ):
+        raise ValueError(OTHER_SIZES)
+    _check_labels(arrays, n_labels)
+    if not all(np.isfinite(array).all() for array in (outputs, z)):
+        raise ValueError("arrays of the model hold infinite weights")
+
+
 def check_topics(arrays, n_labels, n_words):
     """Refuse arrays that are no topics of these labels and words."""
     alpha, beta, columns, words = (arrays[name] for name in ("alpha", "beta", "columns", "words"))

@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
-from polytopic.models.checks import check_sets
+from polytopic.models.linear_reasons import LinearReasons
 from polytopic.models.margin_answers import MarginAnswers
-from polytopic.models.words import Account, WordLabels
+from polytopic.models.words import Account
 
 
-class MarginReasons(MarginAnswers):
+class MarginReasons(MarginAnswers, LinearReasons):
     """Gives reasons for its answers: a set's score is the sum of what its words add for labels."""
-
-    temperature_ = 1.0
-
-    @property
-    def world_log_proba_(self):
-        """What words say without labels: nothing."""
-        return np.zeros(self.n_features_in_)
-
-    def log_prior(self, Y):
-        """Return zero for each label set: the words say all."""
-        return np.zeros(check_sets(None, Y, self.classes_).shape[0])
 
     def account(self, x, y) -> Account:
         """Return what one document's score of a label set is made of, for words of unit weight."""
         x = self._check_words(x)
         by_label = self._word_scores(x, y) / (sparse.linalg.norm(x) or 1.0)
         return Account(by_label.sum(axis=1), 0.0, by_label)
-
-    def word_labels(self, X, Y=None) -> WordLabels:
-        """Share each word among the labels of its document, by what speaks for them.
-
-        Words that speak for none of the labels are shared equally.
-        """
-        check_is_fitted(self)
-        X = self._check_words(X)
-        sets = self.choose(X) if Y is None else check_sets(X, Y, self.classes_)
-        doc, word, label, share = [], [], [], []
-        for d in range(X.shape[0]):
-            x, y = X[d], sets[d]
-            speaks = np.maximum(x.data[:, None] * self._word_scores(x, y), 0.0)
-            speaks[speaks.sum(axis=1) == 0] = 1.0
-            doc.append(np.full(speaks.size, d))
-            word.append(np.repeat(x.indices, y.nnz))
-            label.append(np.tile(y.indices, x.nnz))
-            share.append((speaks / speaks.sum(axis=1, keepdims=True)).ravel())
-        return WordLabels(*(np.concatenate(part) for part in (doc, word, label, share)))
 
     def top_words(self, label, k):
         """Return the ``k`` words that speak most for a label (a column), and their weights."""

@@ -33,7 +33,8 @@ def unlabelled(answering: Answering, limit: int) -> list[dict[str, Any]]:
 def doubtful(answering: Answering, limit: int) -> list[dict[str, Any]]:
     """Return labelled documents that other labels suit better, most suspicious first.
 
-    None for a model that a document cannot be taken out of (mml, col), or that has not seen all.
+    None for a model that a document cannot be taken out of (mml, col, boostexter), or that has not
+    seen all.
     """
     labeler = answering.labeler
     if (

@@ -12,8 +12,9 @@ from polytopic.cli.documents import language_option
     "--model",
     default="pmm1",
     show_default=True,
-    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col"]),
-    help="The model to fit; mml and col learn from whole documents, which takes longer.",
+    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter"]),
+    help="The model to fit; mml, col and boostexter learn from whole documents, which takes "
+    "longer.",
 )
 @click.option("--tree", metavar="FILE", help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV.")
 @click.option(

@@ -17,7 +17,7 @@ from polytopic.cli.store.opening import (
 @click.option(
     "--fit",
     "name",
-    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col"]),
+    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter"]),
     help="The model to fit; the store's own by default.",
 )
 @selection_options

@@ -23,7 +23,7 @@ from polytopic.server.pages.speech import language_of
 from polytopic.server.service import Service
 
 HERE = Path(__file__).parent
-MODELS = ("pmm1", "pmm2", "pdmm", "nb", "mml", "col")
+MODELS = ("pmm1", "pmm2", "pdmm", "nb", "mml", "col", "boostexter")
 QUEUED = 20  # documents to check that are listed
 MOST_LABELS = 2000  # listed at once
 MOST_ON_MAP = 400  # labels that are drawn
