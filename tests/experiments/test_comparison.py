@@ -102,7 +102,7 @@ def test_failures_are_rows(tmp_path):
         folder=tmp_path,
         workers=2,
         tune=0,
-        timeout=20,
+        timeout=10,
     )
 
     failures = {row.method: row.failure for row in found.rows}
@@ -110,7 +110,7 @@ def test_failures_are_rows(tmp_path):
         "knn": None,
         "raises": "RuntimeError: no luck",
         "dies": "its process ended with code 7.",
-        "sleeps": "it took more than 20 seconds.",
+        "sleeps": "it took more than 10 seconds.",
     }
     assert len(list((tmp_path / "cells").iterdir())) == 1
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from polytopic.experiments.methods import Answer, Answering, Method
 from polytopic.experiments.parts import Part
 from polytopic.labeler.learning import named_model
-from polytopic.models import MML, PDMM, PMM1, PMM2, NaiveBayes
+from polytopic.models import MML, PDMM, PMM1, PMM2, BoosTexter, NaiveBayes
 from polytopic.text.weights import TermWeights
 
 
@@ -78,5 +78,12 @@ OURS = [
     _own("pmm2-paper", "PMM2, paper", _fitter(_paper(PMM2))),
     _own("pdmm", "PDMM", _fitter(PDMM)),
     _own("nb", "naive Bayes, several labels", _fitter(NaiveBayes)),
+    _own("boostexter", "BoosTexter, best label if none", _fitter(BoosTexter)),
+    _own(
+        "boostexter-plain",
+        "BoosTexter",
+        _fitter(lambda **s: BoosTexter(best_if_none=False, **s)),
+        settings={"n_rounds": 1000},
+    ),
     _own("col", "CoL", _fitter(lambda **s: named_model("col", **s))),
 ]
