@@ -6,7 +6,7 @@ import sys
 
 import click
 
-SWITCH = 0.001  # seconds after which a thread that works lets those that answer go on
+SWITCH = 0.002  # seconds after which a thread that works lets those that answer go on
 OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine, by which nobody else is called
 
 

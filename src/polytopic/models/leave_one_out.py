@@ -140,7 +140,8 @@ def _theta(model, X, sets, row, em_steps):
     if not X.nnz:
         return model._theta[:1]  # no word will look
     if em_steps:
-        return np.vstack([_relearned(model, x, row, em_steps) for x in X])
+        relearned = [_relearned(model, x, row, em_steps) for x in X]
+        return np.ascontiguousarray(np.vstack(relearned))  # what the kernels are compiled for
     theta = model._theta[X.indices]
     labels = sets.indices[: sets.indptr[1]]
     own = model._own_counts(X, sets)
