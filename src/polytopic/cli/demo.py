@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import sys
 import threading
@@ -22,18 +23,23 @@ STORE = "sample.db"
 
 
 def main(path: str = STORE) -> None:
-    """Learn the bundled sample, label three fresh texts, and serve a page to go on with."""
-    from polytopic.cli.serve import OWN_NAMES, address_of, listening, serve
-    from polytopic.store.tokens import new_token
+    """Learn the bundled sample, label three fresh texts, and serve a page to go on with.
 
+    Where the store is there already, it is served at once.
+    """
+    from polytopic.cli.serve import OWN_NAMES, address_of, listening, serve
+
+    showing = None
     if not Path(path).exists():
         learn(path)
-    showing = subprocess.Popen([sys.executable, "-m", "polytopic.cli.demo", "show", path])  # noqa: S603
-    token = new_token()
+        command = [sys.executable, "-m", "polytopic.cli.demo", "show", path]
+        showing = subprocess.Popen(command)  # noqa: S603
+    token = secrets.token_urlsafe(32)
     with listening("127.0.0.1", 8765, or_any=True) as listener:
 
         def invite() -> None:
-            showing.wait()
+            if showing is not None:
+                showing.wait()
             print(f"\nOpen {address_of(listener)}/#token={token}")
             print("to paste a text, see why, and correct it. Stop with Ctrl+C.", flush=True)
 
