@@ -1,6 +1,6 @@
 # make run       set up, learn the bundled sample, label three fresh texts, serve the page
 # make test      set up, then lint, types, imports and tests
-# make test-all  also what is long: all corpora, and the kernels uncompiled
+# make test-all  also what is long: all corpora, more examples, and the kernels uncompiled
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -16,7 +16,7 @@ test: lint
 
 test-all: lint
 	$(BIN)/python -m tests.compiling
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n auto --dist worksteal
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
 lint: .venv/tested

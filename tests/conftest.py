@@ -7,8 +7,10 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("polytopic", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("polytopic")
+PROFILE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("usual", max_examples=60, **PROFILE)
+settings.register_profile("thorough", max_examples=150, **PROFILE)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
 @pytest.fixture(scope="session")
