@@ -75,9 +75,12 @@ def learn(path: str) -> None:
     documents = load_sample()
     tree = LabelTree.from_names({label for document in documents for label in document.labels})
     fresh = [Document(f"fresh-{k}", text=text) for k, text in enumerate(FRESH, start=1)]
-    with Store(path, keep_texts=True, tree=tree) as store:
+    begun = f"{path}.new"
+    Path(begun).unlink(missing_ok=True)
+    with Store(begun, keep_texts=True, tree=tree) as store:
         store.learn([*documents, *fresh])
         store.publish(note="the bundled sample")
+    Path(begun).rename(path)  # whole or not at all
 
 
 if __name__ == "__main__":
