@@ -33,6 +33,7 @@ bench: .venv/tested
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 .venv/tested: .venv/installed

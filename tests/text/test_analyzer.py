@@ -7,11 +7,14 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import stopwordsiso
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from polytopic.text import Analyzer, Span, lexicon
+from polytopic.text.languages import stop_words
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 WORDY_TEXT = st.text(
@@ -130,6 +133,11 @@ def test_stop_words_before_and_after_reduction():
     analyzer = Analyzer("en", stop_words=["MICE", "child"])
 
     assert analyzer.terms("mice mouse children child") == ["mouse"]
+
+
+def test_english_stop_words_are_those_that_two_lists_share():
+    """The words of stopwords-iso that scikit-learn lists, too."""
+    assert stop_words("en") == stopwordsiso.stopwords("en") & ENGLISH_STOP_WORDS
 
 
 def test_no_stop_words():

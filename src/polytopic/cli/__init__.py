@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from polytopic import __version__
+from polytopic.later import postpone
 
 COMMANDS = (
     "train",
@@ -43,6 +44,7 @@ class Commands(click.Group):
 
     def invoke(self, context):
         """Run a command; exit with 1 if it fails."""
+        postpone("scipy.stats")
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import subprocess
 import sys
 import threading
 from pathlib import Path
+
+from polytopic.later import postpone
 
 FRESH = [
     "Striker returns after a year of rehabilitation\nThe forward who tore a knee ligament last "
@@ -43,6 +46,7 @@ def main(path: str = STORE) -> None:
             print(f"\nOpen {address_of(listener)}/#token={token}")
             print("to paste a text, see why, and correct it. Stop with Ctrl+C.", flush=True)
 
+        gc.disable()  # until all is loaded, of which nothing goes
         threading.Thread(target=invite, daemon=True).start()
         from polytopic.server import create_app  # takes a while, as does what is shown meanwhile
 
@@ -84,6 +88,7 @@ def learn(path: str) -> None:
 
 
 if __name__ == "__main__":
+    postpone("scipy.stats")
     if sys.argv[1:2] == ["show"]:
         show(sys.argv[2])
     else:

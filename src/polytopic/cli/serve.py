@@ -1,5 +1,6 @@
 """polytopic serve."""
 
+import gc
 import ipaddress
 import socket
 import sys
@@ -43,6 +44,7 @@ def command(source, host, port, origins, megabytes, waiting):
     is open; changing needs a token (polytopic token create). Other addresses need tokens for all,
     so that a store without any is refused.
     """
+    gc.disable()  # until all is loaded, of which nothing goes
     try:
         from polytopic.server import create_app
     except ModuleNotFoundError as error:

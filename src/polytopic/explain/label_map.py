@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_scalar
@@ -19,7 +19,6 @@ from polytopic.explain.correlations import (
     strongest_pairs,
     whole,
 )
-from polytopic.explain.dendrogram import Dendrogram
 from polytopic.explain.drawing import with_name
 from polytopic.explain.explanation import plain
 from polytopic.explain.relevance import (
@@ -32,6 +31,9 @@ from polytopic.explain.relevance import (
     used_topics,
 )
 from polytopic.labels import LabelTree
+
+if TYPE_CHECKING:
+    from polytopic.explain.dendrogram import Dendrogram
 
 
 class MapLabel(NamedTuple):
@@ -202,6 +204,8 @@ def label_map(
     >>> [round(height, 3) for height in found.dendrogram.linkage[:, 2].tolist()]
     [0.431, 1.0]
     """
+    from polytopic.explain.dendrogram import Dendrogram  # here: clustering is slow to load
+
     check_scalar(n_pairs, "n_pairs", Integral, min_val=1)
     check_scalar(n_terms, "n_terms", Integral, min_val=1)
     if not len(labels):

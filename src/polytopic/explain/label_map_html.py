@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from polytopic.explain.correlations import LabelPair
-from polytopic.explain.dendrogram import Dendrogram
 from polytopic.explain.drawing import percent
 from polytopic.explain.label_map import LabelMap, MapLabel
 from polytopic.explain.page import bar, safe, section, signed, table, whole_page
+
+if TYPE_CHECKING:
+    from polytopic.explain.dendrogram import Dendrogram
 
 WIDTH = 1000  # of the drawing, in units of its own
 LONGEST = 36  # characters of a label beside the drawing

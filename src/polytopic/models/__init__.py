@@ -1,20 +1,71 @@
-"""The models, one file a family, each reading like its paper."""
+"""The models, one file a family, each reading like its paper; each is loaded when it is needed."""
 
-from polytopic.models.base import CountModel
-from polytopic.models.boost_answers import WordRule
-from polytopic.models.boostexter import BoosTexter
-from polytopic.models.classifier import LabelSetClassifier
-from polytopic.models.col import CoL
-from polytopic.models.documents import DocumentModel
-from polytopic.models.label_sets import LabelSets
-from polytopic.models.mml import MML
-from polytopic.models.naive_bayes import NaiveBayes
-from polytopic.models.pdmm import PDMM
-from polytopic.models.pmm import PMM1, PMM2
-from polytopic.models.prior import SetPrior
-from polytopic.models.words import Account, WordLabels
+from __future__ import annotations
 
-MODELS = {model.name: model for model in (MML, NaiveBayes, PMM1, PMM2, PDMM, CoL, BoosTexter)}
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from polytopic.later import attributes
+
+if TYPE_CHECKING:
+    from polytopic.models.base import CountModel
+    from polytopic.models.boost_answers import WordRule
+    from polytopic.models.boostexter import BoosTexter
+    from polytopic.models.classifier import LabelSetClassifier
+    from polytopic.models.col import CoL
+    from polytopic.models.documents import DocumentModel
+    from polytopic.models.label_sets import LabelSets
+    from polytopic.models.mml import MML
+    from polytopic.models.naive_bayes import NaiveBayes
+    from polytopic.models.pdmm import PDMM
+    from polytopic.models.pmm import PMM1, PMM2
+    from polytopic.models.prior import SetPrior
+    from polytopic.models.words import Account, WordLabels
+
+_HOMES = {
+    "MML": "mml",
+    "NaiveBayes": "naive_bayes",
+    "PMM1": "pmm",
+    "PMM2": "pmm",
+    "PDMM": "pdmm",
+    "CoL": "col",
+    "BoosTexter": "boostexter",
+    "Account": "words",
+    "CountModel": "base",
+    "DocumentModel": "documents",
+    "LabelSetClassifier": "classifier",
+    "LabelSets": "label_sets",
+    "SetPrior": "prior",
+    "WordLabels": "words",
+    "WordRule": "boost_answers",
+}
+_NAMED = {
+    "mml": "MML",
+    "nb": "NaiveBayes",
+    "pmm1": "PMM1",
+    "pmm2": "PMM2",
+    "pdmm": "PDMM",
+    "col": "CoL",
+    "boostexter": "BoosTexter",
+}
+
+
+class _Models(Mapping[str, Any]):
+    """The models by the names that commands and files know them by."""
+
+    def __getitem__(self, name: str) -> Any:
+        model = _NAMED[name]
+        return getattr(import_module(f"{__name__}.{_HOMES[model]}"), model)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMED)
+
+    def __len__(self) -> int:
+        return len(_NAMED)
+
+
+MODELS = _Models()
 
 __all__ = [
     "MML",
@@ -34,3 +85,5 @@ __all__ = [
     "WordLabels",
     "WordRule",
 ]
+
+__getattr__ = attributes(__name__, _HOMES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 KNOTS = 200
 
@@ -15,6 +14,8 @@ def rising_curve(scores, right):
     right; half an answer of each kind is added, so that few answers never make it certain. An
     infinite score, of a set without a rival, is as good as the highest one.
     """
+    from sklearn.isotonic import IsotonicRegression  # which is slow to load
+
     scores = np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0))
     level = IsotonicRegression().fit(scores, right).predict(scores)
     _, step = np.unique(level, return_inverse=True)

@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy import sparse
 from scipy.special import log_softmax, logsumexp, ndtri
-from scipy.stats import qmc
 from threadpoolctl import threadpool_limits
 
 BLOCK = 1 << 21  # numbers in an array of label sets × points
@@ -87,6 +86,8 @@ def centred(mean, covariance):
 @lru_cache(maxsize=4)
 def normal_points(n_labels, n_points=N_POINTS) -> np.ndarray:
     """Return points of a standard normal distribution, of mean 0 and covariance 1 exactly."""
+    from scipy.stats import qmc  # which is slow to load
+
     n_points = max(n_points, 1 << (2 * n_labels).bit_length())
     points = qmc.Sobol(n_labels, rng=np.random.default_rng(0)).random(n_points)
     normal = ndtri(np.clip(points, 1e-12, 1 - 1e-12))

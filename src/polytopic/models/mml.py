@@ -7,7 +7,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state, check_scalar
 
 from polytopic.labels import read_targets
@@ -16,6 +15,7 @@ from polytopic.models.checks import check_as_many, check_name, check_number_or, 
 from polytopic.models.label_embedding import embed_sizes, rotated
 from polytopic.models.margin_reasons import MarginReasons
 from polytopic.models.margin_training import train
+from polytopic.text.weights import unit_rows
 
 
 class MML(MarginReasons):
@@ -159,7 +159,7 @@ class MML(MarginReasons):
         self._set_labels(targets)
         known = np.flatnonzero(documents & (X.getnnz(axis=1) > 0))
         X, Y = X[known], targets.Y[known][:, self._columns]
-        X = normalize(X) if known.size else X  # scikit-learn refuses to normalize nothing
+        X = unit_rows(X)
         if chosen is None or (is_auto(self.C) and "C" not in chosen):
             self.chosen_ = margin_tuning.chosen(self, X, Y)
         else:

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
 from polytopic.kernels import labeling
 from polytopic.kernels.blocks import map_rows
 from polytopic.models.label_embedding import by_vectors
 from polytopic.models.label_sets import stack_sets
+from polytopic.text.weights import unit_rows
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class SetScorer:
                 Z = np.ascontiguousarray(Z[:, :, self.allowed])
             return function(Z, rows)
 
-        X = normalize(X).astype(weights.dtype)
+        X = unit_rows(X).astype(weights.dtype)
         return map_rows(block, X, (8 + answers) * self.columns.size)
 
     # Words

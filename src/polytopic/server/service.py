@@ -38,8 +38,8 @@ class Service:
     def start(self) -> None:
         """Get ready to answer, at full speed from the first request on."""
         self.live.start()
-        gc.collect()
         gc.freeze()  # what stays need not be looked through again and again, which takes long
+        gc.enable()
 
     async def change(self, action: str, *arguments: Any, **options: Any) -> dict[str, Any]:
         """Change the store; return the receipt."""

@@ -6,8 +6,8 @@ import simplemma
 import snowballstemmer
 import stopwordsiso
 from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from polytopic.text.english import STOP_WORDS
 from polytopic.text.tokens import main_part
 
 _SNOWBALL_NAMES = {
@@ -30,14 +30,11 @@ CAPITAL_NOUNS = ("de", "lb")  # Bäume are trees, bäume is a verb
 
 
 def stop_words(language):
-    """Return the stop words of a language; none where no list is known.
-
-    The English list is long and holds topics ("interest", "computer", "system"); of it, the words
-    that scikit-learn lists too are taken.
-    """
+    """Return the stop words of a language; none where no list is known."""
+    if language == "en":
+        return STOP_WORDS
     code = _STOP_LISTS.get(language, language)
-    words = stopwordsiso.stopwords(code) if code in stopwordsiso.langs() else frozenset()
-    return words & ENGLISH_STOP_WORDS if language == "en" else words
+    return stopwordsiso.stopwords(code) if code in stopwordsiso.langs() else frozenset()
 
 
 def lemmatizer(language):

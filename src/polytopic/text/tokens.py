@@ -38,15 +38,15 @@ class TokenPattern:
     """
 
     def __init__(self, *, numbers, hyphens):
-        # Classes with characters beyond the BMP are ten times slower in re; few texts need them.
+        self._numbers, self._hyphens = numbers, hyphens
         self._bmp = _compile(numbers, hyphens, 0xFFFF)
-        self._full = _compile(numbers, hyphens, sys.maxunicode)
 
     def of(self, text):
         """Return the compiled expression that finds the tokens of this text."""
         if text.isascii() or not _BEYOND_BMP.search(text):
             return self._bmp
-        return self._full
+        # Classes with characters beyond the BMP are ten times slower in re; few texts need them.
+        return _compile(self._numbers, self._hyphens, sys.maxunicode)
 
 
 @cache
@@ -60,15 +60,14 @@ def _compile(numbers, hyphens, last):
 @cache
 def _char_class(categories, last):
     """Return the ranges of all characters whose category starts with one of the letters."""
-    runs = re.finditer(f"(?:[{categories}][a-z])+", _category_names())
-    ranges = [(run.start() // 2, min(run.end() // 2 - 1, last)) for run in runs]
-    return "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges if a <= last)
+    runs = re.finditer(f"(?:[{categories}][a-z])+", _category_names(last))
+    return "".join(f"{chr(run.start() // 2)}-{chr(run.end() // 2 - 1)}" for run in runs)
 
 
 @cache
-def _category_names():
-    """Return the two-letter categories of all characters in one string: ``CcCc...LuLu...``."""
-    return "".join(map(unicodedata.category, map(chr, range(sys.maxunicode + 1))))
+def _category_names(last):
+    """Return the two-letter categories of characters in one string: ``CcCc...LuLu...``."""
+    return "".join(map(unicodedata.category, map(chr, range(last + 1))))
 
 
 def spell(token):

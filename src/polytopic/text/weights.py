@@ -4,9 +4,9 @@ from numbers import Integral
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import norm
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_scalar
+from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l2
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 SCHEMES = ("tf", "binary", "tfidf", "ltc")
@@ -82,7 +82,7 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X.data = self._weigh(X)
         X.eliminate_zeros()
         if self.unit_length or self.scheme == "ltc":
-            X.data /= np.repeat(norm(X, axis=1), np.diff(X.indptr))  # stored data are not zero
+            return unit_rows(X)
         return X
 
     def _weigh(self, X):
@@ -116,3 +116,15 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def unit_rows(X) -> csr_matrix:
+    """Return rows of length one; a row without entries stays as it is.
+
+    >>> unit_rows(csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray()
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    unit = X.copy()
+    inplace_csr_row_normalize_l2(unit)
+    return unit
