@@ -41,10 +41,14 @@ class Load:
     until: float = 0.0
 
     def __post_init__(self):
-        bodies = (json.dumps({"text": d.text}).encode() for d in self.documents)
-        self._asking = [request(self.host, "/v1/suggest", body) for body in bodies]
+        self._asking = self.bodies()
         self._random = random.Random(0)
         self._sent = 0
+
+    def bodies(self):
+        """Return the requests for labels."""
+        bodies = (json.dumps({"text": d.text}).encode() for d in self.documents)
+        return [request(self.host, "/v1/suggest", body) for body in bodies]
 
     def next(self):
         """Return what a client does next: which route, the new document's id, and the bytes."""

@@ -30,12 +30,17 @@ BATCH = 256  # documents that the library labels at once, as the service does
 PARTS = ("load", "clients", "lines")
 
 
+def free_port():
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @contextmanager
 def serving(path):
     """Serve a store in a process of its own; give its address and the process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "polytopic", "serve", str(path), "--port", str(port)]
     process = subprocess.Popen(command)
     try:

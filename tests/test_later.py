@@ -19,7 +19,7 @@ def run(code, folder="."):
 
 @pytest.fixture
 def slow(tmp_path):
-    """A folder with a module that tells when it is loaded."""
+    """Make a folder with a module that tells when it is loaded."""
     (tmp_path / "slow.py").write_text("import sys\nsys.stdout.write('loaded ')\nname = 'value'\n")
     return tmp_path
 

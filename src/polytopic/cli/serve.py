@@ -104,6 +104,7 @@ def serve(app, listener):
         app,
         log_level="warning",
         access_log=False,
+        proxy_headers=False,
         ws="none",
         timeout_graceful_shutdown=30,
     )

@@ -31,7 +31,7 @@ from polytopic.kernels.sets import (
 NEVER = -np.inf
 ROUNDING = 1e-12
 NEGLIGIBLE = 9.0  # in nats below the best set: about a ten thousandth of its probability
-LITTLE = 11.0  # in nats: sets below it change the third digit of a probability at most
+LITTLE = 16.0  # in nats: sets below it change the fourth digit of a probability at most
 NOTHING = 40.0  # in nats: below the last digit of a probability
 ANSWERS = 0.01  # sets this likely beside the likeliest are compared by their expected F
 
@@ -352,76 +352,100 @@ def home_slopes(x, words, problem, room):
 
 
 @compiled
-def _value_flips(x, problem, wanted, room):
-    """Find the values of the home with the wanted labels flipped, one at a time."""
+def _value_flips(x, words, problem, wanted, room):
+    """Find the values of the home with one label flipped that may matter to a wanted label.
+
+    It does if the set may be the best with the label, or without it.
+    """
     prior, home, buffer = problem.prior, room.home, room.buffer
     key, log_prior = np.uint64(0), prior.base
-    own = members(home_number(room), prior, home, buffer)
-    size = own.size
-    for label in own:
+    size = members(home_number(room), prior, home, buffer).size
+    f = home_slopes(x, words, problem, room) if size > 0 else NEVER
+    inside, outside = best_with_and_without(prior, room)
+    for label in members(home_number(room), prior, home, buffer):
         key ^= prior.label_keys[label]
         log_prior += prior.log_odds[label]
     for flip in problem.labels:
         code = prior.log_seen.size + flip
         if wanted[flip] and room.values[code] == NEVER and flip != problem.required:
             labels = members(code, prior, home, buffer)
-            row = find_seen(prior, labels, key ^ prior.label_keys[flip])
-            if labels.size > 0 and row < 0:
-                value = score(x, room.rows, labels, problem.family, room.phi, NEVER, room.guess)
-                log_flipped = log_prior + (labels.size - size) * prior.log_odds[flip]
+            if labels.size == 0 or find_seen(prior, labels, key ^ prior.label_keys[flip]) >= 0:
+                continue
+            log_flipped = log_prior + (labels.size - size) * prior.log_odds[flip]
+            rival = inside[flip] if labels.size > size else outside[flip]
+            least = (rival - log_flipped) * problem.temperature
+            bound = set_bound(f, total_of(x), room.slope, labels, problem.family)
+            if f == NEVER or rival == NEVER or bound >= least:
+                value = score(x, room.rows, labels, problem.family, room.phi, least, room.guess)
                 room.values[code] = value / problem.temperature + log_flipped
 
 
 @compiled
 def _complete(x, problem, wanted, room):
-    """Find the values of seen sets that may be the best with, or without, a wanted label."""
+    """Find the values of seen sets that may be the best with, or without, a wanted label.
+
+    The best set without a label that the very best does not have is the very best.
+    """
     prior = problem.prior
     values, bounds = room.values, room.bounds
     inside, outside = best_with_and_without(prior, room)
-    own = np.empty(inside.size, dtype=np.bool_)
+    top, best = values[place_of_largest(values)], best_labels(prior, room)
+    n_wanted = wanted.sum()
     for row in range(bounds.size):
         if values[row] == NEVER:
             labels = seen_set(prior, row)
-            least = bounds[row]
-            fill(own, False)
+            least, n_met = bounds[row], 0
             for label in labels:
-                own[label] = True
-            for label in range(inside.size):
                 if wanted[label]:
-                    least = min(least, inside[label] if own[label] else outside[label])
+                    least, n_met = min(least, inside[label]), n_met + 1
+            for label in best:
+                if wanted[label] and not _holds(labels, label):
+                    least, n_met = min(least, outside[label]), n_met + 1
+            if n_met < n_wanted:
+                least = min(least, top)
             if least < bounds[row]:
                 value = _value_seen(x, problem, row, least, room)
-                for label in range(inside.size):
-                    if own[label]:
-                        inside[label] = max(inside[label], value)
-                    else:
+                top = max(top, value)
+                for label in labels:
+                    inside[label] = max(inside[label], value)
+                for label in best:
+                    if not _holds(labels, label):
                         outside[label] = max(outside[label], value)
+
+
+@compiled
+def _holds(labels, label):
+    """Tell whether a label is among some."""
+    for other in labels:  # noqa: SIM110  (kernels know no generators)
+        if other == label:
+            return True
+    return False
+
+
+@compiled
+def best_labels(prior, room):
+    """Return the labels of the candidate with the largest value."""
+    return members(place_of_largest(room.values), prior, room.home, room.buffer).copy()
 
 
 @compiled
 def best_with_and_without(prior, room):
     """Return the value of the best candidate with each label, and of the best without it."""
     values, home, buffer = room.values, room.home, room.buffer
-    best = place_of_largest(values)
     inside, outside = np.empty(buffer.size), np.empty(buffer.size)
     fill(inside, NEVER)
-    fill(outside, values[best])
-    own = np.empty(members(best, prior, home, buffer).size, dtype=np.int64)
-    for j in range(own.size):
-        own[j] = buffer[j]
-        outside[own[j]] = NEVER  # where it is missing is still to be found
+    fill(outside, values[place_of_largest(values)])
+    best = best_labels(prior, room)
+    for label in best:
+        outside[label] = NEVER  # where it is missing is still to be found
     for code in range(values.size):
         if values[code] > NEVER:
             labels = members(code, prior, home, buffer)
             for label in labels:
                 inside[label] = max(inside[label], values[code])
-            for mine in own:
-                if values[code] > outside[mine]:
-                    found = False
-                    for label in labels:
-                        found = found or label == mine
-                    if not found:
-                        outside[mine] = values[code]
+            for label in best:
+                if values[code] > outside[label] and not _holds(labels, label):
+                    outside[label] = values[code]
     return inside, outside
 
 
@@ -434,10 +458,11 @@ def judge(data, indices, indptr, problem, by_f, asked, chosen, margins, marginal
 
     Documents without words get none. If there is room for them, each label's margin is written,
     the best value of a set with the label less the best of one without it, and its marginal
-    probability in the posterior over the candidates. Where not all labels are asked for, margins
-    are those of the chosen ones and of those asked for.
+    probability in the posterior over the candidates. Where some labels are ``asked`` for, margins
+    are those of the chosen ones and of those asked for, and ``LITTLE`` is missing of
+    probabilities.
     """
-    written, full = margins.size > 0, margins.size > 0 and asked.all()
+    written, full = margins.size > 0, margins.size > 0 and asked.size == 0
     cutoff = NOTHING if full else LITTLE if written else NEGLIGIBLE if by_f else 0.0
     prior = problem.prior
     room = make_room(prior.log_seen.size, problem.theta.shape[1], longest(indptr))
@@ -453,7 +478,7 @@ def judge(data, indices, indptr, problem, by_f, asked, chosen, margins, marginal
                 chosen[d, label] = True
         if written:
             if not full:
-                _value_flips(x, problem, asked | chosen[d], room)
+                _value_flips(x, words, problem, asked | chosen[d], room)
                 _complete(x, problem, asked | chosen[d], room)
             _write_margins(prior, room, margins[d], marginals[d])
 

@@ -47,11 +47,15 @@ def log_product(x, values):
     """
     total, product = 0.0, 1.0
     for k in range(x.size):
-        value = values[k]
-        if x[k] == 1.0 and SMALL < value < 1.0 / SMALL:
-            product *= value
-        elif x[k] == 2.0 and SMALL < value < 1.0 / SMALL:
-            product *= value * value
+        value = power = values[k]
+        if x[k] == 2.0:
+            power = value * value
+        elif x[k] == 3.0:
+            power = value * value * value
+        elif x[k] != 1.0:
+            power = 0.0
+        if SMALL < power < 1.0 / SMALL:
+            product *= power
         else:
             total += x[k] * np.log(value)
         if product < SMALL or product > 1.0 / SMALL:
@@ -148,25 +152,16 @@ def total_of(values):
 
 @compiled
 def _equal_score(x, rows, labels, phi):
-    """Return ``x @ np.log(rows[labels].mean(axis=0))``, in one pass."""
+    """Return ``x @ np.log(rows[labels].mean(axis=0))``."""
     inverse = 1.0 / labels.size
-    total, product = 0.0, 1.0
     for k in range(x.size):
-        value = 0.0
-        for label in labels:
-            value += rows[label, k]
-        value *= inverse
-        phi[k] = value
-        if x[k] == 1.0 and value > SMALL:
-            product *= value
-        elif x[k] == 2.0 and value > SMALL:
-            product *= value * value
-        else:
-            total += x[k] * np.log(value)
-        if product < SMALL:
-            total += np.log(product)
-            product = 1.0
-    return total + np.log(product)
+        phi[k] = rows[labels[0], k]
+    for j in range(1, labels.size):
+        for k in range(x.size):
+            phi[k] += rows[labels[j], k]
+    for k in range(x.size):
+        phi[k] *= inverse
+    return log_product(x, phi)
 
 
 @compiled

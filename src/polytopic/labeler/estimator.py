@@ -404,10 +404,10 @@ class Labeler(BaseEstimator):
         if include is not None or exclude:
             allowed = allowed_labels(self._space, self._reader, include, exclude)
             model = model.restricted(allowed)
-        Y, scores, proba = model.assess(X)
+        labels = self.classes_.tolist()
+        Y, scores, proba = model.assess(X, range(len(labels)))
         if self.rule is not None:
             Y = self._choose(model, X)
-        labels = self._space.ids
         if level is not None:
             above = self._level(level)
             labels = above.labels

@@ -115,8 +115,9 @@ def merge(Y: sparse.csr_matrix, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:
     """Return the label sets ``Y``, but ``fallback`` (columns) for documents without words."""
+    X = X if sparse.issparse(X) and X.format == "csr" else sparse.csr_matrix(X)
     known = np.zeros(Y.shape[0], dtype=bool)
-    known[sparse.csr_matrix(X).nonzero()[0]] = True
+    known[np.repeat(np.arange(known.size), np.diff(X.indptr))[X.data != 0]] = True
     if known.all():
         return Y
     rest = sparse.diags_array(known.astype(np.float64)) @ Y

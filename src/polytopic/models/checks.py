@@ -6,6 +6,7 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
@@ -43,12 +44,32 @@ def check_number_or(others, value, name):
 
 def check_words(model, X, *, reset=False):
     """Return word counts as a canonical CSR matrix."""
+    if not reset and _are_counts(model, X):
+        return X
     X = validate_data(model, X, accept_sparse="csr", dtype=np.float64, reset=reset)
     check_non_negative(X, f"{type(model).__name__} (X holds word counts)")
     X = canonical_counts(X)
     if X.data.size and X.data.max() > LARGEST:
         raise ValueError(f"X holds {X.data.max()}, word counts must be <= {LARGEST}.")
     return X
+
+
+def _are_counts(model, X):
+    """Tell at once whether these are counts as they should be; scikit-learn takes long to see it.
+
+    A matrix of which that is not certain is checked by scikit-learn, which says what is wrong.
+    """
+    return (
+        type(X) is sparse.csr_matrix
+        and X.dtype == np.float64
+        and X.shape[0] > 0
+        and X.shape[1] == getattr(model, "n_features_in_", None)
+        and not hasattr(model, "feature_names_in_")
+        and X.has_canonical_format
+        and X.data.size > 0
+        and bool(X.data.min() > 0)
+        and bool(X.data.max() <= LARGEST)
+    )
 
 
 def check_documents(model, X, Y, sample_weight, *, reset):

@@ -203,8 +203,8 @@ class MixtureModel(CountModel):
         """Return predicted sets (CSR indicator), margins and probabilities in one pass.
 
         The same as the sets of ``predict``, ``decision_function`` and ``predict_proba`` on
-        several labels. Where some labels (columns) are asked for, margins are right for them and
-        for the predicted ones only, and probabilities to the third digit, which is faster.
+        several labels. Where ``labels`` (columns) are asked for, margins are right for them and
+        for the predicted ones only, and probabilities to the fourth digit, which is faster.
         """
         by_candidates = self.decode != "greedy" and (self.decode, self.search) != ("map", "exact")
         check_is_fitted(self)
@@ -217,8 +217,9 @@ class MixtureModel(CountModel):
     def _judged(self, X, labels=None):
         """Return the candidates that are chosen, margins and marginals."""
         n_labels = self.classes_.size
-        asked = np.full(n_labels, labels is None)
+        asked = NO_LABEL
         if labels is not None:
+            asked = np.zeros(n_labels, dtype=bool)
             asked[np.asarray(labels, dtype=np.int64)] = True
         margins, marginals = np.empty((X.shape[0], n_labels)), np.zeros((X.shape[0], n_labels))
         problem, by_f = self._problem(), self.decode == "f"

@@ -18,6 +18,7 @@ from polytopic.files import is_database
 
 PATIENCE = 60.0  # seconds that a writer waits for others
 CONNECTING = 10  # seconds that a server may take to answer a call
+FEW = 50  # rows that SQLAlchemy writes
 LOCK = int.from_bytes(b"polytopi", "big")  # of those who write to PostgreSQL
 
 
@@ -159,8 +160,15 @@ def fetch(connection: Connection, query) -> list[tuple]:
 
 
 def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequence[tuple]):
-    """Run a statement for each row of values of these names, as the driver takes them."""
+    """Run a statement for each row of values of these names.
+
+    Many go to the driver as it takes them; for few, what SQLAlchemy remembers of the statement is
+    faster.
+    """
     if not rows:
+        return
+    if len(rows) <= FEW:
+        connection.execute(statement, [dict(zip(names, row, strict=True)) for row in rows])
         return
     compiled = statement.compile(dialect=connection.dialect, column_keys=list(names))
     values: list[Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, insert, select, update
@@ -15,7 +16,21 @@ from polytopic.store.tables import terms as table
 
 PAGE = 1024  # terms in a row of the table
 MOST = 2**32  # that numbers of four bytes can tell apart
-COLUMNS = ("names", "documents", "uses")
+REMEMBERED = 512  # pages whose names need not be read again: one change comes after the other
+
+
+class Page(NamedTuple):
+    """The names of a page of terms, None for those that are gone, and the place of each."""
+
+    names: list[str | None]
+    places: dict[str | None, int]
+
+
+@lru_cache(REMEMBERED)
+def read_page(names: str) -> Page:
+    """Read the names of a page, as they are stored."""
+    found = json.loads(names)
+    return Page(found, dict(zip(found, range(len(found)), strict=True)))
 
 
 class Terms:
@@ -35,35 +50,49 @@ class Terms:
             connection, select(table.c.names, table.c.documents, table.c.uses, table.c.page)
         )
         rows.sort(key=lambda row: row[-1])
+        self._pages = [read_page(row[0]) for row in rows]
         self.names: list[str | None] = []
-        for names, *_ in rows:
-            self.names += json.loads(names)
+        for page in self._pages:
+            self.names += page.names
         self.documents, self.uses = (
             np.frombuffer(b"".join(row[k] for row in rows), dtype="<u4").astype(np.int64)
             for k in (1, 2)
         )
         if not len(self.names) == self.documents.size == self.uses.size:
             raise ValueError("terms have other numbers of names and documents")
-        self._n_pages = len(rows)
-        self._dirty: set[int] = set()
+        self._counted: set[int] = set()  # pages of which other numbers are to be written
+        self._named: set[int] = set()  # pages of which names are to be written, too
 
     def __len__(self) -> int:
         return len(self.names)
 
     def numbered(self, names: Sequence[str]) -> np.ndarray:
         """Return the number of each term; a new one gets the next."""
-        wanted = set(names)
-        known = {name: k for k, name in enumerate(self.names) if name in wanted}
+        known = self._find(names)
         new = [name for name in names if name not in known]
         if len(self) + len(new) > MOST:
             raise StoreError(f"a store has room for {MOST:,} terms, which are used up.")
         known |= zip(new, range(len(self), len(self) + len(new)), strict=True)
+        if new:
+            self._named.update(range(len(self) // PAGE, (len(self) + len(new) - 1) // PAGE + 1))
         self.names += new
         self.documents, self.uses = (
             np.concatenate([n, np.zeros(len(new), dtype=np.int64)])
             for n in (self.documents, self.uses)
         )
         return np.fromiter(map(known.__getitem__, names), dtype=np.int64, count=len(names))
+
+    def _find(self, names: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of the terms that are known, the quicker way: by pages, or all."""
+        if len(names) * len(self._pages) > len(self):
+            wanted = set(names)
+            return {name: k for k, name in enumerate(self.names) if name in wanted}
+        return {
+            name: number * PAGE + page.places[name]
+            for number, page in enumerate(self._pages)
+            for name in names
+            if name in page.places
+        }
 
     def add(self, documents: np.ndarray, uses: np.ndarray) -> int:
         """Add to both numbers of each term; return how many terms are gone by that."""
@@ -74,32 +103,43 @@ class Terms:
         gone = touched[self.uses[touched] == 0].tolist()
         for number in gone:
             self.names[number] = None
-        self._dirty.update(np.unique(touched // PAGE).tolist())
+        self._named.update(number // PAGE for number in gone)
+        self._counted.update(np.unique(touched // PAGE).tolist())
         return len(gone)
 
     def write(self) -> None:
-        """Write the pages that have changed."""
-        rows = [(*self._page(page), page) for page in sorted(self._dirty)]
+        """Write what has changed of the pages: names seldom do."""
+        n_before = len(self._pages)
+        own = table.c.page == bindparam("own")
+        counts: dict[str, Any] = {name: bindparam(name) for name in ("documents", "uses")}
+        names: dict[str, Any] = {"names": bindparam("names")}
+        named, counted = sorted(self._named), sorted(self._counted - self._named)
         run_many(
             self.connection,
             insert(table),
-            [*COLUMNS, "page"],
-            [row for row in rows if row[-1] >= self._n_pages],
+            ["names", *counts, "page"],
+            [(self._names(k), *self._numbers(k), k) for k in named if k >= n_before],
         )
-        own = table.c.page == bindparam("own")
-        values: dict[str, Any] = {name: bindparam(name) for name in COLUMNS}
         run_many(
             self.connection,
-            update(table).where(own).values(values),
-            [*COLUMNS, "own"],
-            [row for row in rows if row[-1] < self._n_pages],
+            update(table).where(own).values(names | counts),
+            ["names", *counts, "own"],
+            [(self._names(k), *self._numbers(k), k) for k in named if k < n_before],
+        )
+        run_many(
+            self.connection,
+            update(table).where(own).values(counts),
+            [*counts, "own"],
+            [(*self._numbers(k), k) for k in counted],
         )
 
-    def _page(self, page: int) -> tuple[str, bytes, bytes]:
+    def _names(self, page: int) -> str:
+        return json.dumps(self.names[page * PAGE : (page + 1) * PAGE], ensure_ascii=False)
+
+    def _numbers(self, page: int) -> tuple[bytes, bytes]:
         part = slice(page * PAGE, (page + 1) * PAGE)
-        names = json.dumps(self.names[part], ensure_ascii=False)
         documents, uses = (n[part].astype("<u4").tobytes() for n in (self.documents, self.uses))
-        return names, documents, uses
+        return documents, uses
 
     def in_order(self, wanted: np.ndarray) -> tuple[list[str], np.ndarray]:
         """Return the wanted terms (a mask), sorted, and each number's place among them, or -1."""
