@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, LabelTree, NaiveBayes
+from polytopic.cli.compile import use as use_labeler
 from polytopic.decision import RULES, Rule, TreeCohort
 
 MODELS = {
@@ -28,6 +29,7 @@ MODELS = {
     ],
 }
 
+LABELERS = {"pmm": "pmm1", "mml": "mml", "col": "col", "boostexter": "boostexter"}
 TOGETHER = (  # they share kernels
     ("pmm", "pdmm", "rules", "boostexter"),
     ("mml", "mml-exact", "col"),
@@ -70,6 +72,8 @@ def use(model):
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         for name in sys.argv[1:]:
+            if name in LABELERS:
+                use_labeler(LABELERS[name])
             for model in MODELS[name]:
                 use(model)
     else:

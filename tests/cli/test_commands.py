@@ -649,6 +649,13 @@ def test_every_command_has_help(command):
     assert "-h, --help" in out
 
 
+def test_compile_uses_the_models_that_are_named():
+    """Each is told with its time; one that is not known is refused."""
+    _, told = run("compile", "nb")
+    assert re.fullmatch(r"nb: [0-9.]+ s\n", told)
+    assert "'tree' is not one of" in run("compile", "tree", code=2)[1]
+
+
 def test_version():
     """The version is the package's."""
     assert run("--version")[0].strip() == f"polytopic, version {polytopic.__version__}"

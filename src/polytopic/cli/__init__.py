@@ -28,6 +28,7 @@ COMMANDS = (
     "serve",
     "token",
     "info",
+    "compile",
 )
 
 

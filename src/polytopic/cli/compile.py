@@ -1,0 +1,49 @@
+"""polytopic compile."""
+
+import subprocess
+import sys
+import time
+
+import click
+
+GROUPS = (("pmm1", "pmm2", "nb", "pdmm", "boostexter"), ("mml", "col"))  # that share kernels
+DOCUMENTS = 60
+
+
+@click.command("compile")
+@click.argument("models", nargs=-1, type=click.Choice([name for group in GROUPS for name in group]))
+def command(models):
+    """Compile what MODELS need, all by default, so that no later command has to.
+
+    What is compiled is kept beside the program or, where that cannot be written, in the user's
+    cache, and is used by all programs of the user until polytopic changes. Without this command
+    each model compiles what it needs when it is first used.
+    """
+    wanted = models or [name for group in GROUPS for name in group]
+    groups = [[name for name in group if name in wanted] for group in GROUPS]
+    groups = [group for group in groups if group]
+    if len(groups) == 1:
+        for name in groups[0]:
+            begin = time.perf_counter()
+            use(name)
+            click.echo(f"{name}: {time.perf_counter() - begin:.1f} s", err=True)
+        return
+    program = [sys.executable, "-m", "polytopic", "compile"]
+    parts = [subprocess.Popen([*program, *group]) for group in groups]  # noqa: S603
+    if max(part.wait() for part in parts):
+        raise click.ClickException("not all could be compiled.")
+
+
+def use(name):
+    """Do with a model what people do, on a part of the sample."""
+    from polytopic import Labeler
+    from polytopic.corpus import load_sample
+
+    documents = load_sample()[:DOCUMENTS]
+    texts, own = [d.text for d in documents], [d.labels for d in documents]
+    labeler = Labeler(name).fit(texts, own)
+    (best, *_), *_ = labeler.suggest(texts)
+    others = [label for label in labeler.classes_.tolist() if label != best.label]
+    labeler.predict(texts)
+    labeler.predict_proba(texts)
+    labeler.explain(texts[0], [best.label], why_not=others[0])
