@@ -1,5 +1,7 @@
 """Which column each term gets."""
 
+from collections import defaultdict
+
 import numpy as np
 
 from polytopic.text.token_table import TokenTable
@@ -11,14 +13,14 @@ class NewColumns:
     """Columns for all terms, in the order in which they come."""
 
     def __init__(self):
-        self.index: dict[str, int] = {}
+        self.index: defaultdict[str, int] = defaultdict()
+        self.index.default_factory = self.index.__len__
         self._table: TokenTable | None = None  # the last of those with many terms here
         self._columns = np.zeros(0, dtype=np.int32)  # of its terms
 
     def of_terms(self, terms):
         """Return the columns of terms, -1 for None."""
-        index = self.index
-        return [-1 if term is None else index.setdefault(term, len(index)) for term in terms]
+        return [-1 if term is None else self.index[term] for term in terms]
 
     def of_scan(self, scan):
         """Return the columns of the terms that were found in strings, -1 where they are new."""
@@ -28,7 +30,8 @@ class NewColumns:
         unseen = found == _NOT_YET
         if unseen.any():
             new = np.unique(numbers[unseen])
-            columns[new] = self.of_terms([table.terms[number] for number in new.tolist()])
+            names = map(table.terms.__getitem__, new.tolist())
+            columns[new] = list(map(self.index.__getitem__, names))
             found = columns[numbers]
         return found
 
