@@ -315,8 +315,8 @@ class Labeler(BaseEstimator):
     def transform(self, texts) -> sparse.csr_matrix:
         """Return what the model sees: the known terms' counts, or their weights."""
         self._require_model()
-        counts, terms = self.analyzer_.count(check_iterable(texts), self.fields)
-        return self._weigh(self.vocabulary_.select(counts, terms))
+        texts = check_iterable(texts)
+        return self._weigh(self.analyzer_.count_known(texts, self.vocabulary_, self.fields))
 
     def _weigh(self, X):
         return X if self.weights_ is None else self.weights_.transform(X)

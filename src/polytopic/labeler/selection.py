@@ -87,8 +87,8 @@ class Selector:
     def count(self, texts) -> sparse.csr_matrix:
         """Return the counts of known words, which :meth:`judge` takes."""
         labeler = self.labeler
-        counts, terms = labeler.analyzer_.count(check_iterable(texts), labeler.fields)
-        return labeler.vocabulary_.select(counts, terms)
+        texts = check_iterable(texts)
+        return labeler.analyzer_.count_known(texts, labeler.vocabulary_, labeler.fields)
 
     def judge(self, counts: sparse.csr_matrix) -> list[dict[str, Found]]:
         """Return what each text, given by its counts, has of the topics."""

@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 
 from polytopic.text import languages
-from polytopic.text.counting import Text, count_terms
+from polytopic.text.counting import Text, count_known_terms, count_terms
 from polytopic.text.lexicon import Lexicon
+from polytopic.text.vocabulary import Vocabulary
 
 
 @lru_cache(maxsize=16)
@@ -122,6 +123,32 @@ class Analyzer(BaseEstimator):
             The names of the columns, sorted; each is in some text.
         """
         return count_terms(texts, self._lexicon, fields or {})
+
+    def count_known(
+        self,
+        texts: Iterable[Text],
+        vocabulary: Vocabulary,
+        fields: Mapping[str, float] | None = None,
+    ) -> csr_matrix:
+        """Count the terms of a vocabulary in each text.
+
+        It equals ``vocabulary.select(*analyzer.count(texts, fields))``, and takes less time.
+
+        Parameters
+        ----------
+        texts : iterable of str or mapping
+            As in :meth:`count`.
+        vocabulary : Vocabulary
+            The terms to count.
+        fields : mapping of str to float, optional
+            Weights of the fields; a field that is not named weighs 1.
+
+        Returns
+        -------
+        csr_matrix of shape (n_texts, len(vocabulary))
+            How often each term is in each text, float64.
+        """
+        return count_known_terms(texts, self._lexicon, fields or {}, vocabulary)
 
     def to_dict(self) -> dict:
         """Return the settings in a form for JSON, with the meaning of ``normalize="auto"``."""

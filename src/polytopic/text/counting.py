@@ -1,58 +1,145 @@
 """The terms of many texts, counted in one pass."""
 
-from array import array
-from collections import defaultdict
 from collections.abc import Mapping
+from itertools import chain, islice, pairwise
 from numbers import Real
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from polytopic.kernels.blocks import block_borders, run_blocks
+from polytopic.kernels.rows import sum_rows
+from polytopic.text.columns import NewColumns
+from polytopic.text.scanning import scan
+
 Text = str | Mapping[str, str] | Mapping[str, float]
 """A text; or its fields, by name; or a bag of words: its terms with their counts."""
+
+_FIRST_TEXTS, _MOST_TEXTS = 64, 8192  # read at once; what the first teach, the next know
+_BLOCK = 1 << 18  # characters that one thread reads at once
+_AS_IT_IS = np.zeros(0, dtype=np.int32)
 
 
 def count_terms(texts, lexicon, fields):
     """Count the terms of each text; see `Analyzer.count`."""
+    columns = NewColumns()
+    blocks = _read(texts, lexicon, fields, columns)
+    terms, order = columns.sorted()
+    return _matrix(blocks, order, len(terms)), terms
+
+
+def count_known_terms(texts, lexicon, fields, vocabulary):
+    """Count the terms of a vocabulary in each text; see `Analyzer.count_known`."""
+    blocks = _read(texts, lexicon, fields, vocabulary.known_columns)
+    return _matrix(blocks, _AS_IT_IS, len(vocabulary))
+
+
+def _read(texts, lexicon, fields, columns):
+    """Return blocks of texts as columns of their terms: what `sum_rows` takes."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
     _check_fields(fields)
-    tally = _Tally(lexicon, fields)
-    for text in texts:
-        tally.add(text)
-    return tally.matrix()
+    blocks, texts, size, n_texts = [], iter(texts), _FIRST_TEXTS, 0
+    while some := list(islice(texts, size)):
+        blocks += _read_blocks(some, n_texts, lexicon, fields, columns)
+        n_texts += len(some)
+        size = min(8 * size, _MOST_TEXTS)
+    return blocks
 
 
-class _Tally:
-    """The texts read so far, as parts: runs of terms that weigh the same."""
+def _read_blocks(texts, n_before, lexicon, fields, columns):
+    """Return more blocks, each read by one thread; all know the same tokens."""
+    parts = _parts_in_blocks(texts, n_before, fields)
+    table = lexicon.tokens.newest
+    scans = _run(lambda own: scan(own.strings, lexicon.pattern, table), parts)
+    terms = lexicon.learn(dict.fromkeys(chain.from_iterable(own.new_tokens for own in scans)))
+    return [_entries(*pair, terms, columns) for pair in zip(parts, scans, strict=True)]
 
-    def __init__(self, lexicon, fields):
-        self.fields = fields
-        self.pattern_of = lexicon.pattern_of
-        self.term_ids: defaultdict[str, int] = defaultdict()
-        self.term_ids.default_factory = self.term_ids.__len__
-        self.token_id = _TokenIds(lexicon, self.term_ids).__getitem__
-        self.ids = array("q")  # a running number for each term, -1 for a dropped word
-        self.weights = array("d")  # of each part
-        self.part_ends = array("q")  # in ids
-        self.text_ends = array("q", [0])  # in ids
 
-    def add(self, text):
-        """Read one more text; a document gives its content."""
-        text = getattr(text, "content", text)
+def _entries(parts, found, terms, columns):
+    """Return the columns of a block's terms, and how many are in each part."""
+    entries, sizes = columns.of_scan(found), found.sizes
+    if found.new_tokens:
+        entries[found.new_places] = columns.of_terms([terms[t] for t in found.new_tokens])
+    if parts.terms:
+        places = np.cumsum(sizes)[parts.term_parts]
+        entries = np.insert(entries, places, columns.of_terms(parts.terms))
+        sizes[parts.term_parts] = 1
+    weights = np.array(parts.weights, dtype=np.float64)
+    return entries, sizes, weights, np.array(parts.text_parts, dtype=np.int64)
+
+
+def _matrix(blocks, order, n_columns):
+    """Return the counts of all texts, with columns in their order."""
+    if not blocks:
+        return csr_matrix((0, n_columns))
+    summed = _run(lambda block: sum_rows(block[0], order, *block[1:], n_columns), blocks)
+    data, indices, sizes = map(np.concatenate, zip(*summed, strict=True))
+    matrix = csr_matrix((sizes.size, n_columns))  # its parts are known to be right, so unchecked
+    dtype = np.int32 if data.size <= np.iinfo(np.int32).max else np.int64
+    matrix.indptr = np.zeros(sizes.size + 1, dtype=dtype)
+    np.cumsum(sizes, out=matrix.indptr[1:])
+    matrix.data, matrix.indices = data, indices.astype(dtype, copy=False)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def _run(function, blocks):
+    """Return what a function makes of each block, on all cores."""
+    if len(blocks) == 1:
+        return [function(blocks[0])]
+    return run_blocks(lambda one: function(blocks[one.start]), np.arange(len(blocks) + 1))
+
+
+def _parts_in_blocks(texts, n_before, fields):
+    """Return the parts of texts, about as many characters at once as one thread reads."""
+    if set(map(type, texts)) != {str}:
+        texts = [getattr(text, "content", text) for text in texts]
+    sizes = list(map(len if set(map(type, texts)) == {str} else _size, texts))
+    if sum(sizes) <= _BLOCK:
+        return [_Parts(texts, fields, n_before)]
+    borders = block_borders(np.cumsum([0, *sizes]), entries=_BLOCK).tolist()
+    return [_Parts(texts[a:b], fields, n_before + a) for a, b in pairwise(borders)]
+
+
+def _size(text):
+    """Return about how many characters a text has."""
+    if isinstance(text, Mapping):
+        return sum(map(_size, text.values()))
+    return len(text) if isinstance(text, str) else 1
+
+
+class _Parts:
+    """Texts as parts, each a string whose terms weigh the same, or one term of a bag of words."""
+
+    def __init__(self, texts, fields, n_before):
+        self.fields, self.n_before = fields, n_before
+        self.terms: list[str] = []
+        self.term_parts: list[int] = []  # where the terms are; the string is empty there
+        self.strings: list[str] = []
+        self.weights: list[float] = []
+        self.text_parts: list[int] = []  # how many parts each text has
+        if set(map(type, texts)) == {str}:
+            self.strings, self.weights, self.text_parts = (
+                texts,
+                [1.0] * len(texts),
+                [1] * len(texts),
+            )
+            return
+        for text in texts:
+            n_parts = len(self.strings)
+            self._add(text)
+            self.text_parts.append(len(self.strings) - n_parts)
+
+    def _add(self, text):
         if isinstance(text, str):
-            self._add_string(text, 1.0)
+            self._add_part(text, 1.0)
         elif not isinstance(text, Mapping):
             raise TypeError(f"{self._name} is a {type(text).__name__}, must be a str or a mapping.")
         elif any(isinstance(value, str) for value in text.values()):
             self._add_fields(text)
         else:
             self._add_bag(text)
-        self.text_ends.append(len(self.ids))
-
-    def _add_string(self, text, weight):
-        self.ids.extend(map(self.token_id, self.pattern_of(text).findall(text)))
-        self._end_part(weight)
 
     def _add_fields(self, text):
         for name, value in text.items():
@@ -62,7 +149,7 @@ class _Tally:
                 )
             weight = self.fields.get(name, 1.0)
             if weight > 0:
-                self._add_string(value, weight)
+                self._add_part(value, weight)
 
     def _add_bag(self, bag):
         for term, count in bag.items():
@@ -70,52 +157,17 @@ class _Tally:
                 raise TypeError(f"{self._name} counts {term!r}, must count terms (str).")
             _check_weight(count, f"{self._name}[{term!r}]")
             if count > 0:
-                self.ids.append(self.term_ids[term])
-                self._end_part(count)
+                self.terms.append(term)
+                self.term_parts.append(len(self.strings))
+                self._add_part("", count)
 
-    def _end_part(self, weight):
+    def _add_part(self, string, weight):
+        self.strings.append(string)
         self.weights.append(weight)
-        self.part_ends.append(len(self.ids))
 
     @property
     def _name(self):
-        return f"texts[{len(self.text_ends) - 1}]"
-
-    def matrix(self):
-        """Return the counts with the terms that name their columns, in sorted order."""
-        terms = sorted(self.term_ids)
-        column = np.empty(len(terms) + 1, dtype=np.int64)
-        column[[self.term_ids[term] for term in terms]] = np.arange(len(terms))
-        column[-1] = -1
-        columns = column[np.frombuffer(self.ids, dtype=np.int64)]
-        return _sum_duplicates(columns, self._data(), np.array(self.text_ends), len(terms)), terms
-
-    def _data(self):
-        return np.repeat(np.array(self.weights), np.diff(self.part_ends, prepend=0))
-
-
-class _TokenIds(dict):
-    """The running number of each token's term, -1 for a dropped word."""
-
-    def __init__(self, lexicon, term_ids):
-        self.lexicon = lexicon
-        self.term_ids = term_ids
-
-    def __missing__(self, token):
-        term = self.lexicon[token]
-        self[token] = number = -1 if term is None else self.term_ids[term]
-        return number
-
-
-def _sum_duplicates(columns, data, indptr, n_columns):
-    """Return the CSR matrix of entries that may come twice, or with column -1 to be left out."""
-    kept = columns >= 0
-    indptr = np.concatenate(([0], np.cumsum(kept)))[indptr]
-    shape = (len(indptr) - 1, n_columns)
-    matrix = csr_matrix((data[kept], columns[kept], indptr), shape=shape)
-    matrix = matrix.tocsc().tocsr()  # sorts each row in linear time
-    matrix.sum_duplicates()
-    return matrix
+        return f"texts[{self.n_before + len(self.text_parts)}]"
 
 
 def _check_fields(fields):

@@ -1,6 +1,7 @@
 """The term of each token, analysed once."""
 
 from polytopic.text import languages
+from polytopic.text.token_table import GrowingTable
 from polytopic.text.tokens import TokenPattern, fold, lower, main_part, spell
 
 _MAX_CACHED = 1_000_000
@@ -31,11 +32,19 @@ class Lexicon(dict):
         self._reduce = _REDUCERS[normalize](language) if normalize else None
         self._capital_nouns = normalize == "lemma" and language in languages.CAPITAL_NOUNS
         self._stop_words = frozenset(fold(spell(word), language) for word in stop_words)
-        self._pattern = TokenPattern(numbers=numbers, hyphens=hyphens)
+        self.pattern = TokenPattern(numbers=numbers, hyphens=hyphens)
+        self.tokens = GrowingTable()  # what is known here in the form that compiled loops read
 
     def pattern_of(self, text):
         """Return the compiled expression that finds the tokens of this text."""
-        return self._pattern.of(text)
+        return self.pattern.of(text)
+
+    def learn(self, tokens):
+        """Return the terms of tokens in UTF-8, and let the compiled loops know them."""
+        terms = {token: self[token.decode()] for token in tokens}
+        if terms:
+            self.tokens.learn(terms, most=_MAX_CACHED)
+        return terms
 
     def __missing__(self, token):
         if len(self) >= _MAX_CACHED:

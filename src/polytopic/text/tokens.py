@@ -9,9 +9,14 @@ import sys
 import unicodedata
 from functools import cache
 
+import numpy as np
+
+from polytopic.kernels.tokens import BEGINS, GOES_ON, JOINS
+
 _APOSTROPHES = "'\u2019"  # and U+02BC, which is a letter
 _HYPHENS = "-\u2010\u2011"
 _JOINERS = "\u00ad\u200c\u200d"  # soft hyphen, Persian and Indic (non-)joiners
+_REACH = ((0x7F, 0x80), (0xEF, 0x10000), (0xF0, 0x40000), (0xFF, sys.maxunicode + 1))  # of UTF-8
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 
 _SPELLING = {
@@ -38,36 +43,55 @@ class TokenPattern:
     """
 
     def __init__(self, *, numbers, hyphens):
-        self._numbers, self._hyphens = numbers, hyphens
-        self._bmp = _compile(numbers, hyphens, 0xFFFF)
+        self._settings = bool(numbers), bool(hyphens)
 
     def of(self, text):
         """Return the compiled expression that finds the tokens of this text."""
-        if text.isascii() or not _BEYOND_BMP.search(text):
-            return self._bmp
         # Classes with characters beyond the BMP are ten times slower in re; few texts need them.
-        return _compile(self._numbers, self._hyphens, sys.maxunicode)
+        bmp = text.isascii() or not _BEYOND_BMP.search(text)
+        return _compile(*self._settings, 0xFFFF if bmp else sys.maxunicode)
+
+    def kinds(self, last_byte):
+        """Return what characters can do in a token, by their codes, for `find_tokens`.
+
+        They reach as far as any text in UTF-8 whose bytes are not beyond the given one.
+        """
+        return _kinds(*self._settings, next(n for byte, n in _REACH if last_byte <= byte))
 
 
 @cache
 def _compile(numbers, hyphens, last):
     letter = _char_class("LN" if numbers else "L", last)
     inside = _char_class("LMN" if numbers else "LM", last)
-    joints = _JOINERS + _APOSTROPHES + (_HYPHENS if hyphens else "")
+    joints = _joints(hyphens)
     return re.compile(f"[{letter}][{inside}]*+(?:[{re.escape(joints)}][{letter}][{inside}]*+)*+")
 
 
 @cache
 def _char_class(categories, last):
     """Return the ranges of all characters whose category starts with one of the letters."""
-    runs = re.finditer(f"(?:[{categories}][a-z])+", _category_names(last))
+    runs = re.finditer(f"(?:[{categories}][a-z])+", _category_names(last + 1))
     return "".join(f"{chr(run.start() // 2)}-{chr(run.end() // 2 - 1)}" for run in runs)
 
 
 @cache
-def _category_names(last):
-    """Return the two-letter categories of characters in one string: ``CcCc...LuLu...``."""
-    return "".join(map(unicodedata.category, map(chr, range(last + 1))))
+def _kinds(numbers, hyphens, n):
+    category = np.frombuffer(_category_names(n).encode(), dtype=np.uint8)[::2]
+    letter = np.isin(category, [ord(name) for name in ("LN" if numbers else "L")])
+    kinds = letter * np.uint8(BEGINS | GOES_ON) | (category == ord("M")) * np.uint8(GOES_ON)
+    kinds[[code for code in map(ord, _joints(hyphens)) if code < n]] = JOINS
+    return kinds
+
+
+def _joints(hyphens):
+    """Return the characters that do not end a token between two letters."""
+    return _JOINERS + _APOSTROPHES + (_HYPHENS if hyphens else "")
+
+
+@cache
+def _category_names(n):
+    """Return the two-letter categories of the first characters in a string: ``CcCc...LuLu...``."""
+    return "".join(map(unicodedata.category, map(chr, range(n))))
 
 
 def spell(token):

@@ -82,8 +82,8 @@ class TextCounts(TransformerMixin, BaseEstimator):
     def transform(self, texts):
         """Count, or weigh, the known terms of each text; the result is a CSR matrix."""
         check_is_fitted(self)
-        counts, terms = self.analyzer_.count(texts, self.fields)
-        return self.weights_.transform(self.vocabulary_.select(counts, terms))
+        counts = self.analyzer_.count_known(texts, self.vocabulary_, self.fields)
+        return self.weights_.transform(counts)
 
     def get_feature_names_out(self, input_features=None):
         """Return the terms of the columns; `input_features` is ignored."""

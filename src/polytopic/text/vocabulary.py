@@ -9,6 +9,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_scalar
 
+from polytopic.text.columns import KnownColumns
+
 
 class Vocabulary:
     """Distinct terms in sorted order, each the name of a column; it does not change.
@@ -78,6 +80,11 @@ class Vocabulary:
         """The column of each term."""
         return dict(zip(self.terms, range(len(self.terms)), strict=True))
 
+    @cached_property
+    def known_columns(self) -> KnownColumns:
+        """The columns in the form in which texts are counted."""
+        return KnownColumns(self.index)
+
     def columns(self, terms: Iterable[str]) -> np.ndarray:
         """Return the column of each of the given terms, -1 for one that is not known."""
         return np.fromiter(map(self.index.get, terms, repeat(-1)), dtype=np.intp)
@@ -106,6 +113,9 @@ class Vocabulary:
         selected = csr_matrix((matrix.data[kept], columns[kept], indptr), shape=shape)
         selected.sort_indices()
         return selected
+
+    def __getstate__(self):
+        return {"terms": self.terms}
 
     def __len__(self) -> int:
         return len(self.terms)

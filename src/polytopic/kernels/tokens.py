@@ -1,0 +1,196 @@
+"""Tokens of text in UTF-8: where they are, and the terms of those that are known.
+
+Which byte ends a token cannot be foreseen, and a processor that guesses wrongly loses more time
+than the byte itself takes. So the loops over bytes have no branches that depend on letters, and
+tokens are compared in words of seven bytes. Numbers stay below 2^63, so that the loops do the
+same when they are not compiled.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from polytopic.kernels import compiled, inlined
+
+# What a character can do in a token: begin it, go on with it, and join two letters.
+BEGINS, GOES_ON, JOINS = 1, 2, 4
+PADDING = 16  # bytes after all tokens that can be read, and are zero after the last
+_WORD = 7  # bytes
+_MASKS = (1 << 8 * np.arange(_WORD + 1)) - 1  # of so many bytes of a word
+_LONG = 1 << 56  # in the second word of a token that is longer than two
+_LOW = (1 << 28) - 1
+_FIRST, _SECOND, _TERM, PLACE = range(4)
+
+
+class Slots(NamedTuple):
+    """Known tokens by open addressing; at least half of the slots, a power of two, are empty."""
+
+    table: np.ndarray  # (n_slots, 4): a token's two words, its term or -1, the place of its bytes
+    letters: np.ndarray  # bytes of all tokens, with a zero after each, which is in no token
+    words: np.ndarray  # eight of these bytes from each place on, as one number
+
+
+@inlined
+def _character(text, i):
+    """Return the code of the character that begins at a byte beyond ASCII, and its length."""
+    lead = np.int64(text[i])
+    code = np.int64(text[i + 1] & 0x3F)
+    if lead < 0xE0:
+        return (lead & 0x1F) << 6 | code, 2
+    code = code << 6 | np.int64(text[i + 2] & 0x3F)
+    if lead < 0xF0:
+        return (lead & 0x0F) << 12 | code, 3
+    return (lead & 0x07) << 18 | code << 6 | np.int64(text[i + 3] & 0x3F), 4
+
+
+@inlined
+def _mixed(first, second):
+    """Return a number whose bits from 25 to 55 depend on all bits of two words."""
+    first = (first & _LOW) * 0x9E3779B1 + (first >> 28) * 0x85EBCA77
+    return first + (second & _LOW) * 0xC2B2AE3D + (second >> 28) * 0x27D4EB2F
+
+
+@inlined
+def _key(words, start, end):
+    """Return two words: the bytes of a token, or with ``_LONG`` their beginning and a hash."""
+    size = end - start
+    first = words[start] & _MASKS[min(size, _WORD)]
+    second = words[start + _WORD] & _MASKS[min(max(size - _WORD, 0), _WORD)]
+    if size > 2 * _WORD:
+        for i in range(start + 2 * _WORD, end, _WORD):
+            word = words[i] & _MASKS[min(end - i, _WORD)]
+            second = (_mixed(word, second) >> 4) & (_LONG - 1)
+        second |= _LONG
+    return first, second
+
+
+@compiled
+def _equal(letters, place, text, start, end):
+    """Return whether the token whose bytes begin at a place is ``text[start:end]``."""
+    for i in range(start, end):
+        if letters[place + i - start] != text[i]:  # at the latest the zero after a shorter one
+            return False
+    return letters[place + end - start] == 0
+
+
+@compiled
+def _borders(text, kinds):
+    """Return where tokens begin and end, in turn."""
+    borders = np.empty(text.size + 1, np.int64)
+    n, start, inside, kind = 0, 0, 0, 0
+    i = 0
+    while i < text.size:
+        code, width = np.int64(text[i]), 1
+        if code >= 0x80:
+            code, width = _character(text, i)
+        ahead = np.int64(kinds[code])
+        # The character before this one, which a joiner has to know
+        now = (kind | (kind >> 1 | kind >> 2 & ahead) & inside) & 1
+        borders[n] = start
+        n += now ^ inside
+        inside, kind, start = now, ahead, i
+        i += width
+    return borders[:n]
+
+
+@compiled
+def find_tokens(text, words, sizes, kinds, slots):
+    """Find the tokens of texts, and the terms of those that are known.
+
+    For each text, tokens are the matches of ``b[bg]*(?:j[b][bg]*)*`` with the classes of
+    characters that begin, go on and join.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        All texts in UTF-8, with a byte between them that is in no token, and `PADDING`.
+    words : ndarray of int64
+        Eight bytes of the text from each place on, as one number.
+    sizes : ndarray of shape (n_texts,)
+        How many bytes each text has.
+    kinds : ndarray of uint8
+        What each character can do, by its code; it must reach to the last one in the texts.
+    slots : Slots
+        The known tokens.
+
+    Returns
+    -------
+    terms : ndarray of int32
+        The term of each token that is not dropped, -1 for one that is not known.
+    n_terms : ndarray of shape (n_texts,)
+        How many of them each text has.
+    new : ndarray of shape (n_new, 3)
+        Place among the terms, start and end in ``text`` of each token that is not known.
+    """
+    borders = _borders(text, kinds)
+    terms, n_terms = np.empty(borders.size // 2, np.int32), np.zeros(sizes.size, np.int64)
+    new = np.empty((borders.size // 2, 3), np.int64)
+    table, letters = slots.table, slots.letters  # counting references in the loop takes long
+    last_slot = table.shape[0] - 1
+    n, n_new, d, text_end = 0, 0, -1, -1
+    for b in range(0, borders.size, 2):
+        start, end = borders[b], borders[b + 1]
+        while start >= text_end:
+            d += 1
+            text_end += 1 + sizes[d]
+        first, second = _key(words, start, end)
+        slot = (_mixed(first, second) >> 25) & last_slot
+        while True:
+            known = table[slot, _FIRST]
+            if (
+                known == first
+                and table[slot, _SECOND] == second
+                and (second < _LONG or _equal(letters, table[slot, PLACE], text, start, end))
+            ):
+                break
+            if not known:
+                break
+            slot = (slot + 1) & last_slot
+        if known:
+            terms[n] = table[slot, _TERM]
+            kept = np.int64(table[slot, _TERM] >= 0)
+        else:
+            terms[n], kept = -1, 1
+            new[n_new, 0], new[n_new, 1], new[n_new, 2] = n, start, end
+            n_new += 1
+        n += kept
+        n_terms[d] += kept
+    return terms[:n], n_terms, new[:n_new]
+
+
+@compiled
+def add_tokens(slots, starts, ends, terms):
+    """Put tokens into empty slots, in place, unless they are known; return how many were new.
+
+    A token is ``slots.letters[start:end]``.
+    """
+    table, letters = slots.table, slots.letters
+    last_slot = table.shape[0] - 1
+    n_new = 0
+    for token in range(starts.size):
+        start, end = starts[token], ends[token]
+        first, second = _key(slots.words, start, end)
+        slot = (_mixed(first, second) >> 25) & last_slot
+        while table[slot, _FIRST] and not (
+            table[slot, _FIRST] == first
+            and table[slot, _SECOND] == second
+            and (second < _LONG or _equal(letters, table[slot, PLACE], letters, start, end))
+        ):
+            slot = (slot + 1) & last_slot
+        if not table[slot, _FIRST]:
+            table[slot, _FIRST], table[slot, _SECOND] = first, second
+            table[slot, _TERM], table[slot, PLACE] = terms[token], start
+            n_new += 1
+    return n_new
+
+
+@compiled
+def move_tokens(table, other):
+    """Put the tokens of a table of slots into another, which is empty, in their order, in place."""
+    last_slot = other.shape[0] - 1
+    for old in range(table.shape[0]):
+        if table[old, _FIRST]:
+            slot = (_mixed(table[old, _FIRST], table[old, _SECOND]) >> 25) & last_slot
+            while other[slot, _FIRST]:
+                slot = (slot + 1) & last_slot
+            other[slot] = table[old]
