@@ -5,9 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
-from polytopic.kernels import mixture
+from polytopic.kernels import mixture, sets
 from polytopic.kernels.blocks import block_borders
 from polytopic.models import PMM1
 from polytopic.models.mixture_em import fit_mixture
@@ -152,3 +153,34 @@ def test_block_borders_depend_on_entries_alone():
     assert borders[-1] == 7
     assert (np.diff(borders) > 0).all()
     assert borders.tolist() == [0, 3, 7]
+
+
+WORDS = st.lists(
+    st.tuples(
+        st.sampled_from([1.0, 1.0, 1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 9.0, 0.5]),
+        st.one_of(st.floats(1e-9, 1.0), st.floats(1e-300, 1e-200), st.floats(1e200, 1e300)),
+    ),
+    max_size=40,
+)
+
+
+@given(WORDS)
+def test_products_are_sums_of_logarithms(words):
+    """Products of probabilities of any size are taken apart before they are no numbers."""
+    x, values = np.array(words).reshape(-1, 2).T.copy()
+
+    found = sets.log_product(x, values)
+
+    np.testing.assert_allclose(found, x @ np.log(values), rtol=1e-12, atol=1e-9)
+
+
+@given(WORDS, st.integers(1, 3))
+def test_repeated_words_are_the_same_document(words, repeated):
+    """Every word occurs as often as before; those that occur once come first."""
+    x, numbers = np.array([count for count, _ in words]), np.arange(len(words))
+    room = np.empty(3 * x.size), np.empty(3 * x.size, dtype=np.int64)
+
+    wide_x, wide_words = sets.spread(x, numbers, repeated, *room)
+
+    np.testing.assert_array_equal(np.bincount(wide_words, wide_x, minlength=x.size), x)
+    assert (wide_x[: int(x[np.isin(x, range(1, repeated + 1))].sum())] == 1).all()

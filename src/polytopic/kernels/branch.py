@@ -16,6 +16,7 @@ from polytopic.kernels import compiled
 from polytopic.kernels.posterior import (
     NEVER,
     NOTHING,
+    document,
     fill,
     find_seen,
     make_room,
@@ -62,7 +63,7 @@ def best_sets(data, indices, indptr, problem, n_best, max_nodes, sets, values, b
     room = make_room(prior.log_seen.size, n_labels, longest(indptr))
     nodes = _room_for_nodes(2 * (min(max_nodes, NODES) + problem.labels.size) + 4, n_labels)
     for d in range(indptr.size - 1):
-        x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
+        x, words = document(data, indices, indptr, d, problem.family, room)
         survey(x, words, problem, NOTHING, True, n_best, room)
         best = _take_best(prior, room, sets[d], values[d])
         mass = 0.0

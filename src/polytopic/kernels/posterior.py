@@ -18,6 +18,7 @@ import numpy as np
 
 from polytopic.kernels import compiled
 from polytopic.kernels.sets import (
+    REPEATED,
     Family,
     gather,
     guess_weights,
@@ -25,6 +26,7 @@ from polytopic.kernels.sets import (
     score,
     set_bound,
     slopes,
+    spread,
     total_of,
 )
 
@@ -32,7 +34,7 @@ NEVER = -np.inf
 ROUNDING = 1e-12
 NEGLIGIBLE = 9.0  # in nats below the best set: about a ten thousandth of its probability
 LITTLE = 16.0  # in nats: sets below it change the fourth digit of a probability at most
-NOTHING = 40.0  # in nats: below the last digit of a probability
+NOTHING = 25.0  # in nats: sets below it change the ninth digit of a probability at most
 ANSWERS = 0.01  # sets this likely beside the likeliest are compared by their expected F
 
 
@@ -76,6 +78,8 @@ class Room(NamedTuple):
     phi: np.ndarray  # of words
     rows: np.ndarray  # label by word
     guess: np.ndarray  # Dirichlet parameters of the home
+    x: np.ndarray  # of words, as often as they are gone through
+    words: np.ndarray
 
 
 @compiled
@@ -195,6 +199,7 @@ def first_slopes(x, words, problem, room):
 @compiled
 def make_room(n_seen, n_labels, longest):
     """Return the arrays to work in."""
+    longest *= REPEATED
     return Room(
         np.empty(n_seen + n_labels + 1),
         np.empty(n_seen),
@@ -204,7 +209,18 @@ def make_room(n_seen, n_labels, longest):
         np.empty(longest),
         np.empty((n_labels, longest)),
         np.empty(n_labels),
+        np.empty(longest),
+        np.empty(longest, dtype=np.int64),
     )
+
+
+@compiled
+def document(data, indices, indptr, d, family, room):
+    """Return the counts and words of a document, as they are gone through fastest."""
+    x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
+    # variational Bayes goes through the words many times, so there they are not repeated
+    repeated = REPEATED if family.mixing is None else 1
+    return spread(x, words, repeated, room.x, room.words)
 
 
 @compiled
@@ -467,7 +483,7 @@ def judge(data, indices, indptr, problem, by_f, asked, chosen, margins, marginal
     prior = problem.prior
     room = make_room(prior.log_seen.size, problem.theta.shape[1], longest(indptr))
     for d in range(indptr.size - 1):
-        x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
+        x, words = document(data, indices, indptr, d, problem.family, room)
         if x.size == 0 and not written:
             continue
         best = survey(x, words, problem, cutoff, full, 1, room)
@@ -558,7 +574,7 @@ def greedy(data, indices, indptr, problem, chosen):
     room = make_room(prior.log_seen.size, n_labels, longest(indptr))
     bounds, log_priors = np.empty(n_labels), np.empty(n_labels)
     for d in range(indptr.size - 1):
-        x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
+        x, words = document(data, indices, indptr, d, problem.family, room)
         if x.size == 0:
             continue
         f = first_slopes(x, words, problem, room)
@@ -628,7 +644,7 @@ def answers_by_temperature(
     values, bounds = room.values, room.bounds
     scores, chosen = np.empty(log_seen.size), np.zeros(n_labels, dtype=np.bool_)
     for d in range(indptr.size - 1):
-        x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
+        x, words = document(data, indices, indptr, d, problem.family, room)
         f = first_slopes(x, words, problem, room)
         for row in range(log_seen.size):
             bound = set_bound(f, total_of(x), room.slope, seen_set(prior, row), family)

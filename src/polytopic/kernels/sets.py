@@ -13,8 +13,9 @@ import numpy as np
 from polytopic.kernels import compiled
 
 EQUAL, BIASED, BOUND, PAPER = range(4)
-SMALL = 1e-100  # its cube is still a float
+SMALL, LARGE = 1e-150, 1e150  # products of two are still floats
 SLACK = 1e-9  # what rounding may take from a bound, relative to the log likelihood
+REPEATED = 3  # occurrences of a word up to which it is gone through once for each
 VB_STEPS = 2000
 TIGHT = 1e-11  # change of a weight at which variational Bayes ends, beside the document's length
 LOOSE = 1e-9  # the same where the bound alone counts: its own change is of the second order
@@ -43,25 +44,76 @@ class Family(NamedTuple):
 def log_product(x, values):
     """Return ``x @ np.log(values)``.
 
-    Factors are multiplied as long as they fit, so that few logarithms are taken.
+    Factors are multiplied as long as they fit, so that few logarithms are taken; eight at once of
+    words that occur once, which is why :func:`spread` puts them first.
     """
-    total, product = 0.0, 1.0
-    for k in range(x.size):
-        value = power = values[k]
-        if x[k] == 2.0:
-            power = value * value
-        elif x[k] == 3.0:
-            power = value * value * value
-        elif x[k] != 1.0:
-            power = 0.0
-        if SMALL < power < 1.0 / SMALL:
-            product *= power
-        else:
-            total += x[k] * np.log(value)
-        if product < SMALL or product > 1.0 / SMALL:
+    total, product, k = 0.0, 1.0, 0
+    while k + 8 <= x.size and _all_once(x, k):
+        one, two = values[k] * values[k + 1], values[k + 2] * values[k + 3]
+        three, four = values[k + 4] * values[k + 5], values[k + 6] * values[k + 7]
+        factor = (one * two) * (three * four)
+        if not SMALL < factor < LARGE:
+            break
+        product *= factor
+        if not SMALL < product < LARGE:
             total += np.log(product)
             product = 1.0
+        k += 8
+    while k < x.size:
+        factor = _power(values[k], x[k])
+        if SMALL < factor < LARGE:
+            product *= factor
+        else:
+            total += x[k] * np.log(values[k])
+        if not SMALL < product < LARGE:
+            total += np.log(product)
+            product = 1.0
+        k += 1
     return total + np.log(product)
+
+
+@compiled
+def _all_once(x, k):
+    """Tell whether eight words occur once."""
+    first = x[k] == x[k + 1] == x[k + 2] == x[k + 3] == 1.0
+    return first and x[k + 4] == x[k + 5] == x[k + 6] == x[k + 7] == 1.0
+
+
+@compiled
+def _power(value, count):
+    """Return ``value**count`` for counts up to 5, and 0 for others."""
+    square = value * value
+    if count == 1.0:
+        return value
+    if count == 2.0:
+        return square
+    if count == 3.0:
+        return square * value
+    if count == 4.0:
+        return square * square
+    if count == 5.0:
+        return square * square * value
+    return 0.0
+
+
+@compiled
+def spread(x, words, repeated, wide_x, wide_words):
+    """Return a document with words of few occurrences as often as they occur, once each, first.
+
+    ``wide_x`` and ``wide_words`` are room for ``repeated`` times as many words: those that occur
+    more often, or not a whole number of times, stay as they are.
+    """
+    size = 0
+    for k in range(x.size):
+        if x[k] <= repeated and x[k] == int(x[k]):
+            for _ in range(int(x[k])):
+                wide_x[size], wide_words[size] = 1.0, words[k]
+                size += 1
+    for k in range(x.size):
+        if not (x[k] <= repeated and x[k] == int(x[k])):
+            wide_x[size], wide_words[size] = x[k], words[k]
+            size += 1
+    return wide_x[:size], wide_words[:size]
 
 
 @compiled
@@ -153,14 +205,23 @@ def total_of(values):
 @compiled
 def _equal_score(x, rows, labels, phi):
     """Return ``x @ np.log(rows[labels].mean(axis=0))``."""
-    inverse = 1.0 / labels.size
-    for k in range(x.size):
-        phi[k] = rows[labels[0], k]
-    for j in range(1, labels.size):
+    inverse, first = 1.0 / labels.size, rows[labels[0]]
+    if labels.size == 1:
         for k in range(x.size):
-            phi[k] += rows[labels[j], k]
-    for k in range(x.size):
-        phi[k] *= inverse
+            phi[k] = first[k]
+    elif labels.size == 2:
+        second = rows[labels[1]]
+        for k in range(x.size):
+            phi[k] = (first[k] + second[k]) * inverse
+    else:
+        for k in range(x.size):
+            phi[k] = first[k]
+        for j in range(1, labels.size):
+            row = rows[labels[j]]
+            for k in range(x.size):
+                phi[k] += row[k]
+        for k in range(x.size):
+            phi[k] *= inverse
     return log_product(x, phi)
 
 
