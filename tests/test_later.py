@@ -40,6 +40,22 @@ def test_a_postponed_module_is_loaded_once_when_a_name_is_asked_for(slow):
     assert run(code, slow) == expected.split()
 
 
+def test_a_part_of_a_postponed_package_loads_the_package_first(tmp_path):
+    """Parts may need what the package does before them."""
+    package = tmp_path / "slow"
+    package.mkdir()
+    (package / "__init__.py").write_text("first = 'first'\nfrom slow import part\n")
+    (package / "part.py").write_text("from slow import first\nname = first + ', then part'\n")
+    code = """
+    from polytopic.later import postpone
+    postpone("slow")
+    import slow
+    from slow.part import name
+    print(name, type(slow).__name__)
+    """
+    assert run(code, tmp_path) == ["first,", "then", "part", "module"]
+
+
 def test_threads_that_ask_at_once_all_see_the_whole_module(slow):
     """Nobody gets a module that another thread is still loading."""
     code = """

@@ -11,6 +11,8 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
+RARELY_NEEDED = ("scipy.stats", "pandas")
+
 
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package whose names live in the modules that are given.
@@ -27,15 +29,16 @@ def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     return __getattr__
 
 
-def postpone(name: str) -> None:
-    """Let a module be loaded when a name in it is first asked for, not when it is imported.
+def postpone(*names: str) -> None:
+    """Let modules be loaded when a name in them is first asked for, not when they are imported.
 
-    For programs of our own: scikit-learn imports ``scipy.stats`` always and needs it rarely, and
-    half of the time that it takes to start is spent on it. (`importlib.util.LazyLoader` loads a
-    module as soon as a second module imports it.)
+    For programs of our own, by default what scikit-learn imports wherever it is installed, and
+    rarely needs: most of the time that it takes to start is spent on that.
+    (`importlib.util.LazyLoader` loads a module as soon as a second module imports it.)
     """
-    if name not in sys.modules:
-        sys.meta_path.insert(0, _Finder(name))
+    for name in names or RARELY_NEEDED:
+        if name not in sys.modules:
+            sys.meta_path.insert(0, _Finder(name))
 
 
 class _Finder:
@@ -45,7 +48,13 @@ class _Finder:
         self._name = name
 
     def find_spec(self, name: str, path=None, target=None) -> ModuleSpec | None:
-        """Find the module as it is always found, but for what loads it."""
+        """Find the module as it is always found, but for what loads it.
+
+        Where a part of it is imported, it is needed itself.
+        """
+        whole = sys.modules.get(self._name)
+        if name.startswith(f"{self._name}.") and isinstance(whole, _Postponed):
+            _load(whole)
         spec = PathFinder.find_spec(name, path, target) if name == self._name else None
         if spec is None or spec.loader is None:
             return None
@@ -72,10 +81,15 @@ class _Postponed(ModuleType):
     """A module that is empty until it is asked for a name."""
 
     def __getattr__(self, name: str) -> Any:
-        with self.__dict__["__lock"]:
-            spec = self.__spec__
-            if spec is not None and isinstance(spec.loader, _Loader):
-                spec.loader = self.__loader__ = spec.loader.loader
-                spec.loader.exec_module(self)
-                self.__class__ = ModuleType  # type: ignore[assignment]
+        _load(self)
         return getattr(self, name) if type(self) is ModuleType else super().__getattribute__(name)
+
+
+def _load(module: _Postponed) -> None:
+    """Load a module, unless that has begun."""
+    with module.__dict__["__lock"]:
+        spec = module.__spec__
+        if spec is not None and isinstance(spec.loader, _Loader):
+            spec.loader = module.__loader__ = spec.loader.loader
+            spec.loader.exec_module(module)
+            module.__class__ = ModuleType  # type: ignore[assignment]

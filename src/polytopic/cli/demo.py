@@ -88,7 +88,7 @@ def learn(path: str) -> None:
 
 
 if __name__ == "__main__":
-    postpone("scipy.stats")
+    postpone()
     if sys.argv[1:2] == ["show"]:
         show(sys.argv[2])
     else:
