@@ -23,6 +23,7 @@ JOBS = {  # by their cost, cheap ones first
     "kNN": (methods.neighbours, TABLES),
     "MD": (methods.dice, CURVE),
     "MC": (methods.cosine, CURVE),
+    "MCs": (methods.cosine_near, (2000,)),
     "PMM1": (methods.pmm1, CURVE),
     "PMM2": (methods.pmm2, TABLES),
     "SV": (methods.margins, CURVE),
