@@ -58,7 +58,7 @@ VARIANTS = {  # by which a paper's method is best told
     "SV": "tf, C 1, J balanced",
     "BO": "above 0",
     "NB": "all words",
-    "SVM": "by test",
+    "SVM": "held out",
     "PMM1": "PMM1",
     "PMM2": "PMM2",
 }
@@ -89,41 +89,28 @@ def chosen(found, method, name, n_train):
     return max(measured, key=lambda v: figures(found, method, name, n_train, v)[:, 0].mean())
 
 
-def spread(values):
-    """Return mean and standard deviation as text."""
-    return f"{values.mean():.3f} ± {values.std():.3f}" if values.size else "–"
+def beside(own, number, digits):
+    """Return the mean over splits with a paper's number, bold where they are not near."""
+    if not own.size:
+        return f"– ({number:.{digits}f})"
+    text = f"{own.mean():.3f} ({number:.{digits}f})"
+    return text if abs(round(own.mean(), 3) - number) <= NEAR + 1e-9 else f"**{text}**"
 
 
-def table_of_f(found, paper, n_train):
-    """Print F of the methods of [1] beside its own."""
-    rows = []
+def table(found, paper, n_train, place, digits):
+    """Print a measure of methods beside a paper's, and the standard deviations over splits."""
+    rows, widths = [], {method: [] for method in paper}
     for k, name in enumerate(SETS):
         row = [name]
         for method, numbers in paper.items():
             variant = chosen(found, method, name, n_train)
-            own = figures(found, method, name, n_train, variant)[:, 0]
-            row += [spread(own), told(numbers[k], own, 3)]
+            own = figures(found, method, name, n_train, variant)[:, place]
+            row.append(beside(own, numbers[k], digits))
+            widths[method].append(own.std() if own.size else np.nan)
         rows.append(row)
-    markdown(["set", *(word for method in paper for word in (method, "[1]"))], rows)
-
-
-def told(number, own, digits):
-    """Return a paper's number, bold where ours is not near."""
-    text = f"{number:.{digits}f}"
-    near = not own.size or abs(round(own.mean(), 3) - number) <= NEAR + 1e-9
-    return text if near else f"**{text}**"
-
-
-def table_of_measures(found, place):
-    """Print one measure of the methods of [2] beside its own."""
-    rows = []
-    for k, name in enumerate(SETS):
-        row = [name]
-        for method, numbers in TABLE_4.items():
-            own = figures(found, method, name, 2000, VARIANTS[method])[:, place]
-            row += [spread(own), told(numbers[place][k], own, 2)]
-        rows.append(row)
-    markdown(["set", *(word for method in TABLE_4 for word in (method, "[2]"))], rows)
+    markdown(["set", *paper], rows)
+    told = (f"{m} {min(values):.3f} to {max(values):.3f}" for m, values in widths.items())
+    print(f"\nstandard deviations: {', '.join(told)}")
 
 
 def distances(found, method, n_train, paper):
@@ -179,7 +166,7 @@ def show(found, figure):
     """Print all tables, and draw the figure if a path is given."""
     for title, paper, n_train in (("Table 1", TABLE_1, 2000), ("Table 2", TABLE_2, 500)):
         print(f"\n[1], {title}: F after {n_train} pages\n")
-        table_of_f(found, paper, n_train)
+        table(found, paper, n_train, 0, 3)
         for method in paper:
             settings = (chosen(found, method, name, n_train) for name in SETS)
             print(f"\n{method}, as shown: {'; '.join(dict.fromkeys(settings))}\n")
@@ -187,7 +174,7 @@ def show(found, figure):
     print("\n[2], Table 4")
     for place, measure in enumerate(MEASURES):
         print(f"\n{measure}:\n")
-        table_of_measures(found, place)
+        table(found, {m: numbers[place] for m, numbers in TABLE_4.items()}, 2000, place, 2)
     for method, paper in TABLE_4.items():
         print(f"\n{method}, as shown: {VARIANTS[method]}\n")
         distances(found, method, 2000, paper)
