@@ -137,8 +137,8 @@ def margins(X, Y, X_test, Y_test):
 def svms(X, X_test, Y, pairs):
     """Return the margins of one linear SVM for each label, by C and J.
 
-    A positive page that is wrong costs J times as much as a negative one; "balanced" is as many
-    times as there are more negative ones.
+    A positive page that is wrong costs C times J, a negative one C. Where J is "balanced" they cost
+    C times N / 2P and N / 2(N - P), with P of N pages positive.
     """
     own, other = (X @ X.T).toarray(), (X_test @ X.T).toarray()
 
