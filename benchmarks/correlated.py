@@ -3,7 +3,8 @@
 quality: Reuters with 36, 10 and 90 classes beside kNN, naive Bayes and an SVM, averaged over
 documents; topics: class perplexity, precision and recall by the number of topics; terms: relevant
 words of five classes; labels: held-out log likelihood of label sets beside independent labels;
-tree: clusters of labels beside their known tree.
+tree: clusters of labels beside their known tree; others: the two models that Table 2 quotes;
+shares: Figures 5 and 6 on cei, by the share of documents to learn from.
 The paper's preprocessing: stop words and terms with fewer than 50 occurrences are left out, words
 are stemmed; classes with fewer than 50 documents are left out for 36 classes.
 """
@@ -20,9 +21,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.svm import LinearSVC
 
-from polytopic import CoL, Labeler, LabelTree, NaiveBayes
+from polytopic import BoosTexter, CoL, Labeler, LabelTree, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, tune_decision
+from polytopic.experiments.mccallum import McCallumMixture
 from polytopic.metrics import document_precision, document_recall, labeling_f
 from polytopic.models.col_tuning import best_threshold
 from polytopic.models.label_prior import LabelPrior
@@ -49,6 +51,9 @@ TABLE_4 = {
     "bop": "mln dlrs trade surplus deficit currency export pct account import current economic "
     "quarter growth u.s",
 }
+
+
+PARTS = ["quality", "topics", "terms", "labels", "others", "shares"]
 
 
 def reuters(keep):
@@ -137,6 +142,46 @@ def quality():
             rows.append((f"CoL, {mode}", classes, *measures(Y_test, answers), f"{spent:.1f}"))
     markdown(["model", "classes", "P", "R", "F", "seconds"], rows)
     markdown(["paper", "P", "R", "F"], [(name, *values) for name, values in PAPER.items()])
+
+
+def others():
+    """Print what the models that Table 2 quotes have on the same classes."""
+    rows = []
+    for name, model in (("10", McCallumMixture()), ("all", BoosTexter(1000))):
+        (X, Y, X_test, Y_test), _, _ = reuters(KEEPS[name])
+        answers = model.fit(X, Y).predict(X_test)
+        rows.append((type(model).__name__, Y.shape[1], *measures(Y_test, answers)))
+    markdown(["model", "classes", "P", "R", "F"], rows)
+
+
+def shares():
+    """Print F, and the share of labels that are found, by the share of documents learned from."""
+    documents = [d for d in read_documents(corpus_path("cei")) if d.labels]
+    X, _ = Analyzer("en", normalize="stem").count([d.text for d in documents])
+    X = sparse.csr_matrix(X[:, np.flatnonzero(X.sum(axis=0).A1 >= 50)], dtype=float)
+    Y = MultiLabelBinarizer().fit_transform([d.labels for d in documents])
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    n_test = X.shape[0] // 5
+    test, rest = order[:n_test], order[n_test:]
+    found = {}
+    parts = (0.25, 0.5, 0.75, 1.0)
+    for part in parts:
+        rows = rest[: round(part * rest.size)]
+        known = Y[rows].any(axis=0)
+        learned = X[rows], Y[rows][:, known], X[test]
+        answers = dict(rivals(*learned))
+        answers["CoL"] = CoL(250).fit(*learned[:2]).predict(learned[2])
+        for name, sets in answers.items():
+            whole = np.zeros((n_test, Y.shape[1]))
+            whole[:, known] = sets
+            right = (whole * Y[test]).any(axis=0)[Y[test].any(axis=0)].mean()
+            found.setdefault(name, []).append((labeling_f(Y[test], whole), right))
+    head = [f"{part * 0.8:.0%} of the documents" for part in parts]
+    print("F, and the share of labels that are right at least once\n")
+    markdown(
+        ["model", *head],
+        [(name, *(f"{f:.3f} {c:.2f}" for f, c in row)) for name, row in found.items()],
+    )
 
 
 def topics(figure=None):
@@ -239,7 +284,7 @@ def label_parts(name):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", default=["quality", "topics", "terms", "labels"])
+    parser.add_argument("parts", nargs="*", default=PARTS)
     parser.add_argument("--figure", metavar="FILE", help="where to draw Figures 3 and 4, or 7")
     arguments = parser.parse_args()
     for part in arguments.parts:
@@ -247,4 +292,10 @@ if __name__ == "__main__":
         if part in ("topics", "tree"):
             {"topics": topics, "tree": tree}[part](arguments.figure)
         else:
-            {"quality": quality, "terms": terms, "labels": labels}[part]()
+            {
+                "quality": quality,
+                "terms": terms,
+                "labels": labels,
+                "others": others,
+                "shares": shares,
+            }[part]()
