@@ -21,6 +21,7 @@ from polytopic.experiments.significance import compare_pairs
 from polytopic.experiments.tables import entries
 from tests.experiments.failing import FAILING
 
+LACKING = "no_such_package is not installed: pip install 'polytopic[bench]'."
 FAST = ["knn", "nb-one-vs-rest", "svm"]
 
 
@@ -40,7 +41,7 @@ def found(tmp_path_factory):
 def test_rows(found):
     """Best first; what is missing says why, and comes last."""
     assert [row.method for row in found.rows][-1] == "absent"
-    assert found.rows[-1].failure == "no_such_package is not installed."
+    assert found.rows[-1].failure == LACKING
     means = [row.mean("labeling_f") for row in found.rows[:-1]]
     assert means == sorted(means, reverse=True)
     for row in found.rows[:-1]:
@@ -119,13 +120,13 @@ def test_tables(found):
     """The best is bold in each column; a missing method has its reason."""
     markdown, latex = found.to_markdown(), found.to_latex()
 
-    assert "| Absent | no_such_package is not installed. |" in markdown
+    assert f"| Absent | {LACKING} |" in markdown
     assert markdown.count("**") >= 2 * 6
     assert latex.count(r"\\") == 4
     assert "\\textbf{" in latex
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 7
-    assert rows[-1]["failure"] == "no_such_package is not installed."
+    assert rows[-1]["failure"] == LACKING
     best = found.best("labeling_f")
     values = [float(row["labeling_f"]) for row in rows if row["method"] == best.method]
     assert np.mean(values) == pytest.approx(best.mean("labeling_f"))

@@ -199,7 +199,8 @@ def compare(
     for split in splits:
         documents_digest = digest_of(split.train, split.test)
         for name_of, method in chosen.items():
-            cell = Cell(digest, split.name, documents_digest, name_of, protocol.seed, tune)
+            asked = (name_of, method.asked, protocol.seed, tune)
+            cell = Cell(digest, split.name, documents_digest, *asked)
             total += 1
             kept = cells.kept(cell)
             if kept is not None:

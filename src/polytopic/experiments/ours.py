@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.methods import Answer, Answering, Method
 from polytopic.experiments.parts import Part
 from polytopic.labeler.learning import named_model
@@ -47,6 +48,13 @@ def _paper(make):
     return lambda **settings: make(prior="uniform", decode="greedy", smoothing=1.0, **settings)
 
 
+def _ruled(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit naive Bayes with the rule that is best by cross-validation on the documents to learn."""
+    rule = tune_decision(NaiveBayes(**settings), train.X, train.Y).best_rule
+    model = LabelDecision(NaiveBayes(**settings), rule).fit(train.X, train.Y)
+    return lambda part: Answer(model.predict(part.X), model.decision_function(part.X))
+
+
 def _own(name, title, fit, **more):
     return Method(name, title, fit, ours=True, **more)
 
@@ -78,6 +86,7 @@ OURS = [
     _own("pmm2-paper", "PMM2, paper", _fitter(_paper(PMM2))),
     _own("pdmm", "PDMM", _fitter(PDMM)),
     _own("nb", "naive Bayes, several labels", _fitter(NaiveBayes)),
+    _own("nb-rule", "naive Bayes, tuned rule", _ruled),
     _own("boostexter", "BoosTexter, best label if none", _fitter(BoosTexter)),
     _own(
         "boostexter-plain",
