@@ -187,7 +187,7 @@ RIVALS = [
         "linear SVM, tuned threshold",
         linear_svm(best_if_none=True),
         settings={"C": 1.0, "threshold": 0.0},
-        space={"C": (1.0, 0.5, 2.0), "class_weight": (None, "balanced")},
+        space={"C": (1.0, 0.1, 0.3, 3.0), "class_weight": (None, "balanced")},
         decide=given_or_best,
     ),
     *BY_HALF,
