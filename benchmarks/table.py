@@ -1,7 +1,7 @@
 """All methods on all corpora, each cell in a process of its own; what has been run is kept.
 
-Usage: table.py run FOLDER [CORPUS ...]   goes on where it was stopped
-       table.py write FOLDER FILE         writes the tables in Markdown
+Usage: table.py run FOLDER [CORPUS ...] [--tiers 0 1 2]   goes on where it was stopped
+       table.py write FOLDER FILE                         writes the tables in Markdown
 
 Cheap methods run on all corpora first. A method that took too long on two corpora is not tried on
 those that come after them, which are larger, and the table says so.
@@ -26,6 +26,9 @@ CORPORA = {  # with the languages of their texts, the smallest work first
     "stackex-chess": "en",
     "debtags-cs": "cs",
     "yahoo-arts": "en",
+    "yahoo-business": "en",
+    "yahoo-health": "en",
+    "yahoo-science": "en",
     "cei": "en",
     "medline-cf": "en",
     "reuters21578": "en",
@@ -245,12 +248,13 @@ if __name__ == "__main__":
     parser.add_argument("do", choices=("run", "write"))
     parser.add_argument("folder")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--tiers", type=int, nargs="*", default=range(len(TIERS)))
     arguments = parser.parse_args()
     table = Table(arguments.folder)
     if arguments.do == "write":
         Path(arguments.names[0]).write_text(written(table.corpora), encoding="utf-8")
     else:
-        for tier in TIERS:
+        for tier in arguments.tiers:
             for name in arguments.names or CORPORA:
-                table.run(name, tier.split())
+                table.run(name, TIERS[tier].split())
         print(json.dumps({name: len(one["rows"]) for name, one in table.corpora.items()}))
