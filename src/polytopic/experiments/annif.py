@@ -23,7 +23,6 @@ from polytopic.experiments.peers import columns, epochs, words_of
 from polytopic.experiments.rivals import answering, given_or_best
 
 VARIABLE = "POLYTOPIC_ANNIF"
-TRIES = 5
 INSTALL = (
     "Annif is not installed: python -m venv annif, annif/bin/pip install "
     f"'annif[omikuji,fasttext]', and set {VARIABLE}=annif/bin/python."
@@ -99,7 +98,13 @@ def annif(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
     python = annif_python()
     if python is None:
         raise PolytopicError(INSTALL)
-    worker = _learned(python, train, {name: str(value) for name, value in settings.items()})
+    worker = Worker(python)
+    worker.ask(
+        learn=_texts(train),
+        labels=list(columns(train.Y)),
+        n_labels=train.Y.shape[1],
+        settings={name: str(value) for name, value in settings.items()},
+    )
 
     def scores(part: Part) -> np.ndarray:
         with tempfile.TemporaryDirectory() as folder:
@@ -109,23 +114,6 @@ def annif(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
         return np.where(found > 0, found, -np.inf)
 
     return answering(train, scores, threshold)
-
-
-def _learned(python: str, train: Part, settings: dict[str, str]) -> Worker:
-    """Return a process that has learned; fastText fails now and then, and is tried again."""
-    asked = {"learn": _texts(train), "labels": list(columns(train.Y)), "settings": settings}
-    for _ in range(TRIES - 1):
-        worker = Worker(python)
-        try:
-            worker.ask(n_labels=train.Y.shape[1], **asked)
-        except PolytopicError as error:
-            if "Encountered NaN" not in str(error):
-                raise
-        else:
-            return worker
-    worker = Worker(python)
-    worker.ask(n_labels=train.Y.shape[1], **asked)
-    return worker
 
 
 def _texts(part: Part) -> list[str]:

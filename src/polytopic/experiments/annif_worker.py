@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+TRIES = 20  # to train what fails by chance
 END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
@@ -48,7 +49,13 @@ class Project:
             raise RuntimeError(f"no back end {name!r}; pip install 'annif[{name}]' if it is one.")
         pairs = zip(texts, labels, strict=True)
         corpus = DocumentList([Document(text, SubjectSet(own)) for text, own in pairs])
-        self.project.train(corpus, jobs=1)
+        for tries in range(TRIES):
+            try:
+                self.project.train(corpus, jobs=1)
+                break
+            except RuntimeError as error:  # of fastText, now and then
+                if "Encountered NaN" not in str(error) or tries == TRIES - 1:
+                    raise
 
     def suggest(self, texts, to):
         """Write the scores of labels, a sparse matrix."""
