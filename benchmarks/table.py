@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from common import corpus_path
+from scipy import stats
 
 from polytopic.corpus import read_documents
 from polytopic.experiments import METHODS, Protocol, compare
@@ -48,6 +49,8 @@ TIERS = (
     "mccallum col pdmm",
 )
 SECONDS = 300
+OURS = "mml"
+NEAR = 0.005
 QUALITY = (
     ("labeling_f", "Labelling F"),
     ("exact_match", "Exact match"),
@@ -76,7 +79,9 @@ differences of .01 and less as none.
 Times are CPU seconds of one thread, from counts to label sets, on a machine that others used as
 well. `late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on
 two smaller corpora; a dash is a failure. The last section says why. Annif's scores come from its
-own process and its own weights of the same terms; its SVC learns one label of each document.
+own process and its own weights of the same terms; its SVC learns one label of each document. To
+answer means, of ours, to give label sets, the scores of all labels and their probabilities, and of
+the others label sets and scores.
 """
 
 
@@ -161,6 +166,7 @@ def written(table):
         m for m in methods if all("labeling_f" in table[c]["rows"].get(m, {}) for c in corpora)
     ]
     lines.append(_ranked(table, corpora, everywhere))
+    lines.append(_paired(table, corpora, methods))
     lines += [_table(table, corpora, methods, *column, higher=True) for column in QUALITY]
     lines += [_table(table, corpora, methods, *column, higher=False) for column in TIMES]
     lines.append(_failures(table, corpora, methods))
@@ -198,6 +204,32 @@ def _ranked(table, corpora, methods):
     return (
         f"## Ranks\n\nOf the {len(methods)} methods that have results on all {n} corpora.\n\n"
         + _markdown(head, rows)
+    )
+
+
+def _paired(table, corpora, methods):
+    """Compare our default with each method, corpus by corpus."""
+    rows = []
+    for method in methods:
+        if method == OURS:
+            continue
+        pairs = [
+            (table[c]["rows"][OURS]["labeling_f"], table[c]["rows"][method]["labeling_f"])
+            for c in corpora
+            if all("labeling_f" in table[c]["rows"].get(one, {}) for one in (OURS, method))
+        ]
+        if not pairs:
+            continue
+        gains = np.array([ours - theirs for ours, theirs in pairs])
+        p = stats.wilcoxon(gains).pvalue if gains.any() else 1.0
+        wins, losses = (gains > NEAR).sum(), (gains < -NEAR).sum()
+        numbers = [len(pairs), wins, gains.size - wins - losses, losses]
+        rows.append([METHODS[method].title, *map(str, numbers), f"{gains.mean():+.3f}", f"{p:.2g}"])
+    head = ["beside", "corpora", "better", f"within {NEAR}", "worse", "mean difference", "p"]
+    return (
+        f"## The default beside each method\n\nLabelling F of {METHODS[OURS].title}: on how many "
+        "corpora it is better or worse, and how probable such\ndifferences are by chance "
+        "(Wilcoxon's signed-rank test over the corpora, two-sided).\n\n" + _markdown(head, rows)
     )
 
 
