@@ -51,6 +51,7 @@ TIERS = (
 SECONDS = 300
 OURS = "mml"
 NEAR = 0.005
+SHORTEST = 1e-3  # what takes less is no time
 QUALITY = (
     ("labeling_f", "Labelling F"),
     ("exact_match", "Exact match"),
@@ -63,7 +64,7 @@ TIMES = (
 )
 INTRODUCTION = f"""# All methods on many corpora
 
-Every model of ours and every rival that could be installed, on the same documents, by `python
+Models of ours and rivals that can be installed, on the same documents, by `python
 benchmarks/table.py run FOLDER` and `write FOLDER docs/comparison.md`. A corpus that names a part
 for testing is split so, the others once at random, three to one. All methods get the same terms:
 counts, or ltc weights of them where a method is made for weights. Corpora of counts have no texts;
@@ -78,10 +79,10 @@ differences of .01 and less as none.
 
 Times are CPU seconds of one thread, from counts to label sets, on a machine that others used as
 well. `late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on
-two smaller corpora; a dash is a failure. The last section says why. Annif's scores come from its
-own process and its own weights of the same terms; its SVC learns one label of each document. To
-answer means, of ours, to give label sets, the scores of all labels and their probabilities, and of
-the others label sets and scores.
+two smaller corpora, and `fails` one that failed; the end of the page says why. A dot was not
+measured, a dash takes no time. Annif's scores come from its own process and its own weights of the
+same terms; its SVC learns one label of each document. To answer means, of ours, to give label
+sets, the scores of all labels and their probabilities, and of the others label sets and scores.
 """
 
 
@@ -246,12 +247,13 @@ def _table(table, corpora, methods, measure, title, *, higher):
         for corpus in corpora:
             value = values[corpus][k]
             if value is None:
-                why = table[corpus]["rows"].get(method, {}).get("failure", "")
-                cells.append("late" if "seconds" in why else "–")
+                why = table[corpus]["rows"].get(method, {}).get("failure")
+                cells.append("·" if why is None else "late" if "seconds" in why else "fails")
             elif higher:
                 cells.append(_bold(_f(value), _f(value) == _f(best[corpus])))
             else:
-                cells.append(f"{value:.2g}" if value < 10 else f"{value:,.0f}")
+                shown = f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+                cells.append("–" if value < SHORTEST else shown)
         rows.append([METHODS[method].title, *cells])
     return f"## {title}\n\n" + _markdown(["method", *corpora], rows)
 
@@ -264,10 +266,12 @@ def _failures(table, corpora, methods):
     told = {}
     for method in methods:
         for corpus in corpora:
-            row = table[corpus]["rows"].get(method, {"failure": "not run: there was no time left."})
+            row = table[corpus]["rows"].get(method, {})
             if "failure" in row:
                 told.setdefault((METHODS[method].title, row["failure"]), []).append(corpus)
     rows = [[title, ", ".join(names), why] for (title, why), names in told.items()]
+    if not rows:
+        return "No method failed or was late.\n"
     return "## Without results\n\n" + _markdown(["method", "corpora", "why"], rows)
 
 

@@ -128,6 +128,9 @@ def _time(rows: list[Row], styles: dict[str, dict]):
         x, y = max(seconds, 1e-3), row.mean("labeling_f")
         axes.plot(x, y, linestyle="", label=row.title, **styles[row.method])
     axes.set_xscale("log")
+    low, high = np.log10(axes.get_xlim())
+    axes.set_xlim(10 ** np.floor(low), 10 ** np.ceil(high))  # whole decades, which have numbers
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("CPU seconds to learn and to answer")
     axes.set_ylabel("labelling F")
     axes.legend(
