@@ -44,7 +44,7 @@ CORPORA = {  # with the languages of their texts, the smallest work first
 TIERS = (
     "mml mml-exact mml-dice mml-cosine pmm1 pmm1-paper nb nb-rule svm svm-threshold "
     "nb-one-vs-rest-threshold knn-threshold mlknn-threshold omikuji napkinxc",
-    "fasttext annif-omikuji boostexter pmm2",
+    "fasttext annif-omikuji boostexter pmm2 boostexter-threshold",
     "annif-tfidf annif-svc annif-fasttext plda network-threshold svm-plain pmm2-paper",
     "mccallum col pdmm",
 )

@@ -11,6 +11,7 @@ from scipy import sparse
 from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.methods import Answer, Answering, Method
 from polytopic.experiments.parts import Part
+from polytopic.experiments.rivals import answering, given_or_best
 from polytopic.labeler.learning import named_model
 from polytopic.models import MML, PDMM, PMM1, PMM2, BoosTexter, NaiveBayes
 from polytopic.text.weights import TermWeights
@@ -55,6 +56,14 @@ def _ruled(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
     return lambda part: Answer(model.predict(part.X), model.decision_function(part.X))
 
 
+def _boosted(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit BoosTexter with a threshold of its scores."""
+    settings = dict(settings)
+    threshold = settings.pop("threshold", 0.0)
+    model = BoosTexter(**settings).fit(train.X, train.Y)
+    return answering(train, lambda part: model.decision_function(part.X), threshold)
+
+
 def _own(name, title, fit, **more):
     return Method(name, title, fit, ours=True, **more)
 
@@ -93,6 +102,14 @@ OURS = [
         "BoosTexter",
         _fitter(lambda **s: BoosTexter(best_if_none=False, **s)),
         settings={"n_rounds": 1000},
+    ),
+    _own(
+        "boostexter-threshold",
+        "BoosTexter, tuned rounds and threshold",
+        _boosted,
+        settings={"n_rounds": 1000, "threshold": 0.0},
+        space={"n_rounds": (1000, 100, 300, 3000)},
+        decide=given_or_best,
     ),
     _own("col", "CoL", _fitter(lambda **s: named_model("col", **s))),
 ]
