@@ -67,15 +67,15 @@ INTRODUCTION = f"""# All methods on many corpora
 Models of ours and rivals that can be installed, on the same documents, by `python
 benchmarks/table.py run FOLDER` and `write FOLDER docs/comparison.md`. A corpus that names a part
 for testing is split so, the others once at random, three to one. All methods get the same terms:
-counts, or ltc weights of them where a method is made for weights. Corpora of counts have no texts;
-fastText chooses between terms and the words of the text, in lower case.
+counts, or ltc weights of them where a method is made for weights. fastText and Annif get the terms
+as words, each as often as it occurs.
 
-Rivals are given what they can use. C, class weights, smoothing, neighbours, weight decay and kinds
-of trees are chosen on a quarter of the documents to learn from (each quarter in its turn where
-there are fewer than 1,000), by labelling F, as is a threshold for each fit, among forty; the best
-label is given where none passes, but by "linear SVM" alone. Ours choose their settings within
-their own `fit`, if at all, but for C of the MML of the paper. One split and one run: read
-differences of .01 and less as none.
+Rivals are given what they can use. C, class weights, smoothing, neighbours, weight decay,
+fastText's learning rate and Omikuji's kind of trees are chosen on a quarter of the documents to
+learn from (each quarter in its turn where there are fewer than 1,000), by labelling F, as is a
+threshold for each fit, among forty; the best label is given where none passes, but by "linear SVM"
+alone. Ours choose their settings within their own `fit`, if at all, but for C of the MML of the
+paper. One split and one run: read differences of .01 and less as none.
 
 Times are CPU seconds of one thread, from counts to label sets, on a machine that others used as
 well. `late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on
@@ -123,7 +123,7 @@ class Table:
                 timeout=SECONDS,
                 tell=lambda sentence: print(corpus, sentence, flush=True),
             )
-            about = found.about
+            about = (about or {}) | found.about
             for row in found.rows:
                 rows[row.method] = _row(row)
                 if row.results:

@@ -165,7 +165,7 @@ PEERS = [
         "fastText",
         fasttext,
         settings={"lr": 1.0, "dim": 50, "words": "terms", "threshold": 0.5},
-        space={"words": ("terms", "text")},
+        space={"lr": (1.0, 0.3, 0.1)},
         decide=given_or_best,
         package="fasttext",
     ),
