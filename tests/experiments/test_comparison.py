@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from polytopic import Document
 from polytopic.cli import main
 from polytopic.corpus import load_sample, write_documents
 from polytopic.experiments import METHODS, Method, Protocol, compare
-from polytopic.experiments.comparison import Comparison, Row
+from polytopic.experiments.comparison import Comparison, Row, _left
 from polytopic.experiments.significance import compare_pairs
 from polytopic.experiments.tables import entries
 from tests.experiments.failing import FAILING
 
+LACKING = "no_such_package is not installed: pip install 'polytopic[bench]'."
 FAST = ["knn", "nb-one-vs-rest", "svm"]
 
 
@@ -40,7 +42,7 @@ def found(tmp_path_factory):
 def test_rows(found):
     """Best first; what is missing says why, and comes last."""
     assert [row.method for row in found.rows][-1] == "absent"
-    assert found.rows[-1].failure == "no_such_package is not installed."
+    assert found.rows[-1].failure == LACKING
     means = [row.mean("labeling_f") for row in found.rows[:-1]]
     assert means == sorted(means, reverse=True)
     for row in found.rows[:-1]:
@@ -119,13 +121,14 @@ def test_tables(found):
     """The best is bold in each column; a missing method has its reason."""
     markdown, latex = found.to_markdown(), found.to_latex()
 
-    assert "| Absent | no_such_package is not installed. |" in markdown
+    assert f"| Absent | {LACKING} |" in markdown
     assert markdown.count("**") >= 2 * 6
-    assert latex.count(r"\\") == 4
+    assert latex.count(r"\\") == 5
+    assert r"Absent & \multicolumn{9}{l}{no\_such\_package is not installed" in latex
     assert "\\textbf{" in latex
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 7
-    assert rows[-1]["failure"] == "no_such_package is not installed."
+    assert rows[-1]["failure"] == LACKING
     best = found.best("labeling_f")
     values = [float(row["labeling_f"]) for row in rows if row["method"] == best.method]
     assert np.mean(values) == pytest.approx(best.mean("labeling_f"))
@@ -152,6 +155,8 @@ def test_report(found, tmp_path):
     assert "<script" not in page
     assert "http://" not in page.split("<body>")[1].split("base64")[0]
     assert "In short" in page
+    assert "has the best labelling F" in page
+    assert "alpha 1" in page  # settings as people write them
     evil = Comparison("<img src=x>", found.about, found.protocol, found.splits, found.rows)
     assert "<img src=x>" not in evil.to_html()
 
@@ -205,6 +210,49 @@ def test_a_curve_is_summed_up_by_its_largest_part():
 
     assert [row.method for row in largest.rows] == ["a", "b"]
     assert [row.mean("labeling_f") for row in largest.rows] == [0.9, 0.7]
+
+
+def test_the_report_of_a_curve_tells_what_more_documents_gave(found):
+    """One sentence, of the method that is best in the end."""
+    (best, *_) = found.rows
+    small = [one | {"n_train": 10} for one in best.results]
+    curve = Comparison(
+        "c",
+        found.about,
+        Protocol("curve"),
+        ["10 of random 1", "10 of random 2", "20 of random 1", "20 of random 2"],
+        [Row(best.method, best.title, small + [one | {"n_train": 20} for one in best.results])],
+    )
+
+    page = curve.to_html()
+
+    f = f"{best.mean('labeling_f'):.3f}"
+    assert "From 10 to 20 documents to learn from" in page
+    assert f"went from {f} to {f}" in page
+
+
+def test_progress_tells_how_long():
+    """Seconds, minutes, and nothing if there is next to none."""
+    assert _left(3) == ""
+    assert _left(40) == " (about 40 seconds left)"
+    assert _left(600) == " (about 10 minutes left)"
+
+
+def test_what_is_asked_is_what_is_kept(tmp_path):
+    """A method that is set otherwise is run again."""
+    told = []
+    method = METHODS["nb-one-vs-rest"]
+    for alpha in (0.5, 0.5, 0.1):
+        compare(
+            load_sample(),
+            [replace(method, settings={"alpha": alpha})],
+            protocol=Protocol("random", repeats=1),
+            folder=tmp_path,
+            tune=0,
+            tell=told.append,
+        )
+
+    assert len([line for line in told if line.startswith("1/1")]) == 2
 
 
 def test_command(tmp_path):

@@ -5,13 +5,13 @@ import pytest
 from scipy import sparse
 
 from polytopic.corpus import load_sample
-from polytopic.experiments import METHODS, Protocol
+from polytopic.experiments import METHODS, Answer, Method, Protocol
 from polytopic.experiments.mccallum import McCallumMixture
 from polytopic.experiments.measures import document_f, measured
 from polytopic.experiments.neighbours import CosineNeighbours, MLkNN
 from polytopic.experiments.parts import Prepared
-from polytopic.experiments.rivals import given
-from polytopic.experiments.tuning import chosen_settings
+from polytopic.experiments.rivals import given, given_or_best
+from polytopic.experiments.tuning import best_threshold, chosen_settings
 from polytopic.metrics import exact_match, labeling_f
 
 USUAL = [name for name, method in METHODS.items() if not method.missing]
@@ -158,7 +158,39 @@ def test_settings_are_chosen(parts):
 
     assert found == chosen_settings(method, train, 0, None)
     assert found["threshold"] < 0
-    assert set(found) == {"C", "threshold"}
+    assert set(found) == {"C", "class_weight", "threshold"}
+
+
+def test_thresholds_need_no_fits(parts):
+    """As many fits as there are other settings, whatever the thresholds are."""
+    train, test = parts
+    fits = []
+
+    def fit(rest, settings, seed):
+        fits.append(settings["k"])
+        scores = rest.Y.mean(axis=0).A1 + np.zeros(test.Y.shape)
+        return lambda part: Answer(
+            given_or_best(scores[: part.Y.shape[0]], 0.5), scores[: part.Y.shape[0]]
+        )
+
+    method = Method("m", "M", fit, {"k": 1, "threshold": 0.5}, {"k": (1, 2)}, decide=given_or_best)
+    chosen_settings(method, train, 0, None)
+
+    assert fits == [1] * 4 + [2] * 4  # each quarter in its turn, as documents are few
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_best_threshold(scale):
+    """Nearly the best of all thresholds there are, on scores of any scale."""
+    rng = np.random.default_rng(3)
+    Y = rng.random((80, 12)) < 0.2
+    scores = scale * (Y + rng.normal(size=Y.shape))
+
+    value, threshold = best_threshold(scores, Y, given_or_best)
+
+    all_of_them = [labeling_f(Y, given_or_best(scores, one)) for one in np.unique(scores)]
+    assert value == labeling_f(Y, given_or_best(scores, threshold))
+    assert value > max(all_of_them) - 0.01
 
 
 def test_optuna_searches(parts):

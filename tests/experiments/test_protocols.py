@@ -82,6 +82,7 @@ def test_given_split():
         ([], "corpus has 0 labelled documents, needs at least 4"),
         ([Document(str(k), "a b", labels=["x"]) for k in range(3)], "has 3 labelled documents"),
         ([Document(str(k), "a b", labels=["x"]) for k in range(9)], "has 1 label, 'x'; needs at"),
+        ([Document(str(k), "a b", labels=["xy"[k % 2]]) for k in range(9)], "has no term but stop"),
     ],
 )
 def test_corpora_too_small(documents, sentence):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from polytopic import __version__
+from polytopic.experiments.clock import cpu_seconds, forget_peak, peak
 from polytopic.experiments.measures import measured
 from polytopic.experiments.methods import Method
 from polytopic.experiments.parts import Part, Prepared, read_json, write_json
@@ -39,6 +39,8 @@ class Cell:
         The digest of the corpus.
     split, method : str
         Their names.
+    asked : str
+        What the method is set to, and what is tuned.
     documents : str
         The digest of the split's documents.
     seed : int
@@ -51,6 +53,7 @@ class Cell:
     split: str
     documents: str
     method: str
+    asked: str
     seed: int
     trials: int | None
 
@@ -74,23 +77,23 @@ def run_cell(prepared: Prepared, split: Split, method: Method, cell: Cell) -> di
     """Fit a method, let it answer, and return what was measured."""
     train, test = prepared.parts(split.train, split.test)
     settings = dict(method.settings)
-    begin = time.process_time()
+    begin = cpu_seconds()
     if cell.trials != 0:
         settings = chosen_settings(method, train, cell.seed, cell.trials)
-    tuned = time.process_time()
+    tuned = cpu_seconds()
     _warm_up(method, train, settings, cell.seed)
-    before = _forget_peak()
-    start = time.process_time()
+    before = forget_peak()
+    start = cpu_seconds()
     answering = method.fit(train, settings, cell.seed)
-    fitted = time.process_time()
+    fitted = cpu_seconds()
     answer = answering(test)
-    done = time.process_time()
+    done = cpu_seconds()
     return {
         "settings": settings,
         "tune_seconds": tuned - begin,
         "fit_seconds": fitted - start,
         "predict_seconds": done - fitted,
-        "memory_mb": max(0.0, _peak() - before),
+        "memory_mb": max(0.0, peak() - before),
         "n_train": int(split.train.size),
         "n_test": int(split.test.size),
         **measured(train, test, answer),
@@ -102,22 +105,6 @@ def _warm_up(method: Method, train: Part, settings: dict[str, Any], seed: int) -
     few = train.rows(np.arange(min(WARM, train.X.shape[0])))
     with suppress(Exception):  # few documents may be too few; what is wrong with all is told later
         method.fit(few, settings, seed)(few)
-
-
-def _forget_peak() -> float:
-    """Let the peak of memory be what this process has now; return it, in MB."""
-    with suppress(OSError):  # where there is no such file, the peak is that of the whole process
-        Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
-
-
-def _peak() -> float:
-    """Return the most memory that this process has had, in MB."""
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class Cells:
@@ -204,7 +191,10 @@ def _start(cell: Cell, method: Method, split: Split, corpus: Path):
 def _work(
     mouth: Connection, corpus: Path, cell: Cell, told: str | Method, name: str, train, test
 ) -> None:
-    """Run a cell in a process of its own."""
+    """Run a cell in a process of its own, without what libraries print."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for output in (1, 2):
+        os.dup2(nowhere, output)
     try:
         method = METHODS[told] if isinstance(told, str) else told
         result = run_cell(Prepared.load(corpus), Split(name, train, test), method, cell)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polytopic.corpus.document import Document
+from polytopic.errors import PolytopicError
 from polytopic.experiments.cells import Cell, Cells, digest_of
 from polytopic.experiments.methods import Method
 from polytopic.experiments.parts import Prepared
@@ -185,6 +188,8 @@ def compare(
         Is told of progress, sentence by sentence.
     """
     protocol = Protocol(protocol) if isinstance(protocol, str) else protocol
+    if tune and find_spec("optuna") is None:
+        raise PolytopicError("Optuna is not installed. Install it: pip install 'polytopic[bench]'.")
     chosen = {method.name: method for method in map(_method, methods)}
     prepared = Prepared.of(name, documents, language)
     splits = protocol.splits(prepared)
@@ -199,7 +204,8 @@ def compare(
     for split in splits:
         documents_digest = digest_of(split.train, split.test)
         for name_of, method in chosen.items():
-            cell = Cell(digest, split.name, documents_digest, name_of, protocol.seed, tune)
+            asked = (name_of, method.asked, protocol.seed, tune)
+            cell = Cell(digest, split.name, documents_digest, *asked)
             total += 1
             kept = cells.kept(cell)
             if kept is not None:
@@ -211,16 +217,28 @@ def compare(
     if len(tasks) < total:
         tell(f"{total - len(tasks)} of {total} cells are known already or cannot be run.")
 
+    began, known = time.monotonic(), total - len(tasks)
+
     def told(cell: Cell, result: dict[str, Any]) -> None:
         done = len(results) + 1
         outcome = result.get("failure") or f"F {result['measures']['labeling_f']:.3f}"
-        tell(f"{done}/{total} {chosen[cell.method].title} on {cell.split}: {outcome}")
+        left = _left((time.monotonic() - began) / (done - known) * (total - done))
+        tell(f"{done}/{total} {chosen[cell.method].title} on {cell.split}: {outcome}{left}")
 
     for cell, result in cells.run(tasks, told):
         results[cell.method, cell.split] = result
     rows = [_row(method, splits, results) for method in chosen.values()]
     rows.sort(key=_rank)
     return Comparison(prepared.name, _about(prepared), protocol, [s.name for s in splits], rows)
+
+
+def _left(seconds: float) -> str:
+    """Return how much time is left, in words; nothing if it is next to none."""
+    if seconds < 10:
+        return ""
+    if seconds < 90:
+        return f" (about {seconds:.0f} seconds left)"
+    return f" (about {seconds / 60:.0f} minutes left)"
 
 
 def _rank(row: Row) -> tuple[bool, float]:

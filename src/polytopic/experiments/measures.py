@@ -11,6 +11,7 @@ from polytopic.experiments.parts import Part
 from polytopic.metrics import evaluate
 
 BINS = 10  # of probabilities
+LARGEST = 6  # labels of a document from which they are counted together
 FREQUENCIES = (1, 5, 20, 100, 500)  # documents to learn from at which a class of labels begins
 
 
@@ -58,7 +59,7 @@ def _by_frequency(train_Y, Y: np.ndarray, sets: np.ndarray) -> list[dict[str, An
 
 def _by_size(Y: np.ndarray, sets: np.ndarray) -> list[dict[str, Any]]:
     """Return the F-measure of documents by how many labels they have."""
-    size, f = np.minimum(Y.sum(axis=1), 6), document_f(Y, sets)
+    size, f = np.minimum(Y.sum(axis=1), LARGEST), document_f(Y, sets)
     return [
         {"size": int(k), "documents": int((size == k).sum()), "f": float(f[size == k].mean())}
         for k in np.unique(size)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.methods import Answer, Answering, Method
 from polytopic.experiments.parts import Part
+from polytopic.experiments.rivals import answering, given_or_best
 from polytopic.labeler.learning import named_model
 from polytopic.models import MML, PDMM, PMM1, PMM2, BoosTexter, NaiveBayes
 from polytopic.text.weights import TermWeights
@@ -47,6 +49,21 @@ def _paper(make):
     return lambda **settings: make(prior="uniform", decode="greedy", smoothing=1.0, **settings)
 
 
+def _ruled(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit naive Bayes with the rule that is best by cross-validation on the documents to learn."""
+    rule = tune_decision(NaiveBayes(**settings), train.X, train.Y).best_rule
+    model = LabelDecision(NaiveBayes(**settings), rule).fit(train.X, train.Y)
+    return lambda part: Answer(model.predict(part.X), model.decision_function(part.X))
+
+
+def _boosted(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Fit BoosTexter with a threshold of its scores."""
+    settings = dict(settings)
+    threshold = settings.pop("threshold", 0.0)
+    model = BoosTexter(**settings).fit(train.X, train.Y)
+    return answering(train, lambda part: model.decision_function(part.X), threshold)
+
+
 def _own(name, title, fit, **more):
     return Method(name, title, fit, ours=True, **more)
 
@@ -78,12 +95,21 @@ OURS = [
     _own("pmm2-paper", "PMM2, paper", _fitter(_paper(PMM2))),
     _own("pdmm", "PDMM", _fitter(PDMM)),
     _own("nb", "naive Bayes, several labels", _fitter(NaiveBayes)),
+    _own("nb-rule", "naive Bayes, tuned rule", _ruled),
     _own("boostexter", "BoosTexter, best label if none", _fitter(BoosTexter)),
     _own(
         "boostexter-plain",
         "BoosTexter",
         _fitter(lambda **s: BoosTexter(best_if_none=False, **s)),
         settings={"n_rounds": 1000},
+    ),
+    _own(
+        "boostexter-threshold",
+        "BoosTexter, tuned rounds and threshold",
+        _boosted,
+        settings={"n_rounds": 1000, "threshold": 0.0},
+        space={"n_rounds": (1000, 100, 300, 3000)},
+        decide=given_or_best,
     ),
     _own("col", "CoL", _fitter(lambda **s: named_model("col", **s))),
 ]

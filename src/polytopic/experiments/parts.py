@@ -84,6 +84,10 @@ class Prepared:
                 f"{name} has 1 label, {space.ids[0]!r}; needs at least 2 to tell apart."
             )
         counts, _ = Analyzer(language).count([document.content for document in kept])
+        if not counts.shape[1]:
+            raise CorpusError(
+                f"{name} has no term but stop words and single letters; needs words to learn from."
+            )
         places = [[space.index(label) for label in document.labels] for document in kept]
         ends = np.cumsum([0, *map(len, places)])
         flat = np.array([place for row in places for place in sorted(row)], dtype=np.intp)

@@ -13,23 +13,30 @@ from scipy import sparse
 
 from polytopic.experiments.methods import Answering, Method
 from polytopic.experiments.parts import Part
-from polytopic.experiments.rivals import answering, weigh
+from polytopic.experiments.rivals import answering, given_or_best, weigh
+
+TREES = {  # of Omikuji: as in Parabel, and as in Bonsai
+    "parabel": {},
+    "bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
+}
 
 
 def fasttext(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
-    """Fit fastText, one-vs-all; texts as lower-case words."""
+    """Fit fastText, one-vs-all, on the terms of documents or on their lower-case words."""
     import fasttext as library
 
-    settings = dict(settings)
-    threshold = settings.pop("threshold", 0.5)
+    settings = {"epoch": epochs(train), **settings}
+    threshold, words = settings.pop("threshold", 0.5), settings.pop("words", "terms")
 
     def lines(part: Part) -> list[str]:
+        if words == "terms":
+            return [" ".join(own) for own in words_of(part.X)]
         return [" ".join(re.findall(r"\w+", text.lower())) for text in part.texts]
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.txt"
         with path.open("w", encoding="utf-8") as file:
-            for line, labels in zip(lines(train), _columns(train.Y), strict=True):
+            for line, labels in zip(lines(train), columns(train.Y), strict=True):
                 file.write("".join(f"__label__{k} " for k in labels) + line + "\n")
         model = library.train_supervised(
             str(path), loss="ova", thread=1, verbose=0, seed=seed, **settings
@@ -46,6 +53,11 @@ def fasttext(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
     return answering(train, scores, threshold)
 
 
+def epochs(train: Part) -> int:
+    """Return how often fastText is to see each document: more often where they are few."""
+    return int(np.clip(200_000 / train.X.shape[0], 25, 200))
+
+
 def omikuji(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
     """Fit Omikuji's label trees on ltc weights; it scores the best 30 labels."""
     import omikuji as library
@@ -57,7 +69,7 @@ def omikuji(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
         path = Path(folder) / "train.txt"
         write_svmlight(path, seen(train), train.Y, header=True)
         hyper = library.Model.default_hyper_param()
-        for name, value in settings.items():
+        for name, value in (TREES[settings.pop("tree", "parabel")] | settings).items():
             setattr(hyper, name, value)
         model = library.Model.train_on_data(str(path), hyper, 1)
     model.init_prediction_thread_pool(1)
@@ -81,7 +93,7 @@ def napkinxc(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
     seen = weigh(train)
     folder = tempfile.TemporaryDirectory()
     model = PLT(folder.name, threads=1, seed=seed, verbose=False, **settings)
-    model.fit(seen(train), list(_columns(train.Y)))
+    model.fit(seen(train), list(columns(train.Y)))
 
     def scores(part: Part, folder=folder) -> np.ndarray:  # which lives as long as what answers
         found = np.full(part.Y.shape, -np.inf)
@@ -100,7 +112,7 @@ def labelled_lda(train: Part, settings: Mapping[str, Any], seed: int) -> Answeri
     settings = dict(settings)
     iterations, threshold = settings.pop("iterations", 200), settings.pop("threshold", 0.2)
     model = tomotopy.PLDAModel(latent_topics=1, topics_per_label=1, seed=seed, **settings)
-    for words, labels in zip(_words(train.X), _columns(train.Y), strict=True):
+    for words, labels in zip(words_of(train.X), columns(train.Y), strict=True):
         if words:
             model.add_doc(words, labels=[str(label) for label in labels])
     model.train(iterations, workers=1)
@@ -108,8 +120,8 @@ def labelled_lda(train: Part, settings: Mapping[str, Any], seed: int) -> Answeri
 
     def scores(part: Part) -> np.ndarray:
         found = np.zeros(part.Y.shape)
-        documents = [model.make_doc(words) for words in _words(part.X)]
-        shares, _ = model.infer(documents, iter=100, workers=1)
+        documents = [model.make_doc(words) for words in words_of(part.X)]
+        shares, _ = model.infer(documents, 100, workers=1)
         found[:, names] = np.asarray(shares)[:, : len(names)]
         return found
 
@@ -123,12 +135,13 @@ def write_svmlight(path: Path, X, Y, *, header: bool) -> None:
     with path.open("w", encoding="utf-8") as file:
         if header:
             file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n")
-        for words, labels in zip(_pairs(X), _columns(Y), strict=True):
+        for words, labels in zip(_pairs(X), columns(Y), strict=True):
             names = ",".join(map(str, labels))
             file.write(f"{names} {' '.join(f'{w}:{v:.6g}' for w, v in words)}\n")
 
 
-def _columns(Y) -> Iterator[list[int]]:
+def columns(Y) -> Iterator[list[int]]:
+    """Yield the labels of documents, as numbers."""
     Y = sparse.csr_matrix(Y)
     for start, stop in zip(Y.indptr[:-1], Y.indptr[1:], strict=True):
         yield Y.indices[start:stop].tolist()
@@ -140,28 +153,29 @@ def _pairs(X) -> Iterator[list[tuple[int, float]]]:
         yield list(zip(X.indices[own].tolist(), X.data[own].tolist(), strict=True))
 
 
-def _words(X) -> Iterator[list[str]]:
+def words_of(X) -> Iterator[list[str]]:
     """Yield the words of documents, as numbers, each as often as it occurs."""
     for row in _pairs(sparse.csr_matrix(X)):
         yield [str(word) for word, n in row for _ in range(max(1, round(n)))]
 
 
-LOW = (0.5, 0.4, 0.3, 0.2, 0.1)  # thresholds, the usual one first
 PEERS = [
     Method(
         "fasttext",
         "fastText",
         fasttext,
-        settings={"lr": 0.5, "epoch": 50, "dim": 50, "threshold": 0.5},
-        space={"threshold": LOW},
+        settings={"lr": 1.0, "dim": 50, "words": "terms", "threshold": 0.5},
+        space={"lr": (1.0, 0.3, 0.1)},
+        decide=given_or_best,
         package="fasttext",
     ),
     Method(
         "omikuji",
         "Omikuji",
         omikuji,
-        settings={"threshold": 0.5},
-        space={"threshold": LOW},
+        settings={"tree": "parabel", "threshold": 0.5},
+        space={"tree": tuple(TREES)},
+        decide=given_or_best,
         package="omikuji",
     ),
     Method(
@@ -169,7 +183,7 @@ PEERS = [
         "napkinXC",
         napkinxc,
         settings={"threshold": 0.5},
-        space={"threshold": LOW},
+        decide=given_or_best,
         package="napkinxc",
     ),
     Method(
@@ -177,7 +191,7 @@ PEERS = [
         "tomotopy, labelled LDA",
         labelled_lda,
         settings={"threshold": 0.2},
-        space={"threshold": (0.2, 0.1, 0.3, 0.4)},
+        decide=given_or_best,
         package="tomotopy",
     ),
 ]

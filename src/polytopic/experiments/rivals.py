@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ def given(scores: np.ndarray, threshold: float, *, best_if_none: bool) -> sparse
         bare = ~sets.any(axis=1)
         sets[bare, scores[bare].argmax(axis=1)] = True
     return sparse.csr_matrix(sets.astype(float))
+
+
+def given_or_best(scores: np.ndarray, threshold: float) -> sparse.csr_matrix:
+    """Return the labels whose scores pass a threshold; the best one where none does."""
+    return given(scores, threshold, best_if_none=True)
 
 
 def weigh(train: Part) -> Callable[[Part], sparse.csr_matrix]:
@@ -77,17 +83,25 @@ def naive_bayes(train: Part, settings: Mapping[str, Any], seed: int) -> Answerin
     """Fit one multinomial naive Bayes for each label."""
     from sklearn.naive_bayes import MultinomialNB
 
+    threshold, settings = _threshold(settings)
     model = one_vs_rest(MultinomialNB(**settings), train.X, train.Y)
-    return answering(train, lambda part: model.predict_proba(part.X), 0.5, is_proba=True)
+    return answering(train, lambda part: model.predict_proba(part.X), threshold, is_proba=True)
+
+
+def _threshold(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
+    """Return the threshold of probabilities, and the other settings."""
+    rest = dict(settings)
+    return rest.pop("threshold", 0.5), rest
 
 
 def neighbours(make):
     """Return what fits a method of nearest neighbours."""
 
     def fit(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+        threshold, settings = _threshold(settings)
         seen = weigh(train)
         model = make(**settings).fit(seen(train), train.Y)
-        return answering(train, lambda part: model.proba(seen(part)), 0.5, is_proba=True)
+        return answering(train, lambda part: model.proba(seen(part)), threshold, is_proba=True)
 
     return fit
 
@@ -97,6 +111,7 @@ def neural_network(train: Part, settings: Mapping[str, Any], seed: int) -> Answe
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
+    threshold, settings = _threshold(settings)
     seen = weigh(train)
     model = MLPClassifier(
         (50,), random_state=seed, batch_size=32, learning_rate_init=0.005, **settings
@@ -104,7 +119,7 @@ def neural_network(train: Part, settings: Mapping[str, Any], seed: int) -> Answe
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # as many steps as it was given
         model.fit(seen(train), train.Y.toarray().astype(int))
-    return answering(train, lambda part: model.predict_proba(seen(part)), 0.5, is_proba=True)
+    return answering(train, lambda part: model.predict_proba(seen(part)), threshold, is_proba=True)
 
 
 def mccallum(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
@@ -123,16 +138,18 @@ def _svm(name: str, title: str, *, best_if_none: bool) -> Method:
     )
 
 
-RIVALS = [
-    _svm("svm", "linear SVM, best label if none", best_if_none=True),
-    _svm("svm-plain", "linear SVM", best_if_none=False),
-    Method(
-        "svm-threshold",
-        "linear SVM, tuned threshold",
-        linear_svm(best_if_none=True),
-        settings={"C": 1.0, "threshold": 0.0},
-        space={"C": (1.0, 0.5, 2.0), "threshold": (0.0, -0.1, -0.2, -0.3, -0.4, -0.5)},
-    ),
+def _thresholded(method: Method) -> Method:
+    """Return a method of probabilities whose threshold is tuned too."""
+    return replace(
+        method,
+        name=f"{method.name}-threshold",
+        title=f"{method.title}, tuned threshold",
+        settings={**method.settings, "threshold": 0.5},
+        decide=given_or_best,
+    )
+
+
+BY_HALF = [  # labels that are more probable than not
     Method(
         "nb-one-vs-rest",
         "naive Bayes, one for each label",
@@ -161,5 +178,19 @@ RIVALS = [
         settings={"alpha": 1e-4, "max_iter": 50},
         space={"alpha": (1e-4, 1e-3, 1e-2, 1e-5)},
     ),
+]
+RIVALS = [
+    _svm("svm", "linear SVM, best label if none", best_if_none=True),
+    _svm("svm-plain", "linear SVM", best_if_none=False),
+    Method(
+        "svm-threshold",
+        "linear SVM, tuned threshold",
+        linear_svm(best_if_none=True),
+        settings={"C": 1.0, "threshold": 0.0},
+        space={"C": (1.0, 0.1, 0.3, 3.0), "class_weight": (None, "balanced")},
+        decide=given_or_best,
+    ),
+    *BY_HALF,
+    *map(_thresholded, BY_HALF),
     Method("mccallum", "McCallum's mixture", mccallum),
 ]

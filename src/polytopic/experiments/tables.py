@@ -152,6 +152,11 @@ def to_latex(found: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
             for text, cell in zip(shown, cells, strict=True)
         ]
         lines.append(" & ".join([_latex(row.title), *bold]) + " \\\\")
+    lines += [
+        f"{_latex(row.title)} & \\multicolumn{{{len(columns)}}}{{l}}{{{_latex(row.failure)}}} \\\\"
+        for row in found.rows
+        if row.failure
+    ]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 

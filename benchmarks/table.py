@@ -1,0 +1,297 @@
+"""All methods on all corpora, each cell in a process of its own; what has been run is kept.
+
+Usage: table.py run FOLDER [CORPUS ...] [--tiers 0 1]   goes on where it was stopped
+       table.py write FOLDER FILE                         writes the tables in Markdown
+
+Cheap methods run on all corpora first. A method that took too long on two corpora is not tried on
+those that come after them, which are larger, and the table says so.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from common import corpus_path
+from scipy import stats
+
+from polytopic.corpus import read_documents
+from polytopic.experiments import METHODS, Protocol, compare
+from polytopic.experiments.parts import read_json, write_json
+
+CORPORA = {  # with the languages of their texts, the smallest work first
+    "medical": "en",
+    "langlog": "en",
+    "slashdot": "en",
+    "enron": "en",
+    "stackex-chess": "en",
+    "debtags-cs": "cs",
+    "yahoo-arts": "en",
+    "yahoo-business": "en",
+    "yahoo-health": "en",
+    "yahoo-science": "en",
+    "cei": "en",
+    "medline-cf": "en",
+    "reuters21578": "en",
+    "ohsumed20k": "en",
+    "czech-pirati": "cs",
+    "bibtex": "en",
+    "cooking": "en",
+    "debtags-en": "en",
+    "stackex-cs": "en",
+    "tmc2007-500": "en",
+}
+TIERS = (
+    "mml mml-exact mml-dice mml-cosine pmm1 pmm1-paper nb nb-rule svm svm-threshold "
+    "nb-one-vs-rest-threshold knn-threshold mlknn-threshold omikuji napkinxc",
+    "fasttext annif-omikuji boostexter pmm2 boostexter-threshold",
+    "annif-tfidf annif-svc annif-fasttext plda network-threshold svm-plain pmm2-paper",
+    "mccallum col pdmm",
+)
+SECONDS = 300
+OURS = "mml"
+NEAR = 0.005
+SHORTEST = 1e-3  # what takes less is no time
+QUALITY = (
+    ("labeling_f", "Labelling F"),
+    ("exact_match", "Exact match"),
+    ("retrieval_f", "Retrieval F"),
+)
+TIMES = (
+    ("fit_seconds", "CPU seconds to learn"),
+    ("tune_seconds", "CPU seconds to choose settings before"),
+    ("predict_micros", "CPU microseconds to answer, a document"),
+)
+INTRODUCTION = f"""# All methods on many corpora
+
+Models of ours and rivals that can be installed, on the same documents, by `python
+benchmarks/table.py run FOLDER` and `write FOLDER docs/comparison.md`. A corpus that names a part
+for testing is split so, the others once at random, three to one. All methods get the same terms:
+counts, or ltc weights of them where a method is made for weights. fastText and Annif get the terms
+as words, each as often as it occurs.
+
+Rivals are given what they can use. C, class weights, smoothing, neighbours, weight decay,
+fastText's learning rate and Omikuji's kind of trees are chosen on a quarter of the documents to
+learn from (each quarter in its turn where there are fewer than 1,000), by labelling F, as is a
+threshold for each fit, among forty; the best label is given where none passes, but by "linear SVM"
+alone. Ours choose their settings within their own `fit`, if at all, but for C of the MML of the
+paper. One split and one run: read differences of .01 and less as none.
+
+Times are CPU seconds of one thread, from counts to label sets, on a machine that others used as
+well. `late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on
+two smaller corpora, and `fails` one that failed; the end of the page says why. A dot was not
+measured, a dash takes no time. Annif's scores come from its own process and its own weights of the
+same terms; its SVC learns one label of each document. To answer means, of ours, to give label
+sets, the scores of all labels and their probabilities, and of the others label sets and scores.
+"""
+
+
+class Table:
+    """What was measured, in a file."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        self.path = self.folder / "table.json"
+        self.corpora = read_json(self.path) if self.path.exists() else {}
+
+    def late(self, method, corpus):
+        """Return the corpora before this one on which a method took too long."""
+        before = list(CORPORA)[: list(CORPORA).index(corpus)]
+        rows = {name: self.corpora.get(name, {"rows": {}})["rows"].get(method) for name in before}
+        return [name for name, row in rows.items() if row and "took more" in row.get("failure", "")]
+
+    def run(self, corpus, methods):
+        """Run methods that have neither results nor failures."""
+        known = self.corpora.get(corpus, {"rows": {}})["rows"]
+        wanted = [method for method in methods if method not in known]
+        able = [method for method in wanted if len(self.late(method, corpus)) < 2]
+        rows = dict(known)
+        for method in set(wanted) - set(able):
+            late = " and ".join(self.late(method, corpus)[:2])
+            rows[method] = {"failure": f"not run: more than {SECONDS} seconds on {late}."}
+        about = self.corpora.get(corpus, {}).get("about")
+        if able:
+            documents = list(read_documents(corpus_path(corpus)))
+            named = any(document.split == "test" for document in documents)
+            found = compare(
+                documents,
+                able,
+                protocol=Protocol("given" if named else "random", repeats=1),
+                name=corpus,
+                language=CORPORA[corpus],
+                folder=self.folder,
+                timeout=SECONDS,
+                tell=lambda sentence: print(corpus, sentence, flush=True),
+            )
+            about = (about or {}) | found.about
+            for row in found.rows:
+                rows[row.method] = _row(row)
+                if row.results:
+                    one = row.results[0]
+                    about = about | {"train": one["n_train"], "test": one["n_test"]}
+        self.corpora[corpus] = {"about": about, "rows": rows}
+        write_json(self.path, self.corpora)
+
+
+def _row(row):
+    if row.failure:
+        return {"failure": row.failure}
+    names = (*(name for name, _ in QUALITY), "fit_seconds", "tune_seconds", "predict_seconds")
+    return {name: row.mean(name) for name in names} | {"settings": row.results[0]["settings"]}
+
+
+def ranks(table, corpora, methods, measure):
+    """Return the mean rank of methods, the best 1, over corpora where all have results."""
+    rows = []
+    for corpus in corpora:
+        values = [table[corpus]["rows"][method].get(measure) for method in methods]
+        if None not in values:
+            values = np.round(values, 3)
+            higher = (values[None, :] > values[:, None]).sum(axis=1)
+            same = (values[None, :] == values[:, None]).sum(axis=1)
+            rows.append(higher + (same + 1) / 2)
+    return np.mean(rows, axis=0), len(rows)
+
+
+def written(table):
+    """Return all tables in Markdown."""
+    for one in table.values():
+        for row in one["rows"].values():
+            if "predict_seconds" in row:
+                row["predict_micros"] = 1e6 * row["predict_seconds"] / one["about"]["test"]
+    corpora = [corpus for corpus in CORPORA if corpus in table]
+    methods = [name for tier in TIERS for name in tier.split()]
+    methods = [m for m in METHODS if m in methods]
+    lines = [INTRODUCTION, _about(table, corpora)]
+    everywhere = [
+        m for m in methods if all("labeling_f" in table[c]["rows"].get(m, {}) for c in corpora)
+    ]
+    lines.append(_ranked(table, corpora, everywhere))
+    lines.append(_paired(table, corpora, methods))
+    lines += [_table(table, corpora, methods, *column, higher=True) for column in QUALITY]
+    lines += [_table(table, corpora, methods, *column, higher=False) for column in TIMES]
+    lines.append(_failures(table, corpora, methods))
+    return "\n".join(lines)
+
+
+def _about(table, corpora):
+    head = ["corpus", "learned", "tested", "labels", "labels a document", "terms"]
+    names = ("train", "test", "labels", "labels_a_document", "terms")
+    rows = []
+    for corpus in corpora:
+        values = [table[corpus]["about"][name] for name in names]
+        rows.append([corpus, *(f"{v:,.2f}" if isinstance(v, float) else f"{v:,}" for v in values)])
+    return "## Corpora\n\n" + _markdown(head, rows)
+
+
+def _ranked(table, corpora, methods):
+    columns = [ranks(table, corpora, methods, measure) for measure, _ in QUALITY]
+    n = columns[0][1]
+    means = np.array([column for column, _ in columns]).T
+    mean_of = {
+        measure: [np.mean([table[c]["rows"][m][measure] for c in corpora]) for m in methods]
+        for measure, _ in QUALITY
+    }
+    order = np.argsort(means[:, 0], kind="stable")
+    rows = []
+    for k in order:
+        shown = []
+        for column, (measure, _) in enumerate(QUALITY):
+            best, top = means[:, column].min() == means[k, column], max(mean_of[measure])
+            shown.append(_bold(f"{means[k, column]:.1f}", best))
+            shown.append(_bold(f"{mean_of[measure][k]:.3f}", mean_of[measure][k] == top))
+        rows.append([METHODS[methods[k]].title, *shown])
+    head = ["method", *(f"{t}: {w}" for _, t in QUALITY for w in ("mean rank", "mean"))]
+    return (
+        f"## Ranks\n\nOf the {len(methods)} methods that have results on all {n} corpora.\n\n"
+        + _markdown(head, rows)
+    )
+
+
+def _paired(table, corpora, methods):
+    """Compare our default with each method, corpus by corpus."""
+    rows = []
+    for method in methods:
+        if method == OURS:
+            continue
+        pairs = [
+            (table[c]["rows"][OURS]["labeling_f"], table[c]["rows"][method]["labeling_f"])
+            for c in corpora
+            if all("labeling_f" in table[c]["rows"].get(one, {}) for one in (OURS, method))
+        ]
+        if not pairs:
+            continue
+        gains = np.array([ours - theirs for ours, theirs in pairs])
+        p = stats.wilcoxon(gains).pvalue if gains.any() else 1.0
+        wins, losses = (gains > NEAR).sum(), (gains < -NEAR).sum()
+        numbers = [len(pairs), wins, gains.size - wins - losses, losses]
+        rows.append([METHODS[method].title, *map(str, numbers), f"{gains.mean():+.3f}", f"{p:.2g}"])
+    head = ["beside", "corpora", "better", f"within {NEAR}", "worse", "mean difference", "p"]
+    return (
+        f"## The default beside each method\n\nLabelling F of {METHODS[OURS].title}: on how many "
+        "corpora it is better or worse, and how probable such\ndifferences are by chance "
+        "(Wilcoxon's signed-rank test over the corpora, two-sided).\n\n" + _markdown(head, rows)
+    )
+
+
+def _bold(text, best):
+    return f"**{text}**" if best else text
+
+
+def _table(table, corpora, methods, measure, title, *, higher):
+    values = {c: [table[c]["rows"].get(m, {}).get(measure) for m in methods] for c in corpora}
+    best = {c: max((v for v in own if v is not None), default=None) for c, own in values.items()}
+    rows = []
+    for k, method in enumerate(methods):
+        cells = []
+        for corpus in corpora:
+            value = values[corpus][k]
+            if value is None:
+                why = table[corpus]["rows"].get(method, {}).get("failure")
+                cells.append("·" if why is None else "late" if "seconds" in why else "fails")
+            elif higher:
+                cells.append(_bold(_f(value), _f(value) == _f(best[corpus])))
+            else:
+                shown = f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+                cells.append("–" if value < SHORTEST else shown)
+        rows.append([METHODS[method].title, *cells])
+    return f"## {title}\n\n" + _markdown(["method", *corpora], rows)
+
+
+def _f(value):
+    return f"{value:.3f}".removeprefix("0")
+
+
+def _failures(table, corpora, methods):
+    told = {}
+    for method in methods:
+        for corpus in corpora:
+            row = table[corpus]["rows"].get(method, {})
+            if "failure" in row:
+                told.setdefault((METHODS[method].title, row["failure"]), []).append(corpus)
+    rows = [[title, ", ".join(names), why] for (title, why), names in told.items()]
+    if not rows:
+        return "No method failed or was late.\n"
+    return "## Without results\n\n" + _markdown(["method", "corpora", "why"], rows)
+
+
+def _markdown(head, rows):
+    lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("do", choices=("run", "write"))
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--tiers", type=int, nargs="*", default=range(len(TIERS)))
+    arguments = parser.parse_args()
+    table = Table(arguments.folder)
+    if arguments.do == "write":
+        Path(arguments.names[0]).write_text(written(table.corpora), encoding="utf-8")
+    else:
+        for tier in arguments.tiers:
+            for name in arguments.names or CORPORA:
+                table.run(name, TIERS[tier].split())
+        print(json.dumps({name: len(one["rows"]) for name, one in table.corpora.items()}))

@@ -1,0 +1,140 @@
+"""Annif's back ends, in the environment where Annif is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from polytopic.errors import PolytopicError
+from polytopic.experiments.clock import add_elsewhere
+from polytopic.experiments.methods import Answering, Method
+from polytopic.experiments.parts import Part
+from polytopic.experiments.peers import columns, epochs, words_of
+from polytopic.experiments.rivals import answering, given_or_best
+
+VARIABLE = "POLYTOPIC_ANNIF"
+INSTALL = (
+    "Annif is not installed: python -m venv annif, annif/bin/pip install "
+    f"'annif[omikuji,fasttext]', and set {VARIABLE}=annif/bin/python."
+)
+
+
+def annif_python() -> str | None:
+    """Return the Python that has Annif: that of the environment variable, else this one."""
+    named = os.environ.get(VARIABLE)
+    return named or (sys.executable if find_spec("annif") is not None else None)
+
+
+def lacks_annif() -> str | None:
+    """Say how Annif is installed, if it is not."""
+    python = annif_python()
+    if python is None:
+        return INSTALL
+    if not os.access(python, os.X_OK):
+        return f"{VARIABLE} == {python!r}, must be the Python of an environment with Annif."
+    return None
+
+
+class Worker:
+    """A process of Annif's that learns and suggests."""
+
+    def __init__(self, python: str):
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # as long as the process
+        self.process = subprocess.Popen(  # noqa: S603  # the Python that the user names
+            [python, str(Path(__file__).with_name("annif_worker.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        )
+
+    def ask(self, **asked) -> None:
+        """Let it do something, and count what that cost."""
+        assert self.process.stdin is not None and self.process.stdout is not None  # noqa: S101, PT018
+        try:
+            self.process.stdin.write(json.dumps(asked) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise PolytopicError(f"Annif ended: {self._last_words()}")
+        told = json.loads(line)
+        if "failure" in told:
+            raise PolytopicError(f"Annif failed: {told['failure']}")
+        add_elsewhere(told["seconds"], told["memory_mb"])
+
+    def _last_words(self) -> str:
+        self.process.wait()
+        self.errors.seek(0)
+        lines = self.errors.read().strip().splitlines()
+        return lines[-1] if lines else f"code {self.process.returncode}."
+
+    def __del__(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def annif(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
+    """Let a back end of Annif learn the terms of documents as their words.
+
+    Its own analyzers need data that are downloaded; so words are those that all methods get.
+    """
+    settings = dict(settings)
+    if settings["backend"] == "fasttext":
+        settings = {"epoch": epochs(train), **settings}
+    threshold = settings.pop("threshold", 0.5)
+    python = annif_python()
+    if python is None:
+        raise PolytopicError(INSTALL)
+    worker = Worker(python)
+    worker.ask(
+        learn=_texts(train),
+        labels=list(columns(train.Y)),
+        n_labels=train.Y.shape[1],
+        settings={name: str(value) for name, value in settings.items()},
+    )
+
+    def scores(part: Part) -> np.ndarray:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "scores.npz"
+            worker.ask(suggest=_texts(part), to=str(path))
+            found = sparse.load_npz(path).toarray().astype(float)
+        return np.where(found > 0, found, -np.inf)
+
+    return answering(train, scores, threshold)
+
+
+def _texts(part: Part) -> list[str]:
+    return [" ".join(f"t{word}" for word in words) for words in words_of(part.X)]
+
+
+def _back_end(name: str, title: str, **settings) -> Method:
+    return Method(
+        f"annif-{name}",
+        f"Annif, {title}",
+        annif,
+        settings={"backend": name, "limit": 100, **settings, "threshold": 0.5},
+        decide=given_or_best,
+        lacks=lacks_annif,
+    )
+
+
+BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
+ANNIF = [
+    _back_end("tfidf", "TF-IDF"),
+    _back_end("omikuji", "Omikuji (Bonsai)", **BONSAI),
+    _back_end("fasttext", "fastText", dim=100, lr=0.5, loss="ova"),
+    _back_end("svc", "SVC, one label learned"),
+]

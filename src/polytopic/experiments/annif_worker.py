@@ -1,0 +1,135 @@
+"""A project of Annif that learns and suggests as another program asks it to.
+
+It is run by the Python that has Annif, needs nothing of polytopic, and reads one JSON object a
+line: ``{"learn": texts, "labels": places, "n_labels": n, "settings": settings}``, then any number
+of ``{"suggest": texts, "to": file}``. To each it answers on a line with the CPU seconds it took and
+the memory it added, in MB, or with a ``failure``.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TRIES = 20  # to train what fails by chance
+END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+
+
+class Project:
+    """A project in a folder of its own."""
+
+    def __init__(self, folder):
+        from annif.analyzer import register_analyzer
+
+        self.folder = Path(folder)
+        register_analyzer(Words)
+
+    def learn(self, texts, labels, n_labels, settings):
+        """Make a vocabulary and a project, and let it learn."""
+        from annif.corpus import Document, DocumentList, SubjectSet
+        from annif.registry import AnnifRegistry
+        from annif.vocab import VocabFileTSV
+
+        lines = {"name": "p", "language": "en", "analyzer": "words", "vocab": "labels", **settings}
+        config, names = self.folder / "projects.cfg", self.folder / "labels.tsv"
+        config.write_text("[p]\n" + "".join(f"{name}={v}\n" for name, v in lines.items()))
+        names.write_text("".join(f"<http://example.org/{k}>\tl{k}\n" for k in range(n_labels)))
+        registry = AnnifRegistry(str(config), str(self.folder), False)
+        self.project = registry.get_project("p")
+        self.project.vocab.load_vocabulary(VocabFileTSV(str(names), "en"))
+        if len(self.project.subjects) != n_labels:
+            raise RuntimeError(f"Annif knows {len(self.project.subjects)} of {n_labels} labels.")
+        if self.project.backend is None:
+            name = settings["backend"]
+            raise RuntimeError(f"no back end {name!r}; pip install 'annif[{name}]' if it is one.")
+        pairs = zip(texts, labels, strict=True)
+        corpus = DocumentList([Document(text, SubjectSet(own)) for text, own in pairs])
+        for tries in range(TRIES):
+            try:
+                self.project.train(corpus, jobs=1)
+                break
+            except RuntimeError as error:  # of fastText, now and then
+                if "Encountered NaN" not in str(error) or tries == TRIES - 1:
+                    raise
+
+    def suggest(self, texts, to):
+        """Write the scores of labels, a sparse matrix."""
+        from annif.corpus import Document
+        from scipy import sparse
+
+        blocks = []
+        for start in range(0, len(texts), 32):  # as many as Annif takes at once
+            documents = [Document(text) for text in texts[start : start + 32]]
+            blocks.append(self.project.suggest(documents).array)
+        sparse.save_npz(to, sparse.csr_matrix(sparse.vstack(blocks)))
+
+
+class Words:
+    """An analyzer for texts whose words stand between spaces already."""
+
+    name = "words"
+
+    def __init__(self, param=None):
+        pass
+
+    @staticmethod
+    def is_available():
+        """Tell that it needs nothing."""
+        return True
+
+    def tokenize_words(self, text, filter=True):
+        """Return the words."""
+        return text.split()
+
+    def tokenize_sentences(self, text):
+        """Return the text, as one sentence."""
+        return [text]
+
+
+def main():
+    """Answer lines until there are none."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    sys.path.pop(0)  # this folder, which has an annif of its own
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    with tempfile.TemporaryDirectory() as folder:
+        project = Project(folder)
+        import annif.project  # noqa: F401  # before clocks run, as all that is imported
+
+        for line in sys.stdin:
+            answers.write(json.dumps(answer(project, json.loads(line))) + "\n")
+            answers.flush()
+
+
+def answer(project, asked):
+    """Do what is asked, and tell what it cost."""
+    start, before = time.process_time(), peak(forget=True)
+    try:
+        if "learn" in asked:
+            project.learn(asked["learn"], asked["labels"], asked["n_labels"], asked["settings"])
+        else:
+            project.suggest(asked["suggest"], asked["to"])
+    except Exception as error:  # all that goes wrong is told to whom it concerns
+        return {"failure": f"{type(error).__name__}: {error}"}
+    return {"seconds": time.process_time() - start, "memory_mb": peak() - before}
+
+
+def peak(*, forget=False):
+    """Return the most memory so far, in MB; or let it be what there is now, where that can be."""
+    try:
+        if forget:
+            Path("/proc/self/clear_refs").write_text("5")
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+    except OSError:  # there is no such file
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
