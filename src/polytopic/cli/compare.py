@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from polytopic.cli.documents import document_options, read
-from polytopic.cli.show import echo_json, finite, on_terminal, table, write_file
+from polytopic.cli.show import echo_json, on_terminal, table, write_file
+from polytopic.results import finite
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
 ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": "to_html"}
