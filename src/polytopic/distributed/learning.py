@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polytopic.distributed.counting import Skipped, count_corpus
-from polytopic.distributed.engine import Progress
+from polytopic.distributed.counting import Counted, Skipped, count_corpus
+from polytopic.distributed.engine import Progress, the_client
+from polytopic.distributed.margins import MarginParts
 from polytopic.distributed.partitions import read
+from polytopic.distributed.rows import Collected, collect, matrices
+from polytopic.distributed.topics import TopicParts
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import collect_rows, sees_documents
@@ -19,6 +22,7 @@ def fit(
     labeler: Labeler,
     corpus: Any,
     *,
+    parts: int | None = None,
     client: Any = None,
     progress: Progress | None = None,
     on_skipped: Callable[[Skipped], object] | None = None,
@@ -30,12 +34,20 @@ def fit(
     chooses by documents (``temperature="auto"``) it chooses by the same thousand, whose counts,
     not texts, come to the client.
 
+    CoL takes the steps of one machine, up to the order in which numbers are added. The counts of
+    the documents that it holds out, 3000 at most, and of one for each topic come to the client.
+    MML is learned by rounds of CoCoA+, in which parts of the documents are visited side by side:
+    its weights are others than on one machine, and depend on how many parts there are. BoosTexter
+    does not learn here.
+
     Parameters
     ----------
     labeler : Labeler
         What to fit.
     corpus : anything that :func:`read` takes
         The labelled documents.
+    parts : int, default=None
+        Parts that CoL and MML learn from side by side; by default one for each worker.
     client : distributed.Client, default=None
         The cluster; by default the client that was made last.
     progress : callable, default=None
@@ -45,23 +57,50 @@ def fit(
     **reading
         As for :func:`read`.
     """
-    model, analyzer, corpus = labeler._new_model(), labeler._new_analyzer(), read(corpus, **reading)
+    model, corpus = labeler._new_model(), read(corpus, **reading)
+    if model.name == "boostexter":
+        raise PolytopicError("BoosTexter learns on one machine, not on Dask.")
+    client = the_client(client)
+    found: Counted | Collected
     if sees_documents(model):
-        raise PolytopicError(f"{type(model).__name__} does not learn on Dask; use another model.")
+        found = _fit_documents(labeler, corpus, parts, client, progress)
+    else:
+        found = _fit_counts(labeler, model, corpus, client, progress)
+    if on_skipped is not None:
+        on_skipped(found.skipped)
+    reader = LabelReader(labeler.tree)
+    reader.renamed = found.renamed
+    reader.warn(labeler.classes_.tolist())
+    return labeler
+
+
+def _fit_counts(labeler, model, corpus, client, progress) -> Counted:
+    analyzer, fields = labeler._new_analyzer(), labeler.fields
     found = count_corpus(
         corpus,
         analyzer,
-        labeler.fields,
+        fields,
         tree=labeler.tree,
         sample_size=TUNING_DOCS if model.needs_documents else 0,
         client=client,
         progress=progress,
     )
-    if on_skipped is not None:
-        on_skipped(found.skipped)
-    rows = collect_rows(found.sample.texts, found.sample.labels, analyzer, labeler.fields)
+    rows = collect_rows(found.sample.texts, found.sample.labels, analyzer, fields)
     labeler.fit_counts(found.counts, sample=rows)
-    reader = LabelReader(labeler.tree)
-    reader.renamed = found.renamed
-    reader.warn(labeler.classes_.tolist())
-    return labeler
+    return found
+
+
+def _fit_documents(labeler, corpus, n_parts, client, progress) -> Collected:
+    analyzer = labeler._new_analyzer()
+    rows, found = collect(client, corpus, analyzer, labeler.fields, labeler.tree, progress)
+    counts = found.counts
+
+    def learn(model, vocabulary, weights):
+        shown = vocabulary, counts.labels, weights
+        parts, sizes = matrices(client, rows, found.sizes, n_parts, *shown)
+        kind: Any = MarginParts if model.name == "mml" else TopicParts
+        own = counts.labels, counts.indicator, counts.set_docs
+        model.fit_documents(kind(client, parts, sizes), *own)
+
+    labeler.take_fitted(learn, counts)
+    return found
