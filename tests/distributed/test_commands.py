@@ -87,3 +87,21 @@ def test_without_dask(news, tmp_path):
 
     sentence = "Error: Dask is not installed. Install it with: pip install 'polytopic[dask]'\n"
     assert (done.returncode, done.stderr) == (1, sentence)
+
+
+def test_compare_on_a_cluster(client, news, tmp_path):
+    """Cells are run by workers and kept, with the measures of processes of this machine."""
+    command = ("compare", news, "--models", "knn,svm", "--tune", "0", "--protocol", "given")
+    cluster = ("--dask", client.scheduler.address)
+
+    found = polytopic(*command, *cluster, "--folder", tmp_path / "a")
+    alone = polytopic(*command, "--folder", tmp_path / "b")
+    again = polytopic(*command, *cluster, "--folder", tmp_path / "a")
+
+    def measures(done):
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return [(row["method"], row["labeling_f"], row["exact_match"]) for row in rows]
+
+    assert found.returncode == 0, found.stderr
+    assert measures(found) == measures(alone) == measures(again)
+    assert "2 of 2 cells are known already" in again.stderr

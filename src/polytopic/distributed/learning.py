@@ -9,7 +9,7 @@ from polytopic.distributed.counting import Counted, Skipped, count_corpus
 from polytopic.distributed.engine import Progress, the_client
 from polytopic.distributed.margins import MarginParts
 from polytopic.distributed.partitions import read
-from polytopic.distributed.rows import Collected, collect, matrices
+from polytopic.distributed.rows import Collected, collect, dealt, in_order
 from polytopic.distributed.topics import TopicParts
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
@@ -51,7 +51,8 @@ def fit(
     client : distributed.Client, default=None
         The cluster; by default the client that was made last.
     progress : callable, default=None
-        Is called with the number of partitions done, and of all.
+        Is called with the number of partitions done, and of all; then, by CoL and MML, with the
+        steps or rounds done, and how many there may be.
     on_skipped : callable, default=None
         Is told of lines that could not be read, with ``on_error="skip"``.
     **reading
@@ -97,10 +98,13 @@ def _fit_documents(labeler, corpus, n_parts, client, progress) -> Collected:
 
     def learn(model, vocabulary, weights):
         shown = vocabulary, counts.labels, weights
-        parts, sizes = matrices(client, rows, found.sizes, n_parts, *shown)
-        kind: Any = MarginParts if model.name == "mml" else TopicParts
-        own = counts.labels, counts.indicator, counts.set_docs
-        model.fit_documents(kind(client, parts, sizes), *own)
+        given = client, rows, found.sizes, n_parts
+        documents: Any
+        if model.name == "mml":
+            documents = MarginParts(client, dealt(*given, *shown), progress)
+        else:
+            documents = TopicParts(client, *in_order(*given, *shown), progress)
+        model.fit_documents(documents, counts.labels, counts.indicator, counts.set_docs)
 
     labeler.take_fitted(learn, counts)
     return found

@@ -31,17 +31,22 @@ class MarginParts:
     client : distributed.Client
         The cluster.
     parts : list
-        Tasks of pairs of matrices, words and labels.
-    sizes : list of int
-        Documents in each part, of which those without words are not learned from.
+        Tasks of pairs of matrices, words and labels, whose documents were dealt to them in turn.
+        Those without words are not learned from.
+    progress : callable, default=None
+        Is called with the number of rounds made, and of all that may be.
 
     References
     ----------
     .. [1] Ma et al., "Adding vs. Averaging in Distributed Primal-Dual Optimization", ICML 2015.
     """
 
-    def __init__(self, client: Any, parts: list, sizes: list[int]):
-        self.client = client
+    def __init__(self, client: Any, parts: list, progress: Any = None):
+        self.client, self.progress = client, progress
+        known = client.gather(client.compute(tasks(_has_words, parts, name="known")))
+        self._known = np.zeros(sum(each.size for each in known), dtype=bool)
+        for part, each in enumerate(known):
+            self._known[part :: len(parts)] = each
         self.parts = client.persist(tasks(_with_words, parts, name="unit"))
         found = client.gather(client.compute(tasks(_sizes, self.parts, name="sizes")))
         length = max(each.size for each in found)
@@ -53,7 +58,11 @@ class MarginParts:
         import dask
 
         order = margin_tuning.picked(model, sum(self._by_part))
-        picked = rows_of(self.client, self.parts, self._by_part, order, with_client=False)
+        docs, n_parts = np.flatnonzero(self._known)[order], len(self.parts)
+        places = np.zeros(self._known.size, dtype=np.int64)
+        for part in range(n_parts):
+            places[part::n_parts] = np.cumsum(self._known[part::n_parts]) - 1
+        picked = rows_of(self.parts, docs % n_parts, places[docs])
         return self.client.compute(dask.delayed(_chosen)(model, picked)).result()
 
     def train(self, sizes, dtype, *, labels, goal, C, tol, max_iter, order) -> Ascent:
@@ -79,11 +88,17 @@ class MarginParts:
             trained.gap, trained.missed = gap, missed
             trained.objectives.append(linear - square / 2)
             trained.converged = gap <= tol * trained.objectives[-1] or gap == 0.0
+            if self.progress is not None:
+                self.progress(len(trained.objectives), max_iter)
         trained.W = self.client.compute(W).result()
         return trained
 
 
 # On workers
+
+
+def _has_words(part):
+    return part[0].getnnz(axis=1) > 0
 
 
 def _with_words(part):

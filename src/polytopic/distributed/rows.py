@@ -59,37 +59,55 @@ def _told(found) -> Collected:
     return Collected(rows.table(), [rows.X.shape[0]], renamed, skipped)
 
 
-def matrices(
-    client, found: list, sizes: list[int], n_parts: int | None, *shown
-) -> tuple[list, list[int]]:
-    """Return tasks of pairs of matrices, words and labels, of parts of about a size; and sizes.
+def dealt(client, found: list, sizes: list[int], n_parts: int | None, *shown) -> list:
+    """Return tasks of pairs of matrices, words and labels; documents are dealt to parts in turn.
 
-    They hold the documents in order, and depend on how many parts there are, not on partitions.
-    ``shown`` is what :func:`_matrix` takes: vocabulary, labels and weights.
+    So the parts are alike whatever the order of documents is. They depend on how many there are,
+    not on partitions. ``shown`` is vocabulary, labels and weights.
     """
     import dask
 
     ends = np.cumsum([0, *sizes])
-    n_parts = max(1, min(n_parts or n_workers(client), int(ends[-1])))
-    borders = np.linspace(0, ends[-1], n_parts + 1).astype(int)
+    n_parts = _n_parts(client, n_parts, ends[-1])
+    cut, stack, how = dask.delayed(_slice), dask.delayed(_stacked), shared(shown)
+    starts = [[int(k - end) % n_parts for end in ends[:-1]] for k in range(n_parts)]
+    parts = [
+        stack([cut(rows, slice(k, None, n_parts), how) for rows, k in zip(found, own, strict=True)])
+        for own in starts
+    ]
+    return client.persist(parts)
+
+
+def in_order(
+    client, found: list, sizes: list[int], n_parts: int | None, *shown
+) -> tuple[list, list[int]]:
+    """Return tasks of pairs of matrices as :func:`dealt` does, of documents in order; and sizes."""
+    import dask
+
+    ends = np.cumsum([0, *sizes])
+    borders = np.linspace(0, ends[-1], _n_parts(client, n_parts, ends[-1]) + 1).astype(int)
     cut, stack, how = dask.delayed(_slice), dask.delayed(_stacked), shared(shown)
     parts = []
     for start, stop in pairwise(borders.tolist()):
         own = np.flatnonzero((ends[:-1] < stop) & (ends[1:] > start))
         pieces = [
-            cut(found[p], max(start - ends[p], 0), min(stop, ends[p + 1]) - ends[p], how)
+            cut(found[p], slice(max(start - ends[p], 0), min(stop, ends[p + 1]) - ends[p]), how)
             for p in own
         ]
         parts.append(stack(pieces))
     return client.persist(parts), np.diff(borders).tolist()
 
 
-def _slice(found, start, stop, shown):
+def _n_parts(client, wanted: int | None, n_docs) -> int:
+    return max(1, min(wanted or n_workers(client), int(n_docs)))
+
+
+def _slice(found, which, shown):
     vocabulary, labels, weights = shown
     rows = found[0]
-    X = vocabulary.select(rows.X[start:stop], rows.terms)
+    X = vocabulary.select(rows.X[which], rows.terms)
     X = X if weights is None else weights.transform(X)
-    return X, widen(rows.Y[start:stop], rows.labels, LabelSpace(labels))
+    return X, widen(rows.Y[which], rows.labels, LabelSpace(labels))
 
 
 def _stacked(pieces):
@@ -97,22 +115,14 @@ def _stacked(pieces):
     return X, Y
 
 
-def rows_of(client, parts: list, sizes: Any, places, *, with_client: bool = True) -> Any:
-    """Return the rows of documents by their places in all parts, in this order.
-
-    To the client; else as a task, whose result stays with a worker.
-    """
+def rows_of(parts: list, owner: np.ndarray, places: np.ndarray) -> Any:
+    """Return the task of the rows of documents, by their parts and their places in these."""
     import dask
 
-    places, ends = np.asarray(places), np.cumsum([0, *sizes])
-    owner = np.searchsorted(ends, places, side="right") - 1
     used = np.unique(owner).tolist()
     take, join = dask.delayed(_take), dask.delayed(_joined)
-    own = [places[owner == p] - ends[p] for p in used]
     order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in used]))
-    pieces = [take(parts[p], rows) for p, rows in zip(used, own, strict=True)]
-    task = join(pieces, order)
-    return client.compute(task).result() if with_client else task
+    return join([take(parts[p], places[owner == p]) for p in used], order)
 
 
 def _take(part, rows):

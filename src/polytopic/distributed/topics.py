@@ -32,10 +32,12 @@ class TopicParts:
         Tasks of pairs of matrices, words and labels.
     sizes : list of int
         Documents in each part.
+    progress : callable, default=None
+        Is called with the number of steps taken, and of all that may be.
     """
 
-    def __init__(self, client: Any, parts: list, sizes: list[int]):
-        self.client, self.sizes = client, sizes
+    def __init__(self, client: Any, parts: list, sizes: list[int], progress: Any = None):
+        self.client, self.sizes, self.progress = client, sizes, progress
         self.parts = client.persist(parts)
         self._own_docs: np.ndarray | None = None
 
@@ -67,7 +69,9 @@ class TopicParts:
 
     def rows(self, places):
         """Return some documents, which come to the client: word counts and labels."""
-        return rows_of(self.client, self.parts, self.sizes, places)
+        places, ends = np.asarray(places), np.cumsum([0, *self.sizes])
+        owner = np.searchsorted(ends, places, side="right") - 1
+        return self.client.compute(rows_of(self.parts, owner, places - ends[owner])).result()
 
     def part(self, places) -> TopicParts:
         """Return these documents alone; places rise."""
@@ -84,11 +88,12 @@ class TopicParts:
 
         take = dask.delayed(_rows)
         taken = [take(part, rows) for part, rows in own]
-        return TopicParts(self.client, taken, [rows.size for _, rows in own])
+        return TopicParts(self.client, taken, [rows.size for _, rows in own], self.progress)
 
     def over(self, columns) -> TopicParts:
         """Return the documents with these labels, in this order."""
-        return TopicParts(self.client, tasks(_over, self.parts, columns, name="over"), self.sizes)
+        parts = tasks(_over, self.parts, columns, name="over")
+        return TopicParts(self.client, parts, self.sizes, self.progress)
 
     def label_sums(self) -> np.ndarray:
         """Return sums over the documents of each label that tell labels apart."""
@@ -144,6 +149,8 @@ class TopicParts:
             there = step_to(here, docs, sums, smoothing)
             value, there, *known = self.client.persist([value, there, *(p[0] for p in found)])
             course.reach(self.client.compute(value).result(), tol)
+            if self.progress is not None:
+                self.progress(step, max_iter)
             if course.converged or step == max_iter:
                 break
             here = there

@@ -34,12 +34,11 @@ def chosen(model, X, Y, order=None) -> dict:
     ``order`` has the documents that were ``picked``; by default that is done here.
     """
     found, enough = {}, X.shape[0] >= FEWEST
-    order = picked(model, X.shape[0]) if order is None else order
     if is_auto(model.C):
-        found["C"] = _best_cost(model, X, Y, order[:TUNING_DOCS]) if enough else USUAL_COST
+        found["C"] = _best_cost(model, X, Y, order) if enough else USUAL_COST
     if model.calibrate and enough and model._form.kind != "single":
         cost = found.get("C", model.C)
-        (judged,) = _held_out(model, X, Y, order[:CALIBRATION_DOCS], [cost], _judge)
+        (judged,) = _held_out(model, X, Y, order, CALIBRATION_DOCS, [cost], _judge)
         leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
         found["set_curve"] = rising_curve(leads, right)
         if margins.size:  # a label that is alone has no margin
@@ -50,7 +49,9 @@ def chosen(model, X, Y, order=None) -> dict:
 def _best_cost(model, X, Y, order):
     """Return the C with the best measure over held-out documents, the smallest of several."""
     measure = exact_match if model.goal == "exact" else labeling_f
-    values = _held_out(model, X, Y, order, COSTS, lambda fitted, X, Y: measure(Y, fitted.choose(X)))
+    values = _held_out(
+        model, X, Y, order, TUNING_DOCS, COSTS, lambda fitted, X, Y: measure(Y, fitted.choose(X))
+    )
     return COSTS[int(np.argmax(np.mean(values, axis=1)))]
 
 
@@ -62,8 +63,9 @@ def _judge(fitted, X, Y):
     return fitted.lead(X), right, margins[known], (Y.toarray() > 0)[known]
 
 
-def _held_out(model, X, Y, order, costs, judge):
+def _held_out(model, X, Y, order, n_docs, costs, judge):
     """Return what is made of each fold's documents by a model without them, for each C."""
+    order = (picked(model, X.shape[0]) if order is None else order)[:n_docs]
     plain = clone(model).set_params(calibrate=False)
     folds = [np.arange(order.size) % FOLDS == fold for fold in range(FOLDS)]
 

@@ -228,7 +228,7 @@ class MML(MarginReasons):
                 f"{trained.gap:.3g} at an objective of {trained.objectives[-1]:.3g}; "
                 "raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         self.objectives_, self.n_iter_ = trained.objectives, len(trained.objectives)
         self.objective_ = trained.objectives[-1] if trained.objectives else 0.0
