@@ -120,7 +120,7 @@ def grow(folder, numbers, labelled):
             counts, cost = measured(client, lambda path=path: count(path, client=client))
             keep(folder, what="count", docs=counts.n_docs, size=path.stat().st_size, **cost)
             if n in labelled:
-                labeler = Labeler("pmm1").fit_counts(count(repeated(folder, 1), client=client))
+                labeler = Labeler("nb").fit_counts(count(repeated(folder, 1), client=client))
                 out = folder / f"out-{n}"
                 shutil.rmtree(out, ignore_errors=True)
                 written, cost = measured(
@@ -210,7 +210,7 @@ def draw(folder):
     rows = [json.loads(line) for line in (folder / "scale.jsonl").read_text().splitlines()]
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     for axis, what, title in zip(
-        axes, ("count", "suggest"), ("counting", "labelling (pmm1)"), strict=True
+        axes, ("count", "suggest"), ("counting", "labelling (nb)"), strict=True
     ):
         found = {row["docs"]: row for row in rows if row["what"] == what}
         docs = sorted(found)

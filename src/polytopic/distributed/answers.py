@@ -68,7 +68,7 @@ def predict(labeler: Labeler, corpus: Any, **reading: Any) -> Any:
     corpus = read(corpus, **reading)
     from dask import bag
 
-    settings = shared((corpus.reading, labeler))
+    settings = shared((corpus.reading, _lean(labeler)))
     return bag.from_delayed(tasks(_predict_part, corpus.parts, settings, name="predict"))
 
 
@@ -122,7 +122,7 @@ def suggest(
     client, corpus, folder = the_client(client), read(corpus, **reading), new_folder(target)
     corpus = number_lines(corpus, client)
     asked = {"include": include, "exclude": exclude, "level": level}
-    settings = shared((corpus.reading, labeler, k, asked))
+    settings = shared((corpus.reading, _lean(labeler), k, asked))
     return _written(client, _suggest_part, corpus, settings, folder, zipped, progress)
 
 
@@ -187,7 +187,9 @@ def select(
     """
     client, corpus, folder = the_client(client), read(corpus, **reading), new_folder(target)
     corpus = number_lines(corpus, client)
-    settings = shared((corpus.reading, selector))
+    lean = copy(selector)
+    lean.labeler = _lean(selector.labeler)
+    settings = shared((corpus.reading, lean))
     return _written(client, _select_part, corpus, settings, folder, zipped, progress)
 
 
@@ -241,7 +243,7 @@ def evaluate(
     client, corpus = the_client(client), read(corpus, **reading)
     if corpus.reading.get("split") is None and _any_test(client, corpus):
         corpus = corpus.reading_only(split="test")
-    settings = shared((corpus.reading, labeler))
+    settings = shared((corpus.reading, _lean(labeler)))
     leaves = tasks(_tally_part, corpus.parts, settings, name="evaluate")
     tally, skipped = run(client, leaves, merged(leaves, _sum_pairs), progress)
     if on_skipped is not None:
@@ -270,6 +272,16 @@ def _tally_part(part, settings) -> tuple[Tally, Skipped]:
         true = [sorted({labeler.resolve(label) for label in text.labels}) for text in texts]
         tally.add(true, labeler.predict(texts), labeler.decision_function(texts))
     return tally, Skipped.of(bad)
+
+
+def _lean(labeler: Labeler) -> Labeler:
+    """Return a labeler that answers the same, without what it could learn and forget by."""
+    lean = copy(labeler)
+    lean.counts_ = lean.documents_ = lean._beside = None
+    if hasattr(lean.model_, "counts_"):
+        lean.model_ = copy(lean.model_)
+        lean.model_.counts_ = None
+    return lean
 
 
 def _blocks(items) -> Iterator[list]:

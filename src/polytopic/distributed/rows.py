@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,9 @@ class Collected:
     sizes: list[int]
     renamed: dict[str, str]
     skipped: Skipped
+
+    def __sizeof__(self) -> int:
+        return getsizeof(self.counts)
 
     def __add__(self, other: Collected) -> Collected:
         return Collected(
