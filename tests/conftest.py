@@ -27,7 +27,16 @@ def data():
     return path
 
 
-EDGES = {"cli", "explain", "labeler", "server", "store", "test_corpora.py", "test_documentation.py"}
+EDGES = {
+    "cli",
+    "distributed",
+    "explain",
+    "labeler",
+    "server",
+    "store",
+    "test_corpora.py",
+    "test_documentation.py",
+}
 
 
 def pytest_collection_modifyitems(items):

@@ -186,6 +186,10 @@ class LabelSetCounts:
         sets, terms = self.matrix.shape
         return f"<LabelSetCounts: {self.n_docs} documents, {sets} label sets, {terms} terms>"
 
+    def __sizeof__(self) -> int:
+        names = () if isinstance(self.terms, range) else self.terms
+        return sum(a.nbytes for a in self.to_arrays().values()) + sum(map(len, names))
+
     # Arrays for files and stores
 
     def to_arrays(self) -> dict[str, np.ndarray]:

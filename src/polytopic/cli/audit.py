@@ -5,7 +5,8 @@ from dataclasses import asdict
 import click
 
 from polytopic.cli.documents import document_options, language_option, read
-from polytopic.cli.show import beginning, echo_json, finite, on_terminal, table
+from polytopic.cli.show import beginning, echo_json, on_terminal, table
+from polytopic.results import finite
 
 
 @click.command()

@@ -1,11 +1,14 @@
 """polytopic compare."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
+from polytopic.cli.cluster import engine
 from polytopic.cli.documents import document_options, read
-from polytopic.cli.show import echo_json, finite, on_terminal, table, write_file
+from polytopic.cli.show import echo_json, on_terminal, table, write_file
+from polytopic.results import finite
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
 ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": "to_html"}
@@ -29,7 +32,18 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
     "--language", default="en", show_default=True, help="Of the texts; none: plain words."
 )
 @click.option("--tune", type=click.IntRange(min=0), help="Settings that Optuna tries; 0: none.")
-@click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Processes of this machine that run methods, where there is no --dask.",
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Run methods on the Dask cluster with this scheduler; it must see the folder.",
+)
 @click.option("--timeout", type=float, help="Seconds that a method may take on a split.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--folder", help="Where finished cells are kept; beside the corpus by default.")
@@ -49,6 +63,7 @@ def command(
     language,
     tune,
     workers,
+    dask,
     timeout,
     seed,
     folder,
@@ -73,18 +88,22 @@ def command(
             raise ValueError(f"--to == {target!r}, must end with one of {', '.join(ENDINGS)}.")
     chosen = list(METHODS) if models == "all" else (models.split(",") if models else DEFAULT)
     how = {"sizes": tuple(map(int, sizes.split(",")))} if sizes else {}
-    found = compare(
-        list(read(corpus, **reading)),
-        [name.strip() for name in chosen],
-        protocol=Protocol(protocol, train, test, repeats, seed=seed, **how),
-        name=Path(corpus).name.split(".")[0],
-        language=None if language == "none" else language,
-        folder=folder or f"{corpus}.compare",
-        workers=workers,
-        tune=tune,
-        timeout=timeout,
-        tell=lambda sentence: click.echo(sentence, err=True),
-    )
+    if dask is not None and timeout is not None:
+        raise click.UsageError("--timeout is for processes of this machine, without --dask.")
+    with nullcontext() if dask is None else engine(dask, None, "comparing") as cluster:
+        found = compare(
+            list(read(corpus, **reading)),
+            [name.strip() for name in chosen],
+            protocol=Protocol(protocol, train, test, repeats, seed=seed, **how),
+            name=Path(corpus).name.split(".")[0],
+            language=None if language == "none" else language,
+            folder=folder or f"{corpus}.compare",
+            workers=workers,
+            tune=tune,
+            timeout=timeout,
+            client=None if cluster is None else cluster.client,
+            tell=lambda sentence: click.echo(sentence, err=True),
+        )
     if on_terminal():
         _show(found.largest())
     else:

@@ -4,16 +4,19 @@ from typing import Any
 
 import click
 
+from polytopic.cli.cluster import cluster_options, engine, tell_skipped
 from polytopic.cli.documents import document_options, read
-from polytopic.cli.show import echo_json, finite, on_terminal, table
+from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.results import finite
 
 
 @click.command(name="eval")
 @click.argument("model")
 @click.argument("documents")
 @click.option("--split", help="Part to measure on; the test part by default, where there is one.")
+@cluster_options
 @document_options
-def command(model, documents, split, **reading):
+def command(model, documents, split, dask, workers, **reading):
     """Measure how well MODEL labels the labelled documents in DOCUMENTS.
 
     A true label that the model never saw counts as missed; documents without a label are left
@@ -22,9 +25,24 @@ def command(model, documents, split, **reading):
     by those above them there.
     """
     from polytopic.cli.models import load_labeler
-    from polytopic.metrics import by_level, evaluate
 
     labeler = load_labeler(model)
+    if dask is None and workers is None:
+        n_docs, measures, levels = _measured(labeler, documents, split, reading)
+    else:
+        from polytopic import distributed
+
+        with engine(dask, workers, "measuring") as how:
+            asked = {"split": split, "on_skipped": tell_skipped, **reading}
+            tally = distributed.evaluate(labeler, documents, **how._asdict(), **asked)
+        n_docs, measures, levels = tally.n_docs, tally.measures(), tally.levels()
+    _tell(n_docs, measures, levels)
+
+
+def _measured(labeler, documents, split, reading):
+    """Return how many documents were measured on, and the measures of all and by level."""
+    from polytopic.metrics import by_level, evaluate
+
     documents = list(read(documents, split=split, **reading))
     if split is None and any(d.split == "test" for d in documents):
         documents = [d for d in documents if d.split == "test"]
@@ -36,14 +54,18 @@ def command(model, documents, split, **reading):
     classes = labeler.classes_.tolist()
     measures = evaluate(true, predicted, scores, classes=classes, tree=tree)
     levels = {} if tree is None else by_level(true, predicted, tree, _measures, classes=classes)
+    return len(documents), measures, levels
+
+
+def _tell(n_docs, measures, levels):
     if on_terminal():
-        table(f"{len(documents):,} documents", ["measure", ">value"], measures.items())
+        table(f"{n_docs:,} documents", ["measure", ">value"], measures.items())
         if levels:
             columns = [f">{name}" for name in ("level", *levels[0])]
             table("", columns, [(level, *values.values()) for level, values in levels.items()])
     else:
         answer: dict[str, Any] = {
-            "documents": len(documents),
+            "documents": n_docs,
             **{k: finite(v) for k, v in measures.items()},
         }
         if levels:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
+from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
 from polytopic.cli.documents import ahead, blocks, document_options, read, shown_progress
-from polytopic.cli.show import finite
-
-KEY = "selected"  # under which a document tells what it was selected for
+from polytopic.results import selected_line
 
 
 @click.command()
@@ -35,11 +32,13 @@ KEY = "selected"  # under which a document tells what it was selected for
     "target",
     metavar="FILE",
     default="-",
-    help="File to write, gzipped if it ends in .gz; standard output by default.",
+    help="File to write, gzipped if it ends in .gz; standard output by default. With a cluster: "
+    "the folder for its files.",
 )
 @click.option("--split", help="Only this part of the corpus, such as test.")
+@cluster_options
 @document_options
-def command(model, corpus, topics, every, min_share, target, split, **reading):
+def command(model, corpus, topics, every, min_share, target, split, dask, workers, **reading):
     """Write the documents in CORPUS (standard input by default) that are about a topic.
 
     MODEL labels each document; one without a known word is never selected. Documents are
@@ -47,11 +46,24 @@ def command(model, corpus, topics, every, min_share, target, split, **reading):
     found for each topic and, with --min-share, their share of the text. The shares are those of
     MODEL if it is a mixture (pmm1, pmm2, pdmm), else of a pmm1 that is fitted beside it.
     """
+    on_cluster = dask is not None or workers is not None
+    if on_cluster:
+        target = folder_for(target)
     from polytopic.cli.models import load_labeler
     from polytopic.corpus.writers import open_target
     from polytopic.labeler import Selector
 
     selector = Selector(load_labeler(model), topics, min_share=min_share, every=every)
+    if on_cluster:
+        from polytopic import distributed
+
+        with engine(dask, workers, "selecting") as how:
+            asked = {"split": split, **reading}
+            written = distributed.select(selector, corpus, target, **how._asdict(), **asked)
+        tell_skipped(written.skipped)
+        selector.counts, selector.topic_counts = written.counts, written.topics
+        click.echo(_summary(selector), err=True)
+        return
     pairs = read(corpus, split=split, progress=False, origins=True, **reading)
     counted = (
         (block, selector.count([document for document, _ in block])) for block in blocks(pairs)
@@ -61,23 +73,9 @@ def command(model, corpus, topics, every, min_share, target, split, **reading):
             found = selector.judge(counts)
             for (document, origin), topics_found in zip(block, found, strict=True):
                 if topics_found:
-                    write(_line(document, origin, topics_found).encode())
+                    write(selected_line(document, origin, topics_found).encode())
             show(len(block), f"{selector.counts['selected']:,} selected")
     click.echo(_summary(selector), err=True)
-
-
-def _line(document, origin, found):
-    """Return the document as it came, and what was found in it, as a line of JSON."""
-    told = {topic: _as_dict(*what) for topic, what in found.items()}
-    if isinstance(origin, str) and f'"{KEY}"' not in origin:
-        body = origin.rstrip().removesuffix("}")  # nothing of the line is changed
-        return f'{body}, "{KEY}": {json.dumps(told, ensure_ascii=False)}}}\n'
-    content = json.loads(origin) if isinstance(origin, str) else document.to_dict() | origin
-    return json.dumps({**content, KEY: told}, ensure_ascii=False) + "\n"
-
-
-def _as_dict(labels, share):
-    return {"labels": labels} if share is None else {"labels": labels, "share": finite(share)}
 
 
 def _summary(selector):

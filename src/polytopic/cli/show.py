@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,11 +19,6 @@ def on_terminal() -> bool:
 def echo_json(value: Any) -> None:
     """Write one result as a line of JSON."""
     click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
-
-
-def finite(number: float, digits: int = 6) -> float | None:
-    """Return a rounded number for JSON, which has no infinity."""
-    return round(number, digits) if math.isfinite(number) else None
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:

@@ -2,8 +2,10 @@
 
 import click
 
+from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
 from polytopic.cli.documents import blocks, document_options, read
-from polytopic.cli.show import beginning, echo_json, finite, on_terminal, table
+from polytopic.cli.show import beginning, echo_json, on_terminal, table
+from polytopic.results import answer
 
 
 @click.command()
@@ -42,22 +44,52 @@ from polytopic.cli.show import beginning, echo_json, finite, on_terminal, table
     help="Give no labels where the probability that all are right is lower.",
 )
 @click.option("--split", help="Only this part of the documents, such as test.")
+@click.option("--to", "target", metavar="FOLDER", help="With a cluster: where its files go.")
+@cluster_options
 @document_options
-def command(model, documents, limit, include, exclude, level, abstain, split, **reading):
+def command(
+    model,
+    documents,
+    limit,
+    include,
+    exclude,
+    level,
+    abstain,
+    split,
+    target,
+    dask,
+    workers,
+    **reading,
+):
     """Label each document in DOCUMENTS (standard input by default) with MODEL.
 
     Writes one JSON object a document: its id, its labels, and the best labels with score and
     probability. A stream is answered line by line. Where MODEL abstains, it has no labels, and
     "abstained" is true. Labels that have a name in the tree of MODEL are given with it, in the
     language of the texts if there is one. At a level, a probability is that of any label below
-    being right, were they independent.
+    being right, were they independent. A Dask cluster writes the same to FOLDER, a file for each
+    partition of DOCUMENTS.
     """
+    on_cluster = dask is not None or workers is not None
+    if on_cluster:
+        target = folder_for(target)
+    elif target is not None:
+        raise click.UsageError("--to is for --dask and --workers; results go to standard output.")
     from polytopic.cli.models import load_labeler
 
     labeler = load_labeler(model)
     if abstain is not None:
         labeler.abstain = abstain
     asked = {"include": include or None, "exclude": exclude or None, "level": level}
+    if on_cluster:
+        from polytopic import distributed
+
+        with engine(dask, workers, "labelling") as how:
+            asked |= {"split": split, **reading}
+            found = distributed.suggest(labeler, documents, target, limit, **how._asdict(), **asked)
+        tell_skipped(found.skipped)
+        click.echo(f"Labelled {found.documents:,} documents; wrote {target}.", err=True)
+        return
     quiet = on_terminal()  # where the answers themselves show progress
     for block in blocks(read(documents, split=split, progress=not quiet, **reading)):
         answers = labeler.suggest(block, limit, **asked)
@@ -66,24 +98,7 @@ def command(model, documents, limit, include, exclude, level, abstain, split, **
             if on_terminal():
                 _show(document, suggestions, abstained, labeler.name)
             else:
-                echo_json(_as_dict(document, suggestions, abstained, labeler.name))
-
-
-def _as_dict(document, suggestions, abstained, name):
-    answer = {
-        "id": document.id,
-        "labels": sorted(s.label for s in suggestions if s.chosen),
-        "suggestions": [
-            {
-                "label": s.label,
-                **({"name": name(s.label)} if name(s.label) != s.label else {}),
-                "score": finite(s.score),
-                "probability": finite(s.probability),
-            }
-            for s in suggestions
-        ],
-    }
-    return answer | {"abstained": True} if abstained else answer
+                echo_json(answer(document.id, suggestions, abstained, labeler.name))
 
 
 def _show(document, suggestions, abstained, name):

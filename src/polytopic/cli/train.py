@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import click
 
+from polytopic.cli.cluster import cluster_options, engine, tell_skipped
 from polytopic.cli.documents import document_options, language_option, read
 
 OPTIONS = {  # that are not for all models
@@ -97,6 +98,7 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
 )
 @click.option("--split", default="train", show_default=True, help="Part of the corpus to learn.")
 @click.option("--no-counts", is_flag=True, help="Write a smaller file that cannot learn or forget.")
+@cluster_options
 @document_options
 def command(
     corpus,
@@ -120,6 +122,8 @@ def command(
     field_weight,
     split,
     no_counts,
+    dask,
+    workers,
     **reading,
 ):
     """Learn a model from the labelled documents in CORPUS.
@@ -129,6 +133,9 @@ def command(
     if split == "test":
         raise click.UsageError("--split test is for suggest and eval; a test part is not learned.")
     _check_rule(rule, model, tree, ratio, size)
+    on_cluster = dask is not None or workers is not None
+    if on_cluster:
+        _check_cluster(model, rule, keep_documents)
     given = {"smoothing": smoothing, "decode": decode, "prior": prior, "goal": goal}
     given |= {"C": _number(cost), "keep_documents": keep_documents or None, "topics": topics}
     given |= {"rounds": rounds}
@@ -150,11 +157,18 @@ def command(
         tree=None if tree in (None, "names") else LabelTree.from_file(tree),
         keep_documents=keep_documents,
     )
-    documents: Iterable = read(corpus, split=split, **reading)
-    if rule == "auto":
-        documents = list(documents)
-        labeler.rule = _best_rule(labeler, documents, tree)
-    labeler.fit(documents)
+    if on_cluster:
+        from polytopic import distributed
+
+        with engine(dask, workers, "learning") as how:
+            asked = {"split": split, "on_skipped": tell_skipped, **reading}
+            distributed.fit(labeler, corpus, **how._asdict(), **asked)
+    else:
+        documents: Iterable = read(corpus, split=split, **reading)
+        if rule == "auto":
+            documents = list(documents)
+            labeler.rule = _best_rule(labeler, documents, tree)
+        labeler.fit(documents)
     if tree == "names":
         labeler.tree = LabelTree.from_names(labeler.classes_.tolist(), separator=None)
     if rule != "auto":
@@ -174,6 +188,16 @@ def _check_fit(model, settings):
             options = _listed([f"--{name.replace('_', '-')}" for name in names])
             verb = "is" if len(names) == 1 else "are"
             raise click.UsageError(f"{options} {verb} for {_listed(models)}, not for {model}.")
+
+
+def _check_cluster(model, rule, keep_documents):
+    """Refuse what is for one machine."""
+    if model == "boostexter":
+        raise click.UsageError("boostexter learns on one machine, without --dask and --workers.")
+    if rule == "auto":
+        raise click.UsageError("--rule auto is for one machine, without --dask and --workers.")
+    if keep_documents:
+        raise click.UsageError("--keep-documents is for one machine: workers keep documents.")
 
 
 def _listed(names):

@@ -26,7 +26,8 @@ class Lines:
     name : str
         What the source is called in a message.
     number : int
-        Number of the last line read; the first is 1.
+        Number of the last line read; the first is 1, or follows the ``before`` lines that there
+        are before a piece of a file.
     first : int
         Number of the first line of the record.
     last : str
@@ -34,11 +35,17 @@ class Lines:
     """
 
     def __init__(
-        self, raw: Iterator[str | bytes], *, name: str = "input", encoding: str, max_bytes: int
+        self,
+        raw: Iterator[str | bytes],
+        *,
+        name: str = "input",
+        encoding: str,
+        max_bytes: int,
+        before: int = 0,
     ):
         self.name = name
-        self.number = 0
-        self.first = 1
+        self.number = before
+        self.first = before + 1
         self.last = ""
         self._raw = raw
         self._encoding = encoding

@@ -22,9 +22,10 @@ class Rows:
         Number of the row; the first is 1.
     """
 
-    def __init__(self, file: Any, name: str):
-        self.first = 0
+    def __init__(self, file: Any, name: str, groups: list[int] | None = None, before: int = 0):
+        self.first = before
         self._file = file
+        self._groups = groups
         self._name = name
         self._batches: Iterator[Any] = iter(())
         self._rows: Iterator[Record] = iter(())
@@ -32,7 +33,9 @@ class Rows:
     def choose(self, columns: Columns) -> "Rows":
         """Read the columns that make a document; without one that is needed, raise ValueError."""
         names = _wanted(self._file.schema_arrow.names, columns)
-        self._batches = self._file.iter_batches(batch_size=BATCH, columns=names)
+        self._batches = self._file.iter_batches(
+            batch_size=BATCH, row_groups=self._groups, columns=names
+        )
         return self
 
     @property
@@ -61,26 +64,56 @@ class Rows:
             raise ValueError(f"cannot be read further ({reason})") from error
 
 
+class RowGroups:
+    """Some groups of rows of a file, the source of a reader.
+
+    Parameters
+    ----------
+    source : path or binary file
+        The file.
+    groups : list of int or None
+        Numbers of the groups; None for all.
+    rows_before : int
+        Rows of the file before the first group, for the numbers of rows.
+    """
+
+    def __init__(self, source: Source, groups: list[int] | None, rows_before: int):
+        self.source, self.groups, self.rows_before = source, groups, rows_before
+        self.name = source_name(source)
+
+
+def group_sizes(source: Source) -> list[int]:
+    """Return how many rows each group of a file has."""
+    with _opened(source) as file:
+        groups = range(file.metadata.num_row_groups)
+        return [file.metadata.row_group(group).num_rows for group in groups]
+
+
 def records(rows: Rows, *, columns: Columns) -> Iterator[Record | None]:
     """Return the rows as records."""
     return map(partial(_record, columns=columns), rows.choose(columns))
 
 
 @contextmanager
-def open_rows(source: Source) -> Iterator[Rows]:
-    """Open a file; what was opened here is closed at the end."""
+def open_rows(source: Source | RowGroups) -> Iterator[Rows]:
+    """Open a file, or some groups of its rows; what was opened here is closed at the end."""
+    part = source if isinstance(source, RowGroups) else RowGroups(source, None, 0)
+    with _opened(part.source) as file:
+        yield Rows(file, part.name, part.groups, part.rows_before)
+
+
+def _opened(source: Source) -> Any:
+    """Open a file."""
     parquet, name = _pyarrow(), source_name(source)
     _check_source(source, name)
     try:
-        file = parquet.ParquetFile(source, memory_map=False)
+        return parquet.ParquetFile(source, memory_map=False)
     except FileNotFoundError as error:
         raise file_error(name, error) from error
     except (OSError, ValueError) as error:  # of which Arrow's are
         if isinstance(error, OSError) and error.errno:
             raise file_error(name, error) from error
         raise CorpusError(f"{name!r} is not a Parquet file, or is damaged.") from error
-    with file:
-        yield Rows(file, name)
 
 
 def _check_source(source: Any, name: str) -> None:

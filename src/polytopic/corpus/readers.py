@@ -129,11 +129,13 @@ def read_with_origins(
     line_ids: bool = True,
     encoding: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
+    id_prefix: str | None = None,
 ) -> Iterator[tuple[Document, Origin]]:
     """Read documents as :func:`read_documents` does, each with what it was read from.
 
     That is the line of JSON, or a dict of the columns of a table that are no part of a document;
-    in other formats nothing is left over.
+    in other formats nothing is left over. ``id_prefix`` stands before the number of the line where
+    that is the id, by default the name of the file where there are several.
     """
     if on_error not in ("stop", "skip"):
         raise ValueError(f"on_error == {on_error!r}, must be 'stop' or 'skip'.")
@@ -146,7 +148,7 @@ def read_with_origins(
     )
 
     def documents() -> Iterator[tuple[Document, Origin]]:
-        for item in _pairs_and_errors(sources, open_one, line_ids):
+        for item in _pairs_and_errors(sources, open_one, line_ids, id_prefix):
             if isinstance(item, tuple):
                 if split is None or (item[0].split or "train") == split:
                     yield item
@@ -159,11 +161,15 @@ def read_with_origins(
 
 
 def _pairs_and_errors(
-    sources: Sequence[Source], open_one: Callable[[Source], Any], line_ids: bool
+    sources: Sequence[Source],
+    open_one: Callable[[Source], Any],
+    line_ids: bool,
+    prefix: str | None,
 ) -> Iterator[tuple[Document, Origin] | CorpusError]:
     """Yield the documents of one source after the other with their origins, and the errors."""
     for source in sources:
         name = f"{os.path.basename(source_name(source))}:" if len(sources) > 1 else ""
+        name = name if prefix is None else prefix
         with open_one(source) as (place, parse):
             for item in _documents_and_errors(place, parse, name if line_ids else None):
                 if isinstance(item, CorpusError):
@@ -190,7 +196,8 @@ def _opened(
     else:
         with raw_lines(source, max_bytes) as raw:
             name = source_name(source)
-            lines = Lines(raw, name=name, encoding=encoding, max_bytes=max_bytes)
+            before = getattr(source, "lines_before", 0)
+            lines = Lines(raw, name=name, encoding=encoding, max_bytes=max_bytes, before=before)
             yield lines, find_parser(format, columns)
 
 

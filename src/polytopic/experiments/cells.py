@@ -165,14 +165,17 @@ class Cells:
                 process.kill()
 
 
+def told_of(method: Method) -> str | Method:
+    """Return what another process is told of a method; what is known cannot be sent."""
+    return method.name if METHODS.get(method.name) is method else method
+
+
 def _start(cell: Cell, method: Method, split: Split, corpus: Path):
     """Start a process that runs a cell; return it, and what hears of it."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["polytopic.experiments.registry"])
     ear, mouth = context.Pipe(duplex=False)
-    known = METHODS.get(method.name) is method
-    told = method.name if known else method  # what is known cannot be sent, and need not be
-    arguments = (mouth, corpus, cell, told, split.name, split.train, split.test)
+    arguments = (mouth, corpus, cell, told_of(method), split.name, split.train, split.test)
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ |= dict.fromkeys(THREADS, "1")  # times are those of one thread
     try:
@@ -195,14 +198,62 @@ def _work(
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for output in (1, 2):
         os.dup2(nowhere, output)
+    mouth.send(outcome(corpus, cell, told, name, train, test))
+    mouth.close()
+
+
+def outcome(corpus: Path, cell: Cell, told: str | Method, name: str, train, test) -> dict:
+    """Run a cell, and return its result or how it failed."""
     try:
         method = METHODS[told] if isinstance(told, str) else told
-        result = run_cell(Prepared.load(corpus), Split(name, train, test), method, cell)
+        return run_cell(Prepared.load(corpus), Split(name, train, test), method, cell)
     except Exception as error:
-        told = traceback.format_exc(limit=-3)
-        result = {"failure": f"{type(error).__name__}: {error}", "traceback": told}
-    mouth.send(result)
-    mouth.close()
+        where = traceback.format_exc(limit=-3)
+        return {"failure": f"{type(error).__name__}: {error}", "traceback": where}
+
+
+class ClusterCells(Cells):
+    """Cells that are run by the workers of a Dask cluster, which see the same folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where results and corpora are kept.
+    client : distributed.Client
+        The cluster. Times are those of a worker's process, so a worker should have one thread.
+    """
+
+    def __init__(self, folder: Path, client: Any):
+        super().__init__(folder.absolute())
+        self.client = client
+
+    def run(
+        self,
+        tasks: Iterable[tuple[Cell, Method, Split, Path]],
+        tell: Callable[[Cell, dict[str, Any]], None],
+    ) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        """Run cells, and yield each with its result as it ends; failures are not kept."""
+        from dask.distributed import as_completed
+
+        (self.folder / "cells").mkdir(parents=True, exist_ok=True)
+        running = {}
+        for cell, method, split, corpus in tasks:
+            given = (corpus.absolute(), cell, told_of(method), split.name, split.train, split.test)
+            future = self.client.submit(outcome, *given, key=f"cell-{cell.key}", pure=False)
+            running[future] = cell
+        try:
+            for future in as_completed(list(running)):
+                cell = running.pop(future)
+                try:
+                    result = future.result()
+                except Exception as error:  # the engine's: a worker is lost again and again
+                    result = {"failure": f"{type(error).__name__}: {error}"}
+                if "failure" not in result:
+                    write_json(self._path(cell), result)
+                tell(cell, result)
+                yield cell, result
+        finally:
+            self.client.cancel(list(running))
 
 
 def _heard(ear: Any, process) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from polytopic.corpus.document import Document
 from polytopic.errors import PolytopicError
-from polytopic.experiments.cells import Cell, Cells, digest_of
+from polytopic.experiments.cells import Cell, Cells, ClusterCells, digest_of
 from polytopic.experiments.methods import Method
 from polytopic.experiments.parts import Prepared
 from polytopic.experiments.protocols import Protocol, Split
@@ -159,6 +159,7 @@ def compare(
     workers: int = 1,
     tune: int | None = None,
     timeout: float | None = None,
+    client: Any = None,
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Comparison:
     """Compare methods on labelled documents.
@@ -184,6 +185,8 @@ def compare(
         Settings that Optuna tries; a small grid is tried by default, and with 0 nothing is tuned.
     timeout : float, default=None
         Seconds that one method may take on one split.
+    client : distributed.Client, default=None
+        A Dask cluster whose workers run the cells instead; they must see the ``folder``.
     tell : callable, default=nothing
         Is told of progress, sentence by sentence.
     """
@@ -199,6 +202,10 @@ def compare(
     if not (place / "texts.json").exists():
         prepared.save(place)
     cells = Cells(Path(folder), workers, timeout)
+    if client is not None:
+        if timeout is not None:
+            raise ValueError("timeout is for processes of this machine, not for a Dask cluster.")
+        cells = ClusterCells(Path(folder), client)
     results: dict[tuple[str, str], dict[str, Any]] = {}
     tasks, total = [], 0
     for split in splits:

@@ -257,15 +257,35 @@ class Labeler(BaseEstimator):
     def _refit_documents(self, rows, analyzer, *, chosen=None, warm=None):
         counts = rows.table()
         vocabulary = self._vocabulary(counts)
-        frequency = vocabulary_view(counts, vocabulary).document_frequency
         X, model, weights = vocabulary.select(rows.X, rows.terms), self._new_model(), None
         if not model.sees_counts:
-            weights = TermWeights(self.weights).fit_frequencies(frequency, counts.n_docs)
+            weights = self._term_weights(counts, vocabulary)
             X = weights.transform(X)
         start = {} if warm is None else {"warm": warm, "rows": rows.before}
         model.fit(X, rows.label_names, chosen=chosen, **start)
         kept = rows if self.keep_documents else None
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights)
+
+    def take_fitted(self, fit, counts):
+        """Learn from documents that are elsewhere, with a model of documents.
+
+        Parameters
+        ----------
+        fit : callable
+            It is given an unfitted model, the vocabulary and the weights of its terms (None for
+            counts), and fits the model.
+        counts : LabelSetCounts
+            The table of these documents, of terms that this labeler's analyzer makes.
+        """
+        vocabulary, model, weights = self._vocabulary(counts), self._new_model(), None
+        if not model.sees_counts:
+            weights = self._term_weights(counts, vocabulary)
+        fit(model, vocabulary, weights)
+        return self._take_over(model, self._new_analyzer(), vocabulary, counts, None, weights)
+
+    def _term_weights(self, counts, vocabulary):
+        frequency = vocabulary_view(counts, vocabulary).document_frequency
+        return TermWeights(self.weights).fit_frequencies(frequency, counts.n_docs)
 
     def take_counts(self, counts):
         """Take the table of what was learned, which a file without counts has left out."""

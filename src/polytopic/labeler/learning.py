@@ -42,21 +42,45 @@ class Sample:
             if names:
                 content = repr(getattr(text, "content", text)).encode("utf-8", "backslashreplace")
                 mark = int.from_bytes(blake2b(content, digest_size=8).digest(), "big")
-                entry = (-mark, sorted(names), next(self._place), text)
-                if len(self._kept) < self.size:
-                    heappush(self._kept, entry)
-                else:
-                    heappushpop(self._kept, entry)
+                self._keep(-mark, sorted(names), text)
+
+    def _keep(self, mark, names, text) -> None:
+        entry = (mark, names, next(self._place), text)
+        if len(self._kept) < self.size:
+            heappush(self._kept, entry)
+        else:
+            heappushpop(self._kept, entry)
+
+    def __add__(self, other: Sample) -> Sample:
+        """Return the sample of what both have passed by, the same in any order."""
+        both = Sample(self.size)
+        for mark, names, _, text in [*self._kept, *other._kept]:
+            both._keep(mark, names, text)
+        return both
+
+    def counted(self, analyzer, fields) -> Sample:
+        """Return the sample with bags of words for texts, which count the same."""
+        X, terms = analyzer.count(self.texts, fields)
+        counted = Sample(self.size)
+        for row, (mark, names, *_) in enumerate(self._in_order()):
+            own = slice(*X.indptr[row : row + 2])
+            words = [terms[column] for column in X.indices[own].tolist()]
+            counted._keep(mark, names, dict(zip(words, X.data[own].tolist(), strict=True)))
+        return counted
+
+    def _in_order(self) -> list[tuple]:
+        """Return what was kept in an order that does not depend on how it came."""
+        return sorted(self._kept, key=lambda entry: entry[:2])
 
     @property
     def texts(self) -> list:
         """The texts that were kept."""
-        return [text for *_, text in self._kept]
+        return [text for *_, text in self._in_order()]
 
     @property
     def labels(self) -> list:
         """Their labels."""
-        return [names for _, names, *_ in self._kept]
+        return [names for _, names, *_ in self._in_order()]
 
 
 def count_texts(texts, labels, analyzer, fields, sample=None, *, reader=None) -> LabelSetCounts:

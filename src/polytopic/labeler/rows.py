@@ -86,6 +86,9 @@ class DocumentRows:
                 places[self.Y.indices[names]].tobytes(),
             )
 
+    def __sizeof__(self) -> int:
+        return sum(a.nbytes for a in self.to_arrays().values()) + sum(map(len, self.terms))
+
     # Arrays for files
 
     def to_arrays(self) -> dict[str, np.ndarray]:

@@ -27,7 +27,7 @@ _SET_MEASURES = (
 
 _TREE_MEASURES = (hierarchical_precision, hierarchical_recall, hierarchical_f)
 
-_SCORE_MEASURES = {
+SCORE_MEASURES = {
     "precision_at_1": at_k(precision, 1),
     "precision_at_3": at_k(precision, 3),
     "precision_at_5": at_k(precision, 5),
@@ -73,6 +73,6 @@ def evaluate(Y_true, Y_pred, scores=None, *, classes=None, tree=None):
         extended = (Y_true, Y_pred, tree, classes)
         values |= {measure.__name__: measure(*extended) for measure in _TREE_MEASURES}
     if scores is not None:
-        means = score_means(Y_true, scores, classes, list(_SCORE_MEASURES.values()))
-        values |= zip(_SCORE_MEASURES, means, strict=True)
+        means = score_means(Y_true, scores, classes, list(SCORE_MEASURES.values()))
+        values |= zip(SCORE_MEASURES, means, strict=True)
     return values

@@ -158,12 +158,19 @@ class _Ranking(NamedTuple):
 
 def score_means(Y_true, scores, classes, measures):
     """Return the mean over documents of each measure of a ranking."""
+    totals, n_docs = np.zeros(len(measures)), 0
+    for values in score_values(Y_true, scores, classes, measures):
+        totals += [each.sum() for each in values]
+        n_docs += values[0].size
+    return (totals / n_docs).tolist()
+
+
+def score_values(Y_true, scores, classes, measures):
+    """Yield the values of each measure of a ranking, of some documents at a time."""
     true, scores = check_scored(Y_true, scores, classes, "scores")
-    totals = np.zeros(len(measures))
     for true_block, score_block in _blocks(true, scores):
         ranking = _rank(true_block, score_block)
-        totals += [measure(ranking).sum() for measure in measures]
-    return (totals / true.shape[0]).tolist()
+        yield [measure(ranking) for measure in measures]
 
 
 def _blocks(true, scores):

@@ -12,13 +12,9 @@ from polytopic.labels import read_targets
 from polytopic.models.checks import check_as_many, check_name, check_pseudo_count, check_words
 from polytopic.models.col_reasons import ColReasons
 from polytopic.models.col_tuning import chosen_by_documents
-from polytopic.models.label_training import fit_labels
-from polytopic.models.topic_training import (
-    learn_in_turns,
-    learn_stepwise,
-    start_topics,
-    warn_of,
-)
+from polytopic.models.label_training import fit_sets
+from polytopic.models.topic_documents import TopicDocuments
+from polytopic.models.topic_training import warn_of
 
 TOPICS_A_LABEL, FEWEST_TOPICS = 3, 100  # by n_topics="auto"
 EPOCHS, STEPS = 2, 50
@@ -161,41 +157,52 @@ class CoL(ColReasons):
         if not labelled.size:
             raise ValueError("Y has no labelled document; at least one is needed.")
         self._set_labels(targets)
-        X, Y = X[labelled], targets.Y[labelled]
-        self._columns = _canonical_order(X, Y, self._columns)
-        Y = Y[:, self._columns].sorted_indices()
+        return self._fit_documents(TopicDocuments(X[labelled], targets.Y[labelled]), chosen)
+
+    def fit_documents(self, documents, labels, sets, set_docs, *, chosen=None):
+        """Learn from documents that are elsewhere, in parts.
+
+        Parameters
+        ----------
+        documents : object
+            What :class:`~polytopic.models.topic_documents.TopicDocuments` can do; all labelled.
+        labels : sequence of str
+            The labels of columns, sorted.
+        sets : csr_matrix of shape (n_sets, n_labels)
+            The label sets that occur, in sorted order.
+        set_docs : ndarray of shape (n_sets,)
+            How many documents have each.
+        chosen : dict, default=None
+            What an earlier fit chose, to be kept.
+        """
+        self._check_parameters()
+        self._set_label_sets(labels, sets, set_docs)
+        return self._fit_documents(documents, chosen)
+
+    def _fit_documents(self, documents, chosen):
+        self._columns = self._columns[_canonical_order(documents.label_sums(), self._columns)]
+        documents = documents.over(self._columns)
         if chosen is None:
-            self.chosen_ = chosen_by_documents(self, X, Y)
+            self.chosen_ = chosen_by_documents(self, documents)
         else:
             self.chosen_ = dict(chosen)
-        prior, objective = fit_labels(Y, self.covariance)
-        course = self._learn(X, Y, self._steps, prior)
+        prior, objective = fit_sets(documents.sets(), self.covariance)
+        course = self._learn(documents, self._steps, prior)
         self.label_objective_, self.elbo_ = np.array(objective), np.array(course.elbo)
         warn_of(course, self._steps)
         return self
 
-    def _learn(self, X, Y, max_iter, prior):
+    def _learn(self, documents, max_iter, prior):
         """Learn topics from documents whose labels all occur, and take all over."""
-        course = self._learn_topics(X, Y, max_iter)
-        self._set_state(course.topics, prior, X.sum(axis=0).A1, course.label_topics)
-        return course
-
-    def _learn_topics(self, X, Y, max_iter):
-        random = check_random_state(self.random_state)
-        topics = start_topics(X, Y, self._n_topics(Y.shape[1]), random)
+        random, how = check_random_state(self.random_state), {"smoothing": self.smoothing}
+        topics = documents.start(self._n_topics(documents.label_docs.size), random)
         if self.batch_size is None:
-            return learn_in_turns(
-                X, Y, topics, smoothing=self.smoothing, max_iter=max_iter, tol=self.tol
-            )
-        return learn_stepwise(
-            X,
-            Y,
-            topics,
-            smoothing=self.smoothing,
-            max_iter=max_iter,
-            batch_size=self.batch_size,
-            random=random,
-        )
+            course = documents.learn(topics, **how, max_iter=max_iter, tol=self.tol)
+        else:
+            how |= {"batch_size": self.batch_size, "random": random}
+            course = documents.learn_stepwise(topics, **how, max_iter=max_iter)
+        self._set_state(course.topics, prior, documents.word_sums(), course.label_topics)
+        return course
 
     def _n_topics(self, n_labels):
         if isinstance(self.n_topics, str):
@@ -228,14 +235,11 @@ class CoL(ColReasons):
         check_scalar(self.tol, "tol", Real, min_val=0)
 
 
-def _canonical_order(X, Y, columns):
-    """Return columns of labels in an order that does not depend on their names.
+def _canonical_order(label_sums, columns):
+    """Return an order of columns of labels that does not depend on their names.
 
     It is by documents, then by the documents' words and their numbers of labels, then by which
     documents they are.
     """
-    own = Y[:, columns]
-    docs, words = own.getnnz(axis=0), own.T @ X.sum(axis=1).A1
-    others = own.T @ Y.getnnz(axis=1)
-    which = own.T @ np.random.default_rng(0).random(Y.shape[0])
-    return columns[np.lexsort((which, others, words, -docs))]
+    docs, words, others, which = label_sums[:, columns]
+    return np.lexsort((which, others, words, -docs))

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from polytopic.metrics import labeling_f
 from polytopic.models.col_answers import log_odds
 from polytopic.models.curves import rising_curve
-from polytopic.models.label_training import fit_labels
+from polytopic.models.label_training import fit_sets
 
 FEWEST = 30  # documents to choose by
 MOST_HELD_OUT = 3000
@@ -20,26 +20,27 @@ USUAL = {"threshold": float(np.log(0.5)), "temperature": 1.0}
 N_THRESHOLDS = 100
 
 
-def chosen_by_documents(model, X, Y) -> dict:
+def chosen_by_documents(model, documents) -> dict:
     """Return the threshold, the temperature of label sets, and the curve of probabilities.
 
     A fifth of the documents is held out, and the rest learned, for as many steps as are enough.
     """
-    known = np.flatnonzero(X.getnnz(axis=1))
+    known = documents.known()
     if known.size < FEWEST or model._form.kind == "single":
         return dict(USUAL)
     order = check_random_state(model.random_state).permutation(known)
     n_out = min(known.size // 5, MOST_HELD_OUT)
     out, rest = order[:n_out], np.sort(order[n_out:])
-    seen = np.flatnonzero(Y[rest].getnnz(axis=0))
+    own = documents.part(rest)
+    seen = np.flatnonzero(own.label_docs)
+    own, by_sets = own.over(seen), model.predict_mode == "sets"
     part = copy(model)
     part.chosen_, part._columns = dict(USUAL), model._columns[seen]
-    own, by_sets = Y[rest][:, seen], model.predict_mode == "sets"
-    prior = fit_labels(own, model.covariance)[0] if by_sets else None
-    part._learn(X[rest], own, min(model._steps, STEPS), prior)
-    truth = np.zeros((n_out, Y.shape[1]), dtype=bool)
-    truth[Y[out].nonzero()] = True
-    return _choose(part, X[out], truth[:, seen], truth.sum(axis=1))
+    prior = fit_sets(own.sets(), model.covariance)[0] if by_sets else None
+    part._learn(own, min(model._steps, STEPS), prior)
+    X, Y = documents.rows(out)
+    truth = Y.toarray() > 0
+    return _choose(part, X, truth[:, seen], truth.sum(axis=1))
 
 
 def _choose(part, X, truth, n_true):

@@ -31,6 +31,16 @@ class DocumentModel(LabelSetClassifier, BaseEstimator):
         self._fallback = np.array(commonest, dtype=np.int64)
         self._n_docs, self._fallback_docs = sets.total(), sets[commonest]
 
+    def _set_label_sets(self, labels, sets, set_docs):
+        """Take over label sets in sorted order, and how many documents have each."""
+        self._set_classes(labels, TargetForm())
+        set_docs = np.asarray(set_docs).astype(np.int64)
+        commonest = int(np.argmax(set_docs))
+        self.label_docs_ = sets.T.astype(np.int64) @ set_docs
+        self._columns = np.flatnonzero(self.label_docs_)
+        self._fallback = sets[commonest].indices.astype(np.int64)
+        self._n_docs, self._fallback_docs = int(set_docs.sum()), int(set_docs[commonest])
+
     def _set_classes(self, labels, form):
         names = any(isinstance(label, str) for label in labels)
         self.classes_, self._form = np.array(labels, dtype=object if names else None), form

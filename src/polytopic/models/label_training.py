@@ -33,9 +33,14 @@ def fit_labels(Y, how, *, max_iter=100, tol=1e-3):
 
     ``how`` is "mcem" or "variational"; every label has documents.
     """
-    sets, docs = distinct_sets(Y)
+    return fit_sets(distinct_sets(Y), how, max_iter=max_iter, tol=tol)
+
+
+def fit_sets(found, how, *, max_iter=100, tol=1e-3):
+    """Return what :func:`fit_labels` does, from distinct label sets and how often each occurs."""
+    sets, docs = found
     sizes = np.bincount(np.diff(sets.indptr), weights=docs).astype(np.float64)
-    sizes = np.append(sizes, np.zeros(int(sizes.size <= Y.shape[1])))
+    sizes = np.append(sizes, np.zeros(int(sizes.size <= sets.shape[1])))
     sizes[1:] += HALF
     climb = {"mcem": climb_by_points, "variational": climb_by_bound}[how]
     with threadpool_limits(1, "blas"):  # whose threads change the last bits

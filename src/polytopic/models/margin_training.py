@@ -49,16 +49,31 @@ class Ascent:
         """Make passes until the gap is a small part of the objective."""
         self.converged = not self.chunks
         while not self.converged and len(self.objectives) < max_iter:
-            courses = []
-            for chunk in order.permutation(len(self.chunks)):
-                self.duals[chunk], course = visit(self.chunks[chunk], self.duals[chunk])
-                courses.append(course)
-            self.gap = sum(course.gap for course in courses)
-            self.missed = max(course.missed for course in courses)
-            weights = self.W.ravel()
-            linear = sum(course.linear for course in courses)
-            self.objectives.append(float(linear - np.dot(weights, weights) / 2))
-            self.converged = self.gap <= tol * self.objectives[-1] or self.gap == 0.0
+            self.reach(*self.pass_over(visit, order), tol)
+
+    def pass_over(self, visit, order) -> tuple[float, float, float]:
+        """Visit all chunks once; return the gap, what was missed and the linear term."""
+        courses = []
+        for chunk in order.permutation(len(self.chunks)):
+            self.duals[chunk], course = visit(self.chunks[chunk], self.duals[chunk])
+            courses.append(course)
+        return (
+            sum(course.gap for course in courses),
+            max(course.missed for course in courses),
+            sum(course.linear for course in courses),
+        )
+
+    def reach(self, gap, missed, linear, tol) -> None:
+        """Note what a pass has seen, and whether it is enough."""
+        self.gap, self.missed, weights = gap, missed, self.W.ravel()
+        self.objectives.append(float(linear - np.dot(weights, weights) / 2))
+        self.converged = self.gap <= tol * self.objectives[-1] or self.gap == 0.0
+
+    def visit(self, labels, goal, C, tol):
+        """Return what visits a chunk of documents to keep them apart from other label sets."""
+        if labels == "neighbours":
+            return self.visit_neighbours(C)
+        return self.visit_all(Task(GOALS[goal], C, goal == "f", tol))
 
     def visit_neighbours(self, C):
         """Return what visits a chunk of documents to keep them apart from their neighbours."""
@@ -120,6 +135,20 @@ class Ascent:
 
 def train(X, Y, sizes, dtype, *, labels, goal, C, tol, max_iter, order, start=None) -> Ascent:
     """Find the weights with the largest margins; documents have unit length, and labels."""
+    ascent = new_ascent(X, Y, sizes, dtype, order)
+    if start is not None:
+        task, own = Task(GOALS[goal], C, goal == "f", tol), np.split(Y.indices, Y.indptr[1:-1])
+        for k, chunk in enumerate(ascent.chunks):
+            ascent.duals[k] = _stored_sets(
+                [_allowed(start[doc], own[doc], ascent.sizes, task) for doc in chunk.tolist()]
+            )
+            start_weights(ascent.corpus, chunk, ascent.sizes, task, ascent.W, ascent.duals[k])
+    ascent.run(ascent.visit(labels, goal, C, tol), order, tol, max_iter)
+    return ascent
+
+
+def new_ascent(X, Y, sizes, dtype, order) -> Ascent:
+    """Return the state of training at its beginning, with weights of zero."""
     corpus = Corpus(
         X.data.astype(dtype),
         X.indices.astype(np.int32),
@@ -131,20 +160,7 @@ def train(X, Y, sizes, dtype, *, labels, goal, C, tol, max_iter, order, start=No
     chunks = [docs[begin : begin + CHUNK] for begin in range(0, docs.size, CHUNK)]
     W = np.zeros((X.shape[1], sizes.vectors.shape[1], Y.shape[1]), dtype=dtype)
     sizes = by_vectors(sizes.vectors.astype(dtype, order="C"), empty=sizes.empty)  # compiled once
-    ascent = Ascent(corpus, sizes, W, chunks, [None] * len(chunks))
-    if labels == "neighbours":
-        ascent.run(ascent.visit_neighbours(C), order, tol, max_iter)
-        return ascent
-    task = Task(GOALS[goal], C, goal == "f", tol)
-    if start is not None:
-        own = np.split(Y.indices, Y.indptr[1:-1])
-        for k, chunk in enumerate(chunks):
-            ascent.duals[k] = _stored_sets(
-                [_allowed(start[doc], own[doc], sizes, task) for doc in chunk.tolist()]
-            )
-            start_weights(corpus, chunk, sizes, task, W, ascent.duals[k])
-    ascent.run(ascent.visit_all(task), order, tol, max_iter)
-    return ascent
+    return Ascent(corpus, sizes, W, chunks, [None] * len(chunks))
 
 
 def _canonical_order(X, Y):

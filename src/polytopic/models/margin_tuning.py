@@ -22,14 +22,23 @@ TUNING_DOCS, CALIBRATION_DOCS = 3000, 12000
 FOLDS = 3
 
 
-def chosen(model, X, Y) -> dict:
-    """Return what is chosen of that which is not fixed, by documents of unit length."""
+def picked(model, n_docs: int) -> np.ndarray:
+    """Return the documents that things are chosen by, in order; of some the first ones count."""
+    most = max(TUNING_DOCS, CALIBRATION_DOCS)
+    return check_random_state(model.random_state).permutation(n_docs)[:most]
+
+
+def chosen(model, X, Y, order=None) -> dict:
+    """Return what is chosen of that which is not fixed, by documents of unit length.
+
+    ``order`` has the documents that were ``picked``; by default that is done here.
+    """
     found, enough = {}, X.shape[0] >= FEWEST
     if is_auto(model.C):
-        found["C"] = _best_cost(model, X, Y) if enough else USUAL_COST
+        found["C"] = _best_cost(model, X, Y, order) if enough else USUAL_COST
     if model.calibrate and enough and model._form.kind != "single":
         cost = found.get("C", model.C)
-        (judged,) = _held_out(model, X, Y, CALIBRATION_DOCS, [cost], _judge)
+        (judged,) = _held_out(model, X, Y, order, CALIBRATION_DOCS, [cost], _judge)
         leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
         found["set_curve"] = rising_curve(leads, right)
         if margins.size:  # a label that is alone has no margin
@@ -37,11 +46,11 @@ def chosen(model, X, Y) -> dict:
     return found
 
 
-def _best_cost(model, X, Y):
+def _best_cost(model, X, Y, order):
     """Return the C with the best measure over held-out documents, the smallest of several."""
     measure = exact_match if model.goal == "exact" else labeling_f
     values = _held_out(
-        model, X, Y, TUNING_DOCS, COSTS, lambda fitted, X, Y: measure(Y, fitted.choose(X))
+        model, X, Y, order, TUNING_DOCS, COSTS, lambda fitted, X, Y: measure(Y, fitted.choose(X))
     )
     return COSTS[int(np.argmax(np.mean(values, axis=1)))]
 
@@ -54,9 +63,9 @@ def _judge(fitted, X, Y):
     return fitted.lead(X), right, margins[known], (Y.toarray() > 0)[known]
 
 
-def _held_out(model, X, Y, n_docs, costs, judge):
+def _held_out(model, X, Y, order, n_docs, costs, judge):
     """Return what is made of each fold's documents by a model without them, for each C."""
-    order = check_random_state(model.random_state).permutation(X.shape[0])[:n_docs]
+    order = (picked(model, X.shape[0]) if order is None else order)[:n_docs]
     plain = clone(model).set_params(calibrate=False)
     folds = [np.arange(order.size) % FOLDS == fold for fold in range(FOLDS)]
 

@@ -167,41 +167,72 @@ class MML(MarginReasons):
         self._learn(X, Y, known, warm, rows)
         return self
 
+    def fit_documents(self, documents, labels, sets, set_docs, *, chosen=None):
+        """Learn from documents that are elsewhere, in parts.
+
+        Parameters
+        ----------
+        documents : object
+            It has ``sizes``, how many documents have so many labels; ``choose(model)``, which
+            gives what :func:`polytopic.models.margin_tuning.chosen` does; and
+            ``train(sizes, dtype, **settings)``, which gives the state of training.
+        labels : sequence of str
+            The labels of columns, sorted.
+        sets : csr_matrix of shape (n_sets, n_labels)
+            The label sets that occur, in sorted order.
+        set_docs : ndarray of shape (n_sets,)
+            How many documents have each.
+        chosen : dict, default=None
+            What an earlier fit chose, to be kept.
+        """
+        self._check_parameters()
+        self._set_label_sets(labels, sets, set_docs)
+        if chosen is None and self.needs_documents:
+            chosen = documents.choose(self)
+        self.chosen_ = dict(chosen or {})
+        sizes = self._embed(len(labels), documents.sizes)
+        self._take_over(documents.train(sizes, self._dtype, **self._settings()), sizes)
+        return self
+
     def _learn(self, X, Y, known, warm=None, rows=None):
         """Train on documents of unit length, all with labels."""
         single = self._form.kind == "single" and self.labels == "all"
-        sizes = embed_sizes(
-            self.similarity,
-            1 if single else Y.shape[1],
-            np.bincount(Y.getnnz(axis=1), minlength=2),
-            self.rank,
-        )
+        sizes = self._embed(1 if single else Y.shape[1], np.bincount(Y.getnnz(axis=1), minlength=2))
         start = None if warm is None else warm.duals_over(self.classes_[self._columns], rows, known)
-        trained = train(
-            X,
-            Y,
-            sizes,
-            np.float64 if self.rank is None else np.float32,
-            labels=self.labels,
-            goal=self.goal,
-            C=float(self.chosen_.get("C", self.C)),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            order=check_random_state(self.random_state),
-            start=start,
-        )
+        trained = train(X, Y, sizes, self._dtype, **self._settings(), start=start)
+        self._take_over(trained, sizes)
+        self._duals = trained, known
+
+    def _embed(self, n_labels, used):
+        return embed_sizes(self.similarity, n_labels, used, self.rank)
+
+    @property
+    def _dtype(self):
+        return np.float64 if self.rank is None else np.float32
+
+    def _settings(self):
+        return {
+            "labels": self.labels,
+            "goal": self.goal,
+            "C": float(self.chosen_.get("C", self.C)),
+            "tol": float(self.tol),
+            "max_iter": int(self.max_iter),
+            "order": check_random_state(self.random_state),
+        }
+
+    def _take_over(self, trained, sizes):
+        """Take the weights that were learned, and tell if that has not come to an end."""
         if not trained.converged:
             warnings.warn(
                 f"MML stopped after max_iter == {self.max_iter} passes with a gap of "
                 f"{trained.gap:.3g} at an objective of {trained.objectives[-1]:.3g}; "
                 "raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         self.objectives_, self.n_iter_ = trained.objectives, len(trained.objectives)
         self.objective_ = trained.objectives[-1] if trained.objectives else 0.0
         self.dual_gap_, self.max_violation_ = trained.gap, trained.missed
-        self._duals = trained, known
         self._set_weights(*rotated(sizes.vectors, trained.W))
 
     def duals_over(self, classes, rows, known):

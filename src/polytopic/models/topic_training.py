@@ -28,31 +28,51 @@ class Course:
     elbo: list[float] = field(default_factory=list)
     converged: bool = False
 
+    def reach(self, value: float, tol: float) -> None:
+        """Note the bound, and whether it has risen too little to go on."""
+        gain = value - self.elbo[-1] if self.elbo else np.inf
+        self.elbo.append(value)
+        self.converged = gain < tol * abs(value)
 
-def start_topics(X, Y, n_topics, random) -> Topics:
+
+def start_topics(label_words, docs, words, n_topics, random, members) -> Topics:
     """Return topics made of the mean of each label's documents, and of single ones.
 
     Labels have as many as the roots of their numbers of documents ask for. Where there are fewer
     topics than labels, the most frequent labels have one each, and the others that of the label
     whose words are most like theirs.
+
+    Parameters
+    ----------
+    label_words : csr_matrix of shape (n_labels, n_words)
+        Words of each label's documents.
+    docs : ndarray of shape (n_labels,)
+        How many these are.
+    words : ndarray of shape (n_words,)
+        How often each word occurs.
+    n_topics : int
+        Topics to make.
+    random : RandomState
+        Which single documents are taken.
+    members : callable
+        Given labels, and places among the documents of each, it returns their word counts.
     """
-    weights = sparse.diags(1.0 / np.maximum(Y.getnnz(axis=1), 1)) @ Y
-    means = _distributions((weights.T @ X).tocsr())
-    docs = Y.getnnz(axis=0)
+    means = _distributions(label_words)
     if n_topics < docs.size:
         owners, alpha = _shared_topics(means, docs, n_topics)
-        words = means[owners].toarray()
+        start = means[owners].toarray()
     else:
         owners, first = _own_topics(docs, n_topics)
         alpha = np.full((docs.size, n_topics), OTHERS)
         alpha[owners, np.arange(n_topics)] += OWN / np.bincount(owners)[owners]
-        words = means[owners].toarray()
-        seeds = _members(Y, owners, random)
-        words[~first] *= 1 - DOCUMENT
-        words[~first] += DOCUMENT * _distributions(X[seeds[~first]]).toarray()
-    corpus = X.sum(axis=0).A1 + 1.0
-    words = (1 - CORPUS) * words + CORPUS * corpus / corpus.sum()
-    return Topics(alpha, np.ascontiguousarray((words.T / words.sum(axis=1)), dtype=np.float32))
+        start = means[owners].toarray()
+        places = (random.uniform(size=owners.size) * docs[owners]).astype(np.int64)
+        start[~first] *= 1 - DOCUMENT
+        own = members(owners[~first], places[~first])
+        start[~first] += DOCUMENT * _distributions(own).toarray()
+    corpus = words + 1.0
+    start = (1 - CORPUS) * start + CORPUS * corpus / corpus.sum()
+    return Topics(alpha, np.ascontiguousarray((start.T / start.sum(axis=1)), dtype=np.float32))
 
 
 def _distributions(counts):
@@ -82,14 +102,6 @@ def _shared_topics(means, docs, n_topics):
     return owners, alpha
 
 
-def _members(Y, owners, random):
-    """Return a random document of the label of each topic."""
-    by_label = Y.tocsc()
-    n_docs = np.diff(by_label.indptr)[owners]
-    place = (random.uniform(size=owners.size) * n_docs).astype(np.int64)
-    return by_label.indices[by_label.indptr[owners] + place]
-
-
 def learn_in_turns(X, Y, topics, *, smoothing, max_iter, tol) -> Course:
     r"""Climb the bound by variational EM over all documents.
 
@@ -100,19 +112,31 @@ def learn_in_turns(X, Y, topics, *, smoothing, max_iter, tol) -> Course:
     inference = None
     for step in range(max_iter + 1):
         inference = course.topics.infer(X, Y, known=inference)
-        log_beta = _log_beta(course.topics.beta)
-        course.elbo.append(float(inference.bounds.sum() + smoothing * log_beta))
-        gain = course.elbo[-1] - course.elbo[-2] if step else np.inf
-        course.converged = gain < tol * abs(course.elbo[-1])
+        course.reach(objective(course.topics, inference.bounds.sum(), smoothing), tol)
         if course.converged or step == max_iter:
-            course.label_topics = _means(inference.topic_shares(), docs)
+            course.label_topics = means_of(inference.topic_shares(), docs)
             return course
-        means = _means(inference.log_shares(), docs)
-        course.topics = Topics(
-            fit_dirichlets(course.topics.alpha, docs, means),
-            _normalised(inference.word_counts(index), smoothing),
+        course.topics = maximised(
+            course.topics, docs, inference.log_shares(), inference.word_counts(index), smoothing
         )
     return course
+
+
+def objective(topics, bound, smoothing) -> float:
+    """Return the bound of the documents with the log prior of the topics."""
+    return float(bound + smoothing * _log_beta(topics.beta))
+
+
+def maximised(topics, docs, log_shares, word_counts, smoothing) -> Topics:
+    """Return the topics that suit what was expected of documents best: the M step.
+
+    ``log_shares`` and ``word_counts``, which are overwritten, are sums over documents, and
+    ``docs`` how many of these each label has.
+    """
+    return Topics(
+        fit_dirichlets(topics.alpha, docs, means_of(log_shares, docs)),
+        _normalised(word_counts, smoothing),
+    )
 
 
 def learn_stepwise(X, Y, topics, *, smoothing, max_iter, batch_size, random) -> Course:
@@ -135,18 +159,18 @@ def learn_stepwise(X, Y, topics, *, smoothing, max_iter, batch_size, random) -> 
             log_sums = log_sums + step * (inference.log_shares() - log_sums)
             share_sums = share_sums + step * (inference.topic_shares() - share_sums)
             label_docs = label_docs + step * (labels.getnnz(axis=0) - label_docs)
-            means = _means(log_sums, label_docs)
+            means = means_of(log_sums, label_docs)
             course.topics = Topics(
                 fit_dirichlets(course.topics.alpha, label_docs, means, n_steps=1),
                 _normalised(counts.copy(), smoothing),
             )
         log_beta = _log_beta(course.topics.beta)
         course.elbo.append(float(bound + smoothing * log_beta))
-    course.label_topics = _means(share_sums, label_docs)
+    course.label_topics = means_of(share_sums, label_docs)
     return course
 
 
-def _means(sums, docs):
+def means_of(sums, docs):
     """Return sums over the documents of each label as means; 0 without documents."""
     return sums / np.where(docs > 0, docs, 1.0)[:, None]
 

@@ -1,0 +1,153 @@
+"""Maximal margins learned from documents in parts, by rounds of CoCoA+."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from polytopic.distributed.engine import merged, shared, tasks
+from polytopic.distributed.rows import rows_of
+from polytopic.models import margin_tuning
+from polytopic.models.margin_training import Ascent, new_ascent
+from polytopic.text.weights import unit_rows
+
+
+class MarginParts:
+    r"""Documents in parts, with what :meth:`polytopic.MML.fit_documents` takes.
+
+    In a round each of the :math:`K` parts makes a pass over its documents, as if they were all,
+    from the weights of the round before, and with a :math:`C` that is :math:`K` times as large;
+    the mean of their weights is that of the next round. With dual variables :math:`K \alpha` for
+    :math:`\alpha` this is CoCoA+ [1]_ with :math:`\gamma = 1` and :math:`\sigma' = K`: a part
+    climbs its share of the dual objective with the quadratic term of its own changes taken
+    :math:`K` times, so that the changes of all parts can be added.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    parts : list
+        Tasks of pairs of matrices, words and labels, whose documents were dealt to them in turn.
+        Those without words are not learned from.
+    progress : callable, default=None
+        Is called with the number of rounds made, and of all that may be.
+
+    References
+    ----------
+    .. [1] Ma et al., "Adding vs. Averaging in Distributed Primal-Dual Optimization", ICML 2015.
+    """
+
+    def __init__(self, client: Any, parts: list, progress: Any = None):
+        self.client, self.progress = client, progress
+        known = client.gather(client.compute(tasks(_has_words, parts, name="known")))
+        self._known = np.zeros(sum(each.size for each in known), dtype=bool)
+        for part, each in enumerate(known):
+            self._known[part :: len(parts)] = each
+        self.parts = client.persist(tasks(_with_words, parts, name="unit"))
+        found = client.gather(client.compute(tasks(_sizes, self.parts, name="sizes")))
+        length = max(each.size for each in found)
+        self._by_part = [int(each.sum()) for each in found]
+        self.sizes = np.sum([np.pad(each, (0, length - each.size)) for each in found], axis=0)
+
+    def choose(self, model) -> dict:
+        """Choose ``C`` and the curves on a worker, which gets the documents that are picked."""
+        import dask
+
+        order = margin_tuning.picked(model, sum(self._by_part))
+        docs, n_parts = np.flatnonzero(self._known)[order], len(self.parts)
+        places = np.zeros(self._known.size, dtype=np.int64)
+        for part in range(n_parts):
+            places[part::n_parts] = np.cumsum(self._known[part::n_parts]) - 1
+        picked = rows_of(self.parts, docs % n_parts, places[docs])
+        return self.client.compute(dask.delayed(_chosen)(model, picked)).result()
+
+    def train(self, sizes, dtype, *, labels, goal, C, tol, max_iter, order) -> Ascent:
+        """Make rounds until the gap is a small part of the objective, or there are ``max_iter``."""
+        import dask
+
+        begin, pass_over, mean = map(dask.delayed, (_begin, _pass_over, _mean))
+        used = [p for p, size in enumerate(self._by_part) if size]
+        seeds = order.randint(2**31 - 1, size=len(used)).tolist()
+        settings = shared((labels, goal, C * len(used), tol))
+        states = [
+            begin(self.parts[p], sizes, dtype, seed) for p, seed in zip(used, seeds, strict=True)
+        ]
+        trained = Ascent(None, sizes, np.zeros(0), [], [], converged=not used)
+        W = None
+        while not trained.converged and len(trained.objectives) < max_iter:
+            found = [pass_over(state, W, settings) for state in states]
+            total = merged([pair[1] for pair in found], _sum_all)
+            W = mean(total, len(used))
+            seen = dask.delayed(_seen)(total, W, len(used))
+            W, seen, *states = self.client.persist([W, seen, *(pair[0] for pair in found)])
+            gap, missed, linear, square = self.client.compute(seen).result()
+            trained.gap, trained.missed = gap, missed
+            trained.objectives.append(linear - square / 2)
+            trained.converged = gap <= tol * trained.objectives[-1] or gap == 0.0
+            if self.progress is not None:
+                self.progress(len(trained.objectives), max_iter)
+        trained.W = self.client.compute(W).result()
+        return trained
+
+
+# On workers
+
+
+def _has_words(part):
+    return part[0].getnnz(axis=1) > 0
+
+
+def _with_words(part):
+    """Return the documents of a part that have words, at unit length."""
+    X, Y = part
+    known = np.flatnonzero(X.getnnz(axis=1))
+    return unit_rows(X[known]), Y[known].sorted_indices()
+
+
+def _sizes(part):
+    return np.bincount(part[1].getnnz(axis=1), minlength=2)
+
+
+def _chosen(model, picked):
+    X, Y = picked
+    return margin_tuning.chosen(model, X, Y, np.arange(X.shape[0]))
+
+
+def _begin(part, sizes, dtype, seed):
+    """Return the state of a part at the beginning: its ascent, and its source of chance."""
+    order = check_random_state(seed)
+    return new_ascent(part[0], part[1], sizes, dtype, order), order
+
+
+def _pass_over(state, W, settings):
+    """Make a pass over a part; return its new state, and weights with what was seen."""
+    labels, goal, C, tol = settings
+    ascent, order = state
+    W = ascent.W.copy() if W is None else W.copy()
+    ascent, order = replace(ascent, W=W, duals=list(ascent.duals)), deepcopy(order)
+    seen = ascent.pass_over(ascent.visit(labels, goal, C, tol), order)
+    return (replace(ascent, W=np.zeros(0)), order), (ascent.W, *seen)
+
+
+def _sum_all(found):
+    """Return the sum of weights, gaps and linear terms, and the largest of what was missed."""
+    W, gap, missed, linear = zip(*found, strict=True)
+    total = W[0].copy()
+    for each in W[1:]:
+        total += each
+    return total, sum(gap), max(missed), sum(linear)
+
+
+def _mean(total, n_parts):
+    return total[0] / total[0].dtype.type(n_parts)
+
+
+def _seen(total, W, n_parts):
+    """Return gap, what was missed, the linear term of the dual objective, and its square."""
+    _, gap, missed, linear = total
+    weights = W.ravel()
+    return gap / n_parts, missed, linear / n_parts, float(np.dot(weights, weights))

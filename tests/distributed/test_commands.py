@@ -1,0 +1,107 @@
+"""Commands on a cluster, as a user runs them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from polytopic import load
+from tests.distributed.test_answers import lines_of
+
+
+def polytopic(*arguments, **options):
+    """Run a command; return what it printed and told."""
+    return subprocess.run(
+        [sys.executable, "-m", "polytopic", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        **options,
+    )
+
+
+def test_train_suggest_eval_select(client, news, documents, pmm1, tmp_path):
+    """On a cluster that is there, each command does what it does on one machine."""
+    cluster, model = ("--dask", client.scheduler.address), tmp_path / "news.model"
+
+    trained = polytopic("train", news, "--to", model, "--model", "pmm1", *cluster)
+    labelled = polytopic("suggest", model, news, "--to", tmp_path / "out", *cluster)
+    measured = polytopic("eval", model, news, *cluster)
+    alone = polytopic("eval", model, news)
+    selected = polytopic(
+        "select", model, news, "--topic", "culture/film", "--to", tmp_path / "films", *cluster
+    )
+
+    assert "Learned 261 documents, 20 labels" in trained.stderr
+    assert "Dask's dashboard is at http" in trained.stderr
+    assert load(model).predict(documents) == pmm1.predict(documents)
+    assert f"Labelled 348 documents; wrote {tmp_path}/out" in labelled.stderr
+    assert [json.loads(line)["id"] for line in lines_of(tmp_path / "out")] == [
+        d.id for d in documents
+    ]
+    assert measured.stdout == alone.stdout
+    assert f"selected {len(lines_of(tmp_path / 'films'))} (" in selected.stderr
+
+
+def test_local_cluster(news, tmp_path):
+    """--workers starts a cluster on this machine."""
+    done = polytopic("train", news, "--to", tmp_path / "m", "--model", "nb", "--workers", "1")
+
+    assert done.returncode == 0, done.stderr
+    assert load(tmp_path / "m").training_["documents"] == 261
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["suggest", "m", "x", "--workers", "1"], "write files: give --to FOLDER"),
+        (["suggest", "m", "x", "--to", "y"], "--to is for --dask and --workers"),
+        (["train", "x", "--to", "y", "--model", "boostexter", "--workers", "1"], "one machine"),
+        (["train", "x", "--to", "y", "--rule", "auto", "--workers", "1"], "--rule auto is for"),
+        (["train", "x", "--to", "y", "--keep-documents", "--workers", "1"], "workers keep"),
+        (["train", "x", "--to", "y", "--workers", "1", "--dask", "z"], "exclude each other"),
+    ],
+)
+def test_wrong_usage(arguments, sentence):
+    """What makes no sense on a cluster is refused before anything is read."""
+    from click.testing import CliRunner
+
+    from polytopic.cli import main
+
+    done = CliRunner().invoke(main, arguments)
+
+    assert done.exit_code == 2
+    assert sentence in done.output
+
+
+def test_without_dask(news, tmp_path):
+    """The command says in one sentence what to install."""
+    (tmp_path / "dask").mkdir()
+    (tmp_path / "dask" / "__init__.py").write_text("raise ImportError('no dask')")
+    import os
+
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    command = ("train", news, "--to", tmp_path / "m", "--dask", "tcp://127.0.0.1:1")
+    done = polytopic(*command, env={**os.environ, "PYTHONPATH": path})
+
+    sentence = "Error: Dask is not installed. Install it with: pip install 'polytopic[dask]'\n"
+    assert (done.returncode, done.stderr) == (1, sentence)
+
+
+def test_compare_on_a_cluster(client, news, tmp_path):
+    """Cells are run by workers and kept, with the measures of processes of this machine."""
+    command = ("compare", news, "--models", "knn,svm", "--tune", "0", "--protocol", "given")
+    cluster = ("--dask", client.scheduler.address)
+
+    found = polytopic(*command, *cluster, "--folder", tmp_path / "a")
+    alone = polytopic(*command, "--folder", tmp_path / "b")
+    again = polytopic(*command, *cluster, "--folder", tmp_path / "a")
+
+    def measures(done):
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return [(row["method"], row["labeling_f"], row["exact_match"]) for row in rows]
+
+    assert found.returncode == 0, found.stderr
+    assert measures(found) == measures(alone) == measures(again)
+    assert "2 of 2 cells are known already" in again.stderr

@@ -1,0 +1,140 @@
+"""A worker that is killed in the middle of a job: the engine does its work again."""
+
+import os
+import signal
+
+import pytest
+
+from polytopic import MML, CoL, Labeler
+from polytopic.distributed import connect, count, evaluate, fit, select, suggest
+from polytopic.experiments import Protocol, compare
+from polytopic.labeler import Selector
+from polytopic.labeler.learning import count_texts
+from polytopic.text import Analyzer
+from tests.distributed.test_answers import lines_of
+from tests.labeler.test_files import same_arrays
+
+
+class Killer:
+    """Kills a worker once, as soon as so many tasks of a job are done."""
+
+    def __init__(self, client, after, of=None):
+        self.client, self.after, self.of = client, after, of
+        self.killed = None
+
+    def __call__(self, done, total):
+        """Be told of progress."""
+        if self.killed is None and done >= self.after and self.of in (None, total):
+            workers = self.client.run(os.getpid)
+            self.killed = workers[sorted(workers)[0]]
+            os.kill(self.killed, signal.SIGKILL)
+
+
+@pytest.fixture
+def cluster():
+    """Return the client of two worker processes, one of which is to be killed."""
+    with connect(workers=2) as client:
+        yield client
+
+
+def job_count(client, news, killer, **_):
+    """Count."""
+    return count(news, blocksize=9_000, client=client, progress=killer).to_arrays()
+
+
+def job_suggest(client, news, killer, pmm1, folder):
+    """Label."""
+    suggest(pmm1, news, folder, blocksize=9_000, client=client, progress=killer)
+    return lines_of(folder)
+
+
+def job_select(client, news, killer, pmm1, folder):
+    """Select."""
+    selector = Selector(pmm1, ["culture/film", "sport/football"])
+    written = select(selector, news, folder, blocksize=9_000, client=client, progress=killer)
+    return lines_of(folder), written.counts, written.topics
+
+
+def job_evaluate(client, news, killer, pmm1, **_):
+    """Measure."""
+    return evaluate(pmm1, news, blocksize=9_000, client=client, progress=killer).measures()
+
+
+def same(one, other):
+    """Tell whether two results are the same."""
+    if isinstance(one, dict) and hasattr(next(iter(one.values())), "tobytes"):
+        return all(one[name].tobytes() == other[name].tobytes() for name in one)
+    return one == other
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        job_count,
+        pytest.param(job_suggest, marks=pytest.mark.long),
+        pytest.param(job_select, marks=pytest.mark.long),
+        pytest.param(job_evaluate, marks=pytest.mark.long),
+    ],
+)
+def test_one_pass(client, cluster, news, pmm1, tmp_path, job):
+    """Counting, labelling, selecting and measuring end with the same answer."""
+    given = {"news": news, "pmm1": pmm1}
+    killer = Killer(cluster, after=3)
+
+    expected = job(client, killer=None, folder=tmp_path / "whole", **given)
+    found = job(cluster, killer=killer, folder=tmp_path / "lost", **given)
+
+    assert killer.killed
+    assert same(found, expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CoL(25, max_iter=6, tol=0),
+        pytest.param(MML(max_iter=6, tol=1e-6), marks=pytest.mark.long),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_steps_and_rounds(client, cluster, news, model):
+    """A worker that is lost between steps loses nothing: its part is learned again."""
+    killer = Killer(cluster, after=3, of=6)
+    how = {"split": "train", "parts": 3, "blocksize": 30_000}
+
+    expected = fit(Labeler(model), news, **how, client=client)
+    found = fit(Labeler(model), news, **how, client=cluster, progress=killer)
+
+    assert killer.killed
+    assert same_arrays(found.model_, expected.model_)
+
+
+@pytest.mark.long
+def test_count_models(client, cluster, news, documents):
+    """A count model is the same; its table, too."""
+    killer = Killer(cluster, after=2)
+
+    found = fit(Labeler("pmm1"), news, blocksize=9_000, client=cluster, progress=killer)
+
+    assert killer.killed
+    assert found.counts_ == count_texts(documents, None, Analyzer("en"), None)
+    assert same_arrays(found.model_, Labeler("pmm1").fit(documents).model_)
+
+
+@pytest.mark.long
+def test_cells(cluster, documents, tmp_path):
+    """The cells of a comparison that a lost worker had are run again, with the same answers."""
+    methods, protocol = ["knn", "nb-one-vs-rest", "svm"], Protocol("folds", repeats=2)
+    how = {"protocol": protocol, "tune": 0}
+    killer, done = Killer(cluster, after=1), []
+
+    def tell(sentence):
+        done.append(sentence)
+        killer(len(done), 6)
+
+    alone = compare(documents, methods, folder=tmp_path / "one", **how)
+    found = compare(documents, methods, folder=tmp_path / "two", client=cluster, tell=tell, **how)
+
+    assert killer.killed
+    assert [row.method for row in found.rows] == [row.method for row in alone.rows]
+    for row, other in zip(found.rows, alone.rows, strict=True):
+        assert row.values("labeling_f").tolist() == other.values("labeling_f").tolist()

@@ -1,0 +1,135 @@
+"""CoL and MML learned from documents in parts."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from polytopic import MML, CoL, Labeler
+from polytopic.corpus import read_documents
+from polytopic.distributed import fit
+from polytopic.errors import PolytopicError
+from polytopic.metrics import labeling_f
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def train(documents):
+    """Return the documents to learn from."""
+    return [d for d in documents if d.split == "train"]
+
+
+@pytest.mark.parametrize(
+    "model", [CoL("auto"), CoL(8, covariance="variational", predict_mode="sets", max_iter=4)]
+)
+def test_col_takes_the_same_steps(client, news, documents, train, model):
+    """The bound of each step is that of one machine to 1e-8, and so are the answers."""
+    alone = Labeler(model).fit(train)
+
+    labeler = fit(Labeler(model), news, split="train", parts=3, blocksize=30_000, client=client)
+
+    assert labeler.model_.elbo_ == pytest.approx(alone.model_.elbo_, rel=1e-8)
+    assert labeler.model_.chosen_.keys() == alone.model_.chosen_.keys()
+    threshold = alone.model_.chosen_["threshold"]
+    assert labeler.model_.chosen_["threshold"] == pytest.approx(threshold, rel=1e-6)
+    assert np.allclose(labeler.model_.label_covariance_, alone.model_.label_covariance_)
+    assert np.allclose(labeler.model_.label_topics_, alone.model_.label_topics_, atol=1e-6)
+    assert labeler.predict(documents) == alone.predict(documents)
+    assert labeler.counts_ == alone.counts_
+
+
+def test_mml_by_rounds(client, news, documents, train):
+    """Rounds come near to the objective of one machine, and so do answers; choices are its own."""
+    model = MML(C="auto", calibrate=True, max_iter=30)
+    alone = Labeler(model).fit(train)
+    test = [d for d in documents if d.split == "test"]
+    true = [d.labels for d in test]
+
+    labeler = fit(Labeler(model), news, split="train", parts=3, client=client)
+
+    assert labeler.model_.chosen_.keys() == alone.model_.chosen_.keys()
+    for name, value in alone.model_.chosen_.items():
+        assert np.array_equal(labeler.model_.chosen_[name], value)
+    objectives = labeler.model_.objectives_
+    assert objectives == sorted(objectives)
+    assert objectives[-1] == pytest.approx(alone.model_.objective_, rel=0.03)
+    f = labeling_f(true, alone.predict(test))
+    assert labeling_f(true, labeler.predict(test)) == pytest.approx(f, abs=0.03)
+
+
+def test_one_part_is_one_machine(client, news, train):
+    """With one part, a round is a pass: both reach the same objective."""
+    model = MML(tol=1e-3, max_iter=200)
+    alone = Labeler(model).fit(train)
+
+    labeler = fit(Labeler(model), news, split="train", parts=1, blocksize=30_000, client=client)
+
+    assert labeler.model_.objective_ == pytest.approx(alone.model_.objective_, rel=2e-3)
+
+
+@pytest.mark.parametrize("settings", [{"labels": "neighbours"}, {"goal": "exact"}])
+def test_other_margins(client, news, train, settings):
+    """The paper's neighbours and exact sets are learned by rounds, too."""
+    model = MML(tol=0.02, max_iter=200, **settings)
+    alone = Labeler(model).fit(train)
+
+    labeler = fit(Labeler(model), news, split="train", parts=2, client=client)
+
+    assert labeler.model_.objective_ == pytest.approx(alone.model_.objective_, rel=0.02)
+
+
+def test_partitions_do_not_matter(client, news):
+    """MML depends on the number of parts, not on how files are cut."""
+    model = MML(max_iter=3)
+    one, other = (
+        fit(Labeler(model), news, split="train", parts=2, blocksize=size, client=client)
+        for size in (11_000, 10**9)
+    )
+
+    assert one.model_.to_arrays()["weights"].tobytes() == (
+        other.model_.to_arrays()["weights"].tobytes()
+    )
+
+
+def test_rounds_that_end_too_early(client, news):
+    """A warning tells that the gap is still large."""
+    with pytest.warns(ConvergenceWarning, match="MML stopped after max_iter == 1 passes"):
+        fit(Labeler(MML(max_iter=1)), news, split="train", client=client)
+
+
+def test_what_stays_on_one_machine(client, news):
+    """BoosTexter and stepwise learning are refused in a sentence."""
+    with pytest.raises(PolytopicError, match="BoosTexter learns on one machine"):
+        fit(Labeler("boostexter"), news, client=client)
+    with pytest.raises(ValueError, match="batch_size is for one machine"):
+        fit(Labeler(CoL(8, batch_size=50)), news, client=client)
+
+
+@pytest.mark.corpus
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["reuters21578", "debtags-en"])
+@pytest.mark.parametrize("parts", [2, 4])
+def test_ten_rounds_on_real_corpora(client, data, name, parts):
+    """After ten rounds the labelling F is within .003 of that of one machine."""
+    path = data(name)
+    test = [d for d in read_documents(path, split="test") if d.labels]
+    true = [d.labels for d in test]
+    alone = Labeler(MML()).fit(read_documents(path, split="train"))
+
+    labeler = fit(Labeler(MML(max_iter=10)), path, split="train", parts=parts, client=client)
+
+    f = labeling_f(true, alone.predict(test))
+    assert labeling_f(true, labeler.predict(test)) == pytest.approx(f, abs=0.003)
+
+
+@pytest.mark.corpus
+@pytest.mark.long
+def test_col_on_a_real_corpus(client, data):
+    """On Reuters the bound of each step is that of one machine to 1e-8."""
+    path = data("reuters21578")
+    model = CoL(150, max_iter=10)
+    alone = Labeler(model).fit(read_documents(path, split="train"))
+
+    labeler = fit(Labeler(model), path, split="train", parts=4, client=client)
+
+    assert labeler.model_.elbo_ == pytest.approx(alone.model_.elbo_, rel=1e-8)
