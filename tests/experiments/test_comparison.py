@@ -275,3 +275,16 @@ def test_command(tmp_path):
     assert "method == 'bert', must be one of mml" in wrong.output
     assert "--to == 'x.doc', must end with one of .md, .csv, .tex, .html." in ending.output
     assert "tiny has 3 labelled documents, needs at least 4" in small.output
+
+
+def test_a_report_without_matplotlib_is_refused_before_anything_is_run(tmp_path, monkeypatch):
+    """Nobody waits for a comparison whose report cannot be drawn."""
+    path = tmp_path / "news.jsonl"
+    write_documents(load_sample(), path)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+    done = CliRunner().invoke(main, ["compare", str(path), "--to", str(tmp_path / "report.html")])
+
+    assert done.exit_code == 1
+    assert "matplotlib is not installed" in done.output
+    assert not (tmp_path / "news.jsonl.compare").exists()

@@ -78,6 +78,7 @@ def command(
     quarter of the documents to learn from.
     """
     from polytopic.experiments import DEFAULT, METHODS, Protocol, compare
+    from polytopic.experiments.figures import require_figures
 
     if listed:
         rows = [(m.name, m.title, m.missing or "") for m in METHODS.values()]
@@ -86,6 +87,8 @@ def command(
     for target in targets:
         if Path(target).suffix not in ENDINGS:
             raise ValueError(f"--to == {target!r}, must end with one of {', '.join(ENDINGS)}.")
+        if Path(target).suffix == ".html":
+            require_figures()  # now, not when all has been run
     chosen = list(METHODS) if models == "all" else (models.split(",") if models else DEFAULT)
     how = {"sizes": tuple(map(int, sizes.split(",")))} if sizes else {}
     if dask is not None and timeout is not None:

@@ -60,13 +60,19 @@ def figures(found: Comparison) -> Iterator[tuple[str, str, object]]:
         )
 
 
-def _axes(width=7.0, height=4.0, columns=1):
+def require_figures():
+    """Return matplotlib's Figure; say what to install where it is missing."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise PolytopicError(
             "matplotlib is not installed, which figures need: pip install 'polytopic[plots]'."
         ) from error
+    return Figure
+
+
+def _axes(width=7.0, height=4.0, columns=1):
+    Figure = require_figures()
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(1, columns)
     for one in np.atleast_1d(axes):
