@@ -107,6 +107,9 @@ def command(
             client=None if cluster is None else cluster.client,
             tell=lambda sentence: click.echo(sentence, err=True),
         )
+    for target in targets:
+        content = getattr(found, ENDINGS[Path(target).suffix])()
+        write_file(target, content.encode())
     if on_terminal():
         _show(found.largest())
     else:
@@ -114,9 +117,6 @@ def command(
             measures = row.results[0]["measures"] if row.results else {}
             values = {name: finite(row.mean(name)) for name in measures}
             echo_json({"method": row.method, "failure": row.failure, **values})
-    for target in targets:
-        content = getattr(found, ENDINGS[Path(target).suffix])()
-        write_file(target, content.encode())
 
 
 def _show(found):
