@@ -75,7 +75,7 @@ def test_the_most_violated_label_set(similarity, rank, goal):
             own = frozenset(rng.choice(n_labels, rng.integers(1, n_labels + 1), False).tolist())
             merits = own_merits(goal, sizes, own, sets, set_scores(Z, sizes, members))
 
-            size, merit = best_set(Z, np.array(sorted(own)), goal, sizes, room)
+            size, merit = best_set(Z, np.array(sorted(own)), goal, sizes, -np.inf, room)
 
             assert merit == pytest.approx(merits.max(), rel=1e-9, abs=1e-9)
             if np.isfinite(merit):
@@ -181,7 +181,7 @@ def test_without_labels_the_best_set_scores_best():
     for Z in random_scores(rng, sizes, 20, 6):
         room = new_room(Z)
 
-        _, merit = best_set(Z, np.empty(0, np.int64), SCORE, sizes, room)
+        _, merit = best_set(Z, np.empty(0, np.int64), SCORE, sizes, -np.inf, room)
 
         assert merit == pytest.approx(set_scores(Z, sizes, members).max(), rel=1e-9)
 

@@ -38,7 +38,7 @@ def best_sets(Z, sizes, chosen):
     """Mark the best label set of each document, of all that are not empty."""
     room, none = new_room(Z[0]), np.empty(0, np.int64)
     for d in range(Z.shape[0]):
-        size, _ = best_set(Z[d], none, SCORE, sizes, room)
+        size, _ = best_set(Z[d], none, SCORE, sizes, -np.inf, room)
         for label in room.best[:size]:
             chosen[d, label] = True
 

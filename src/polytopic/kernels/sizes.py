@@ -237,12 +237,12 @@ def new_room(Z):
 
 
 @compiled
-def best_set(Z, labels, goal, sizes, room):
+def best_set(Z, labels, goal, sizes, floor, room):
     """Find the label set of the highest merit that is not ``labels``, the document's own.
 
     Returns its size and its merit; its labels are in ``room.best``. Of equal sets the smaller is
-    taken, then the one with the first labels. Without labels of its own, the goal must be
-    ``SCORE``.
+    taken, then the one with the first labels. Where none has more merit than ``floor``, the size
+    is -1 and the merit ``floor``. Without labels of its own, the goal must be ``SCORE``.
 
     Sizes between two ends are passed over together if none can be better than the best so far.
     Otherwise only the labels that may be among the highest are looked at, size by size.
@@ -255,9 +255,11 @@ def best_set(Z, labels, goal, sizes, room):
     take_columns(Z, labels, inside)
     size_scores(inside, vectors, n_own, own_scores)
     base = own_scores.sum()
-    best_size, best_merit, price = 0, -np.inf, 0.0
+    best_size, best_merit, price = -1, floor, 0.0
     if sizes.empty and n_own:
-        best_merit = merit(goal, vectors, base, n_own, 0, 0, 0.0)
+        value = merit(goal, vectors, base, n_own, 0, 0, 0.0)
+        if value > best_merit:
+            best_size, best_merit = 0, value
     column_norms(Z, norms)
     for k in range(sizes.ends.size):
         least, most = 1 if k == 0 else sizes.ends[k - 1] + 1, sizes.ends[k]

@@ -9,7 +9,7 @@ import numpy as np
 
 from polytopic.kernels import compiled, inlined
 from polytopic.kernels.margins import Course, add_some, project
-from polytopic.kernels.sizes import best_set, distance, new_room, required
+from polytopic.kernels.sizes import best_set, distance, merit, new_room, required
 
 PASSES = 12
 ENOUGH = 0.1  # of the tolerance: smaller slopes end the passes of a visit
@@ -70,16 +70,20 @@ def ascend_sets(corpus, order, sizes, task, W, old, new):
         new.start[place] = begin
         n_sets = _copy_sets(old, old.start[place], old.start[place + 1], new, n_sets)
         project(corpus, d, W, rank, visit.Z)
-        size, merit = best_set(visit.Z, labels, task.goal, sizes, room)
-        if merit > ENOUGH * task.tol and _append(new, begin, n_sets, room.best[:size]):
+        _mark(labels, visit.own)
+        known = _highest_merit(labels, new, begin, n_sets, sizes, task.goal, visit)
+        size, highest = best_set(visit.Z, labels, task.goal, sizes, known, room)
+        worth = size >= 0 and highest > ENOUGH * task.tol
+        if worth and _append(new, begin, n_sets, room.best[:size]):
             n_sets += 1
-            missed = max(missed, merit)
+            missed = max(missed, highest)
         if n_sets == begin:
+            _leave(labels, visit)
             continue
         touched = visit.touched[: _enter(labels, new, begin, n_sets, visit)]
         worst, part, needed = _ascend(labels, new, begin, n_sets, sizes, task, visit)
         violation = max(violation, worst)
-        gap += part + (task.C * max(merit, 0.0) if task.shared else 0.0)
+        gap += part + (task.C * highest if task.shared else 0.0)
         linear += needed
         add_some(corpus, d, W, 0, rank, touched, visit.steps)
         _leave(touched, visit)
@@ -115,6 +119,39 @@ def _append(sets, begin, n_sets, labels):
     sets.value[n_sets] = 0.0
     sets.first[n_sets + 1] = end + found.size
     return True
+
+
+@inlined
+def _mark(labels, marks):
+    """Mark labels."""
+    for label in labels:
+        marks[label] = True
+
+
+@compiled
+def _highest_merit(labels, sets, begin, n_sets, sizes, goal, visit):
+    """Return the highest merit of a document's sets, zero if none has more.
+
+    Only a set with more is worth finding: a search that knows it passes over most sizes.
+    """
+    vectors, highest = sizes.vectors, 0.0
+    base = _score(labels, vectors, visit.Z)
+    for s in range(begin, n_sets):
+        other = sets.label[sets.first[s] : sets.first[s + 1]]
+        common = _n_marked(other, visit.own)
+        score = _score(other, vectors, visit.Z)
+        value = merit(goal, vectors, base, labels.size, other.size, common, score)
+        highest = max(highest, value)
+    return highest
+
+
+@inlined
+def _n_marked(labels, marks):
+    """Return how many labels are marked."""
+    n_marked = 0
+    for label in labels:
+        n_marked += marks[label]
+    return n_marked
 
 
 @compiled
@@ -194,9 +231,7 @@ def _measure(labels, sets, begin, sizes, goal, visit, need, scale, slope, gram):
     base = _score(labels, vectors, visit.Z)
     for s in range(need.size):
         other = sets.label[sets.first[begin + s] : sets.first[begin + s + 1]]
-        common = 0
-        for label in other:
-            common += visit.own[label]
+        common = _n_marked(other, visit.own)
         need[s], scale[s] = required(goal, vectors, n_own, other.size, common)
         slope[s] = need[s] - (base - _score(other, vectors, visit.Z)) / scale[s]
         gram[s, s] = distance(vectors, n_own, other.size, common)
@@ -292,9 +327,7 @@ def start_weights(corpus, order, sizes, task, W, sets):
         touched = visit.touched[: _enter(labels, sets, begin, end, visit)]
         for s in range(begin, end):
             other = sets.label[sets.first[s] : sets.first[s + 1]]
-            common = 0
-            for label in other:
-                common += visit.own[label]
+            common = _n_marked(other, visit.own)
             scale = required(task.goal, sizes.vectors, labels.size, other.size, common)[1]
             _move(labels, sets, s, sizes, sets.value[s] / scale, visit)
         add_some(corpus, d, W, 0, rank, touched, visit.steps)

@@ -20,6 +20,7 @@ USUAL_COST = 1.0  # where there are too few documents to choose
 FEWEST = 30  # documents to choose by
 TUNING_DOCS, CALIBRATION_DOCS = 3000, 12000
 FOLDS = 3
+MANY = 3000  # documents of which one fold is enough
 
 
 def picked(model, n_docs: int) -> np.ndarray:
@@ -37,9 +38,9 @@ def chosen(model, X, Y, order=None) -> dict:
     if is_auto(model.C):
         found["C"] = _best_cost(model, X, Y, order) if enough else USUAL_COST
     if model.calibrate and enough and model._form.kind != "single":
-        cost = found.get("C", model.C)
-        (judged,) = _held_out(model, X, Y, order, CALIBRATION_DOCS, [cost], _judge)
-        leads, right, margins, truth = map(np.concatenate, zip(*judged, strict=True))
+        plain = clone(model).set_params(calibrate=False, C=found.get("C", model.C))
+        judged = _held_out([plain], X, Y, _some(model, X, order, CALIBRATION_DOCS), _judge)
+        leads, right, margins, truth = map(np.concatenate, zip(*judged[0], strict=True))
         found["set_curve"] = rising_curve(leads, right)
         if margins.size:  # a label that is alone has no margin
             found["label_curve"] = rising_curve(margins, truth)
@@ -47,12 +48,23 @@ def chosen(model, X, Y, order=None) -> dict:
 
 
 def _best_cost(model, X, Y, order):
-    """Return the C with the best measure over held-out documents, the smallest of several."""
+    """Return the C with the best measure over held-out documents, the smallest of several.
+
+    The two in the middle are tried first, then the one beside the better of them.
+    """
     measure = exact_match if model.goal == "exact" else labeling_f
-    values = _held_out(
-        model, X, Y, order, TUNING_DOCS, COSTS, lambda fitted, X, Y: measure(Y, fitted.choose(X))
-    )
-    return COSTS[int(np.argmax(np.mean(values, axis=1)))]
+    plain = clone(model).set_params(calibrate=False)
+    order, found = _some(model, X, order, TUNING_DOCS), {}
+
+    def try_costs(*costs):
+        models = [clone(plain).set_params(C=cost) for cost in costs]
+        values = _held_out(models, X, Y, order, lambda fitted, X, Y: measure(Y, fitted.choose(X)))
+        found.update(zip(costs, np.mean(values, axis=1), strict=True))
+
+    lowest, low, high, highest = COSTS
+    try_costs(low, high)
+    try_costs(lowest if found[low] >= found[high] else highest)
+    return max(sorted(found), key=found.__getitem__)
 
 
 def _judge(fitted, X, Y):
@@ -63,18 +75,25 @@ def _judge(fitted, X, Y):
     return fitted.lead(X), right, margins[known], (Y.toarray() > 0)[known]
 
 
-def _held_out(model, X, Y, order, n_docs, costs, judge):
-    """Return what is made of each fold's documents by a model without them, for each C."""
-    order = (picked(model, X.shape[0]) if order is None else order)[:n_docs]
-    plain = clone(model).set_params(calibrate=False)
-    folds = [np.arange(order.size) % FOLDS == fold for fold in range(FOLDS)]
+def _some(model, X, order, n_docs):
+    return (picked(model, X.shape[0]) if order is None else order)[:n_docs]
+
+
+def _held_out(models, X, Y, order, judge):
+    """Return for each model what is made of each fold's documents when it is fitted without them.
+
+    Of many documents one fold is held out, else each in its turn.
+    """
+    folds = [
+        np.arange(order.size) % FOLDS == fold for fold in range(FOLDS if order.size < MANY else 1)
+    ]
 
     def run(task):
-        cost, out = task
-        fitted = clone(plain).set_params(C=cost).fit(X[order[~out]], Y[order[~out]])
+        model, out = task
+        fitted = clone(model).fit(X[order[~out]], Y[order[~out]])
         return judge(fitted, X[order[out]], Y[order[out]])
 
     with warnings.catch_warnings(), ThreadPoolExecutor(n_threads()) as pool:
         warnings.simplefilter("ignore", ConvergenceWarning)  # that of the last fit is told
-        results = list(pool.map(run, [(cost, out) for cost in costs for out in folds]))
-    return [results[start : start + FOLDS] for start in range(0, len(results), FOLDS)]
+        results = list(pool.map(run, [(model, out) for model in models for out in folds]))
+    return [results[start : start + len(folds)] for start in range(0, len(results), len(folds))]
