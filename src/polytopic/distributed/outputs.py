@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from polytopic.corpus.writers import open_target
 from polytopic.errors import PolytopicError
@@ -25,9 +25,13 @@ def new_folder(target: str | os.PathLike[str]) -> str:
     else:
         import fsspec
 
-        system, path = fsspec.core.url_to_fs(target)
-        system.makedirs(path, exist_ok=True)
-        used = bool(system.find(path))
+        try:
+            system, path = fsspec.core.url_to_fs(target)
+            system.makedirs(path, exist_ok=True)
+            used = bool(system.find(path))
+        except (ImportError, OSError, ValueError) as error:
+            reason = str(error).rstrip(".")
+            raise PolytopicError(f"{target!r} cannot be a folder of results: {reason}.") from error
     if used:
         raise PolytopicError(f"{target!r} holds files already; give a new folder for the results.")
     return target.rstrip("/")
@@ -57,6 +61,7 @@ def open_part(path: str) -> Iterator[Callable[[bytes], object]]:
             else:
                 yield file.write
         system.mv(hidden, name)
-    finally:
-        with suppress(OSError):  # it is there only if something failed
+    except BaseException:
+        if system.exists(hidden):
             system.rm(hidden)
+        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -119,16 +120,28 @@ def _files(source: str, format: str | None) -> list[tuple[str, str]]:
         return [(os.path.abspath(str(path)), format) for path in found]
     import fsspec
 
-    system, path = fsspec.core.url_to_fs(source)
-    if glob.has_magic(path):
-        paths = sorted(name for name in system.glob(path) if system.isfile(name))
-    elif system.isdir(path):
-        paths = sorted(name for name in system.find(path, maxdepth=1) if system.isfile(name))
-    else:
-        paths = [path] if system.exists(path) else []
+    try:
+        system, path = fsspec.core.url_to_fs(source)
+        if glob.has_magic(path):
+            paths = sorted(name for name in system.glob(path) if system.isfile(name))
+        elif system.isdir(path):
+            paths = sorted(name for name in system.find(path, maxdepth=1) if system.isfile(name))
+        else:
+            paths = [path] if system.exists(path) else []
+    except (ImportError, OSError, ValueError) as error:
+        raise CorpusError(f"{source!r} cannot be read: {str(error).rstrip('.')}.") from error
     if not paths:
         raise CorpusError(f"{source!r} matches no file.")
-    return [(system.unstrip_protocol(name), find_format(format, name)) for name in paths]
+    return [(_url(source, path, name), find_format(format, name)) for name in paths]
+
+
+def _url(source: str, path: str, name: str) -> str:
+    """Return the URL of a file; ``path`` is what its system calls the source.
+
+    What stands before the path, such as host and user, is the same for all files.
+    """
+    before = source.rstrip("/").removesuffix(path.rstrip("/"))
+    return f"{before}{name}"
 
 
 def _cut(part: FilePart, blocksize: int) -> list[FilePart]:
@@ -321,7 +334,8 @@ def _open(path: str, stack: ExitStack) -> Any:
     if _is_url(path):
         import fsspec
 
-        return stack.enter_context(fsspec.open(path, "rb"))
+        file = stack.enter_context(fsspec.open(path, "rb"))
+        return stack.enter_context(io.BufferedReader(file))  # some have no readline(size)
     try:
         return stack.enter_context(open(path, "rb"))
     except OSError as error:

@@ -15,6 +15,7 @@ from polytopic.experiments.methods import Answering, Method
 from polytopic.experiments.parts import Part
 from polytopic.experiments.rivals import answering, given_or_best, weigh
 
+LOWEST_RATE = 0.01  # of fastText
 TREES = {  # of Omikuji: as in Parabel, and as in Bonsai
     "parabel": {},
     "bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
@@ -38,9 +39,7 @@ def fasttext(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
         with path.open("w", encoding="utf-8") as file:
             for line, labels in zip(lines(train), columns(train.Y), strict=True):
                 file.write("".join(f"__label__{k} " for k in labels) + line + "\n")
-        model = library.train_supervised(
-            str(path), loss="ova", thread=1, verbose=0, seed=seed, **settings
-        )
+        model = _train_fasttext(library, path, {"seed": seed, **settings})
 
     def scores(part: Part) -> np.ndarray:
         found = np.full(part.Y.shape, -np.inf)
@@ -51,6 +50,16 @@ def fasttext(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
         return found
 
     return answering(train, scores, threshold)
+
+
+def _train_fasttext(library: Any, path: Path, settings: Mapping[str, Any]) -> Any:
+    """Train fastText, with half the learning rate wherever its weights run away."""
+    try:
+        return library.train_supervised(str(path), loss="ova", thread=1, verbose=0, **settings)
+    except RuntimeError as error:
+        if "NaN" not in str(error) or settings["lr"] < LOWEST_RATE:
+            raise
+        return _train_fasttext(library, path, {**settings, "lr": settings["lr"] / 2})
 
 
 def epochs(train: Part) -> int:

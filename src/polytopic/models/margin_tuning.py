@@ -54,7 +54,8 @@ def _best_cost(model, X, Y, order):
     """
     measure = exact_match if model.goal == "exact" else labeling_f
     plain = clone(model).set_params(calibrate=False)
-    order, found = _some(model, X, order, TUNING_DOCS), {}
+    found: dict[float, float] = {}
+    order = _some(model, X, order, TUNING_DOCS)
 
     def try_costs(*costs):
         models = [clone(plain).set_params(C=cost) for cost in costs]

@@ -1,0 +1,58 @@
+"""Corpora and results on another machine, which is reached by its address alone."""
+
+import json
+from threading import Thread
+
+import pytest
+
+from polytopic import PolytopicError
+from polytopic.distributed import count, suggest
+from tests.distributed.test_counting import same_bytes
+
+
+@pytest.fixture
+def remote(tmp_path):
+    """Return a folder, and the address of the FTP server that serves it."""
+    from pyftpdlib.authorizers import DummyAuthorizer
+    from pyftpdlib.handlers import FTPHandler
+    from pyftpdlib.servers import FTPServer
+
+    users = DummyAuthorizer()
+    users.add_user("reader", "secret", str(tmp_path), perm="elradfmw")
+    handler = type("Handler", (FTPHandler,), {"authorizer": users})
+    server = FTPServer(("127.0.0.1", 0), handler)
+    thread = Thread(target=server.serve_forever, kwargs={"timeout": 0.1}, daemon=True)
+    thread.start()
+    host, port = server.address
+    yield tmp_path, f"ftp://reader:secret@{host}:{port}"
+    server.close_all()
+
+
+def test_a_corpus_on_a_server(client, news, pmm1, documents, remote):
+    """Parts of remote files are counted and labelled as those of near ones, with the same bits."""
+    folder, address = remote
+    lines = news.read_bytes().splitlines(keepends=True)
+    (folder / "in").mkdir()
+    for part, own in enumerate((lines[:150], lines[150:])):
+        (folder / "in" / f"part-{part}.jsonl").write_bytes(b"".join(own))
+    corpus = f"{address}/in/part-*.jsonl"
+
+    counts = count(corpus, blocksize=50_000, client=client)
+    done = suggest(pmm1, corpus, f"{address}/out", blocksize=50_000, client=client)
+
+    assert same_bytes(counts, count(news, client=client))
+    files = sorted((folder / "out").iterdir())
+    found = [json.loads(line)["labels"] for file in files for line in file.open()]
+    assert len(files) > 2
+    assert found == pmm1.predict(documents)
+    assert done.documents == len(documents)
+    with pytest.raises(PolytopicError, match="holds files already"):
+        suggest(pmm1, corpus, f"{address}/out", client=client)
+
+
+def test_what_cannot_be_reached(client, tmp_path):
+    """One sentence names the address and what is wrong."""
+    with pytest.raises(PolytopicError, match=r"'nosuch://news.jsonl' cannot be read: Protocol"):
+        count("nosuch://news.jsonl", client=client)
+    with pytest.raises(PolytopicError, match=r"'ftp://127.0.0.1:1/n.jsonl' cannot be read: .*refus"):
+        count("ftp://127.0.0.1:1/n.jsonl", client=client)
