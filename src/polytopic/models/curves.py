@@ -11,16 +11,18 @@ def rising_curve(scores, right):
     """Return knots of the rising curve that tells how often answers with a score are right.
 
     Scores between which isotonic regression sees no rise share one value, their part that is
-    right; half an answer of each kind is added, so that few answers never make it certain. An
-    infinite score, of a set without a rival, is as good as the highest one.
+    right; half an answer of each kind is added, so that few answers never make it certain, and
+    steps that fall for it are made one. An infinite score, of a set without a rival, is as good
+    as the highest one.
     """
-    from sklearn.isotonic import IsotonicRegression  # which is slow to load
+    from sklearn.isotonic import IsotonicRegression, isotonic_regression  # slow to load
 
     scores = np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0))
     level = IsotonicRegression().fit(scores, right).predict(scores)
     _, step = np.unique(level, return_inverse=True)
-    n_right = np.bincount(step, weights=right)
-    share = np.maximum.accumulate((n_right + 0.5) / (np.bincount(step) + 1.0))
+    n_answers = np.bincount(step) + 1.0
+    share = (np.bincount(step, weights=right) + 0.5) / n_answers
+    share = isotonic_regression(share, sample_weight=n_answers)
     low, high = np.full(share.size, np.inf), np.full(share.size, -np.inf)
     np.minimum.at(low, step, scores)
     np.maximum.at(high, step, scores)
