@@ -34,7 +34,7 @@ class MML(MarginReasons):
     C : float or "auto", default=1.0
         What a violated margin costs. "auto" climbs to the best labelling F of 0.1, 0.3, 1 and 3
         (or exact match, as ``goal`` says), from the middle, in cross-validation; where there are
-        3000 documents, on a third of these.
+        2000 documents, on a third of these, or of 3000.
     similarity : {"dice", "cosine"}, default="dice"
         Similarity of label sets. The empty set is left out for Dice, and at the origin for cosine.
     labels : {"all", "neighbours"}, default="all"
@@ -51,7 +51,7 @@ class MML(MarginReasons):
     max_iter : int, default=100
         Passes over the documents at most.
     calibrate : bool, default=False
-        Whether to fit probabilities on held-out documents, in three folds; where there are 3000
+        Whether to fit probabilities on held-out documents, in three folds; where there are 2000
         documents, on a third of these, or of 12000.
     random_state : int, RandomState or None, default=0
         The order in which documents are visited.
