@@ -1,12 +1,16 @@
 """What is known of each language: its lemmas, its stems, its stop words."""
 
 from threading import Lock
+from unicodedata import normalize
 
 import simplemma
 import snowballstemmer
 import stopwordsiso
+from simplemma import Lemmatizer
+from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy, RulesStrategy
 from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
 
+from polytopic.text.dictionaries import KeptDictionaries
 from polytopic.text.english import STOP_WORDS
 from polytopic.text.tokens import main_part
 
@@ -20,6 +24,8 @@ _SNOWBALL_NAMES = {
     "st": "sesotho", "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 _STOP_LISTS = {"nb": "no", "nn": "no", "hbs": "hr"}
+_IS_READ = simplemma.__version__ == "2.0.0"  # whose order of steps is known here
+_RULES = RulesStrategy()
 
 LEMMATIZED = frozenset(SUPPORTED_LANGUAGES)
 STEMMED = frozenset(
@@ -38,12 +44,27 @@ def stop_words(language):
 
 
 def lemmatizer(language):
-    """Return the function that gives the dictionary form of a word."""
+    """Return the function that gives the dictionary form of a word, as simplemma does."""
+    dictionaries = KeptDictionaries()
+    lookup = DictionaryLookupStrategy(dictionaries)
+    lemmatize = Lemmatizer(
+        cache_max_size=0,  # a lexicon asks for each word once
+        lemmatization_strategy=DefaultStrategy(dictionary_factory=dictionaries),
+    ).lemmatize
 
     def lemma(word):
-        if "'" in word and not simplemma.is_known(word, language):
+        if "'" in word and lookup.get_lemma(normalize("NFC", word), language) is None:
             word = main_part(word)
-        return word and simplemma.lemmatize(word, language)
+        if _IS_READ and word.isascii() and word.isalpha():
+            return lemma_of_letters(word)
+        return word and lemmatize(word, language)
+
+    def lemma_of_letters(word):  # of A to Z: simplemma's way, without what does nothing to them
+        known = dictionaries.get_dictionary(language).get
+        if language != "en":
+            return known(word) or lemmatize(word, language)
+        other = word.lower() if word[0].isupper() else word.capitalize()
+        return known(word) or known(other) or _RULES.get_lemma(word, language) or word
 
     return lemma
 

@@ -1,0 +1,185 @@
+"""Dictionaries kept on disk, and the lemmas of words, against simplemma itself."""
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import pytest
+import simplemma
+from hypothesis import example, given
+from hypothesis import strategies as st
+from simplemma.strategies.dictionaries import DefaultDictionaryFactory
+
+from polytopic.text import dictionaries, languages
+from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary
+from polytopic.text.languages import lemmatizer
+from polytopic.text.tokens import main_part
+
+PLAIN = DefaultDictionaryFactory(cache_max_size=2)
+LEMMAS = {language: lemmatizer(language) for language in ("en", "fr", "hy", "ms", "tr")}
+ENDINGS = [
+    "",
+    "s",
+    "s'",
+    "'s",
+    "n't",
+    "zz",
+    "-book",
+    "tions",
+    "cies",
+    "ized",
+    "erves",
+    "lla",
+    "\u0301",
+]
+LETTERS = st.sampled_from("abceiIlnorstyzTÉéßİığ՞աԱ'’-_9²一\u0301\u00a0")
+
+
+def lemma_by_simplemma(word, language):
+    """Return the lemma as simplemma's own functions give it."""
+    if "'" in word and not simplemma.is_known(word, language):
+        word = main_part(word)
+    return word and simplemma.lemmatize(word, language)
+
+
+def load(language):
+    """Load a dictionary as a new process does."""
+    return KeptDictionaries.get_dictionary.__wrapped__(language)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Let dictionaries be kept in a new folder."""
+    monkeypatch.setattr(dictionaries, "_folder", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("language", ["en", "he", "ms"])
+def test_a_kept_dictionary_equals_that_of_simplemma(folder, language):
+    """It has the same words with the same lemmas, and no others."""
+    plain = PLAIN.get_dictionary(language)
+
+    kept = load(language)
+
+    assert isinstance(kept, KeptDictionary)
+    assert len(kept) == len(plain)
+    assert dict(kept.items()) == dict(plain.items())
+    assert all(kept.get(f"{word}\0") is None for word in islice(plain, 1000))
+
+
+@given(word=st.text())
+@example(word="")
+@example(word="\n")
+def test_what_is_in_no_dictionary(word):
+    """Any string is looked up, and what is not there raises a KeyError."""
+    kept, plain = KeptDictionaries().get_dictionary("ms"), PLAIN.get_dictionary("ms")
+
+    assert kept.get(word, "none") == plain.get(word, "none")
+    assert (word in kept) == (word in plain)
+
+
+@pytest.mark.parametrize("language", ["ar", "cs", "de", "en", "es", "fi", "fr", "id", "ru", "tr"])
+def test_lemmas_equal_those_of_simplemma(language):
+    """For words of its dictionary, in any case, and for what its rules do with others."""
+    words = PLAIN.get_dictionary(language)
+    lemma = lemmatizer(language)
+
+    for word in islice(words, None, None, len(words) // 300):
+        for ending in ENDINGS:
+            for form in (word + ending, word.capitalize() + ending, (word + ending).upper()):
+                assert lemma(form) == lemma_by_simplemma(form, language), form
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_lemmas_of_all_english_words(monkeypatch, is_read):
+    """The short way gives what simplemma gives, and so does the long way, for other releases."""
+    monkeypatch.setattr(languages, "_IS_READ", is_read)
+    lemma = lemmatizer("en")
+
+    for word in PLAIN.get_dictionary("en"):
+        assert lemma(word) == lemma_by_simplemma(word, "en"), word
+
+
+def test_the_release_that_was_read():
+    """The short way is for the release that is installed here."""
+    assert languages._IS_READ
+
+
+@pytest.mark.parametrize("language", LEMMAS)
+@given(word=st.text(LETTERS, max_size=12) | st.text(max_size=8))
+def test_lemmas_of_any_string(language, word):
+    """Whatever is in a word, the lemma is that of simplemma."""
+    assert LEMMAS[language](word) == lemma_by_simplemma(word, language)
+
+
+def test_a_dictionary_is_unpacked_once(folder, monkeypatch):
+    """The second process reads what the first has left."""
+    first = dict(load("ms").items())
+    monkeypatch.setattr(dictionaries, "DefaultDictionaryFactory", None)
+
+    assert dict(load("ms").items()) == first
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _change(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _empty(path):
+    path.write_bytes(b"")
+
+
+def _swap(path):
+    load("id")
+    path.with_name("lemmas-id.bin").replace(path)
+
+
+@pytest.mark.parametrize("damage", [_cut, _change, _empty, _swap])
+def test_a_broken_file_is_made_anew(folder, damage):
+    """What is not whole, or was made from another dictionary, is not read."""
+    load("ms")
+    path = folder / "lemmas-ms.bin"
+    whole = path.read_bytes()
+    damage(path)
+
+    kept = load("ms")
+
+    assert dict(kept.items()) == dict(PLAIN.get_dictionary("ms").items())
+    assert path.read_bytes() == whole
+
+
+def _missing(folder, monkeypatch):
+    monkeypatch.setattr(dictionaries, "_folder", lambda: folder / "missing")
+
+
+def _taken(folder, monkeypatch):
+    (folder / "lemmas-ms.bin").mkdir()
+
+
+def _none(folder, monkeypatch):
+    monkeypatch.setattr(dictionaries, "_folder", lambda: None)
+
+
+@pytest.mark.parametrize("trouble", [_missing, _taken, _none])
+def test_where_nothing_can_be_kept(folder, monkeypatch, trouble):
+    """The dictionary is unpacked, and nothing is left behind."""
+    trouble(folder, monkeypatch)
+
+    plain = load("ms")
+
+    assert not isinstance(plain, KeptDictionary)
+    assert dict(plain.items()) == dict(PLAIN.get_dictionary("ms").items())
+    assert all(path.is_dir() for path in folder.iterdir())
+
+
+def test_many_threads_at_once(folder):
+    """Threads that all find nothing kept leave one whole file, and all have the words."""
+    with ThreadPoolExecutor(8) as pool:
+        loaded = list(pool.map(load, ["ms"] * 8))
+
+    assert all(dict(one.items()) == dict(loaded[0].items()) for one in loaded)
+    assert [path.name for path in folder.iterdir()] == ["lemmas-ms.bin"]
