@@ -76,7 +76,8 @@ learn from (each quarter in its turn where there are fewer than 1,000), by label
 threshold for each fit, among forty; the best label is given where none passes, but by "linear SVM"
 alone. Ours choose their settings within their own `fit`, if at all, but for C of the MML of the
 paper. The values that may be chosen were widened for the tuned SVM and for fastText after low
-scores here, and for none of ours; fastText's rate is halved where its weights run away. One split and one run: read differences of .01 and less as none.
+scores here, and for none of ours; fastText's rate is halved where its weights run away. One split
+and one run: read differences of .01 and less as none.
 
 Times are CPU seconds of one thread, from counts to label sets, on a machine that others used as
 well. `late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on

@@ -25,18 +25,16 @@ def answer(
     suggestions = list(suggestions)
     told = {
         "id": id,
-        "labels": sorted(s.label for s in suggestions if s.chosen),
-        "suggestions": [
-            {
-                "label": s.label,
-                **({"name": name(s.label)} if name(s.label) != s.label else {}),
-                "score": finite(s.score),
-                "probability": finite(s.probability),
-            }
-            for s in suggestions
-        ],
+        "labels": sorted([s.label for s in suggestions if s.chosen]),
+        "suggestions": [_told(s, name(s.label)) for s in suggestions],
     }
     return told | {"abstained": True} if abstained else told
+
+
+def _told(suggestion: Any, name: str) -> dict[str, Any]:
+    label, score, probability, _ = suggestion
+    numbers = {"score": finite(score), "probability": finite(probability)}
+    return {"label": label, **({"name": name} if name != label else {}), **numbers}
 
 
 def selected_line(document: Any, origin: str | Mapping[str, Any], found: Mapping) -> str:

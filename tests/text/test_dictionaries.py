@@ -15,6 +15,7 @@ from polytopic.text.languages import lemmatizer
 from polytopic.text.tokens import main_part
 
 PLAIN = DefaultDictionaryFactory(cache_max_size=2)
+SLOW = ("ar", "de", "es", "fi", "ru", "tr")  # to unpack
 LEMMAS = {language: lemmatizer(language) for language in ("en", "fr", "hy", "ms", "tr")}
 ENDINGS = [
     "",
@@ -77,7 +78,10 @@ def test_what_is_in_no_dictionary(word):
     assert (word in kept) == (word in plain)
 
 
-@pytest.mark.parametrize("language", ["ar", "cs", "de", "en", "es", "fi", "fr", "id", "ru", "tr"])
+@pytest.mark.parametrize(
+    "language",
+    ["cs", "en", "fr", "id", *(pytest.param(one, marks=pytest.mark.long) for one in SLOW)],
+)
 def test_lemmas_equal_those_of_simplemma(language):
     """For words of its dictionary, in any case, and for what its rules do with others."""
     words = PLAIN.get_dictionary(language)

@@ -133,11 +133,10 @@ def shown_progress() -> Iterator[Callable]:
 
 def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
     """Yield what has been read so far, so that a slow stream is answered line by line."""
-    waiting = _filled(documents, 2 * size)
+    waiting = _Waiting(2 * size)
+    _fill(documents, waiting.put)
     while True:
-        block = [waiting.get()]
-        while len(block) < size and not waiting.empty():
-            block.append(waiting.get())
+        block = waiting.take(size)
         last = block.pop() if _is_end(block[-1]) else None
         if block:
             yield block
@@ -145,6 +144,33 @@ def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
             raise last
         if last is END:
             return
+
+
+class _Waiting:
+    """Items that one thread puts here, and another takes all at once."""
+
+    def __init__(self, most: int):
+        self._items: list = []
+        self._most = most
+        self._changed = threading.Condition()
+
+    def put(self, item: Any) -> None:
+        """Add an item, as soon as there is room."""
+        with self._changed:
+            while len(self._items) >= self._most:
+                self._changed.wait()
+            self._items.append(item)
+            if len(self._items) == 1:
+                self._changed.notify()
+
+    def take(self, size: int) -> list:
+        """Take the items there are, so many at most and one at least."""
+        with self._changed:
+            while not self._items:
+                self._changed.wait()
+            taken, self._items = self._items[:size], self._items[size:]
+            self._changed.notify()
+            return taken
 
 
 def whole_blocks(documents: Iterable, size: int) -> Iterator[list]:
@@ -156,27 +182,26 @@ def whole_blocks(documents: Iterable, size: int) -> Iterator[list]:
 
 def ahead(items: Iterable) -> Iterator:
     """Yield items that another thread makes, one ahead."""
-    waiting = _filled(items, 1)
+    waiting: queue.Queue = queue.Queue(maxsize=1)
+    _fill(items, waiting.put)
     while not _is_end(item := waiting.get()):
         yield item
     if isinstance(item, BaseException):
         raise item
 
 
-def _filled(items: Iterable, size: int) -> queue.Queue:
-    """Return a queue that a thread fills with items, and with END or what went wrong."""
-    waiting: queue.Queue = queue.Queue(maxsize=size)
+def _fill(items: Iterable, put: Callable) -> None:
+    """Let a thread put items one by one, and then END or what went wrong."""
 
     def fill() -> None:
         try:
             for item in items:
-                waiting.put(item)
-            waiting.put(END)
+                put(item)
+            put(END)
         except BaseException as error:  # passed on to the reader
-            waiting.put(error)
+            put(error)
 
     threading.Thread(target=fill, daemon=True).start()
-    return waiting
 
 
 def _is_end(item: Any) -> bool:

@@ -10,15 +10,17 @@ from typing import Any
 
 import click
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
 
 def on_terminal() -> bool:
     """Tell whether a person reads the results."""
     return sys.stdout.isatty()
 
 
-def echo_json(value: Any) -> None:
-    """Write one result as a line of JSON."""
-    click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))
+def echo_json(*values: Any) -> None:
+    """Write results, each as a line of JSON."""
+    click.echo("\n".join(map(_ENCODER.encode, values)))
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:

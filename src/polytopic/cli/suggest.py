@@ -1,5 +1,7 @@
 """polytopic suggest."""
 
+from functools import cache
+
 import click
 
 from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
@@ -90,15 +92,20 @@ def command(
         tell_skipped(found.skipped)
         click.echo(f"Labelled {found.documents:,} documents; wrote {target}.", err=True)
         return
-    quiet = on_terminal()  # where the answers themselves show progress
-    for block in blocks(read(documents, split=split, progress=not quiet, **reading)):
-        answers = labeler.suggest(block, limit, **asked)
-        for document, suggestions in zip(block, answers, strict=True):
+    name, shown = cache(labeler.name), on_terminal()
+    # where the answers themselves show progress, reading does not
+    for block in blocks(read(documents, split=split, progress=not shown, **reading)):
+        told = []
+        for document, suggestions in zip(
+            block, labeler.suggest(block, limit, **asked), strict=True
+        ):
             abstained = labeler.abstain is not None and not any(s.chosen for s in suggestions)
-            if on_terminal():
-                _show(document, suggestions, abstained, labeler.name)
+            if shown:
+                _show(document, suggestions, abstained, name)
             else:
-                echo_json(answer(document.id, suggestions, abstained, labeler.name))
+                told.append(answer(document.id, suggestions, abstained, name))
+        if told:
+            echo_json(*told)
 
 
 def _show(document, suggestions, abstained, name):

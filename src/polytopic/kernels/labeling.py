@@ -44,6 +44,28 @@ def best_sets(Z, sizes, chosen):
 
 
 @compiled
+def rank_labels(scores, chosen, k, order):
+    """Set each row of ``order`` to a document's labels: those chosen, then the best others.
+
+    Both by falling score, of equal ones the first; there are ``k`` in all, or those chosen if they
+    are more. Places after them keep what they have.
+    """
+    n_labels = scores.shape[1]
+    top, others = np.empty(n_labels, np.int64), np.empty(n_labels, np.bool_)
+    for d in range(scores.shape[0]):
+        n_chosen = 0
+        for j in range(n_labels):
+            others[j] = not chosen[d, j]
+            n_chosen += chosen[d, j]
+        highest(scores[d], others, n_chosen, top)
+        order[d, :n_chosen] = top[:n_chosen]
+        n_others = min(k, n_labels) - n_chosen
+        if n_others > 0:
+            highest(scores[d], chosen[d], n_others, top)
+            order[d, n_chosen : n_chosen + n_others] = top[:n_others]
+
+
+@compiled
 def best_with(Z, sizes, wanted, chosen):
     """Mark the best label set of each document that holds a label."""
     n_labels = Z.shape[2]

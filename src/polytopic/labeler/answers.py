@@ -11,6 +11,7 @@ from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.reasons import Reasons
+from polytopic.kernels.labeling import rank_labels
 from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelSpace, widen
 from polytopic.models.checks import require_counts
@@ -31,8 +32,9 @@ class Suggestion(NamedTuple):
 
 def ranked(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
     """Return the suggestions of each text: predicted labels first, then by score."""
-    n_found = np.maximum(k, chosen.sum(axis=1))
-    order = np.lexsort((-scores, ~chosen), axis=1)[:, : n_found.max()]
+    n_found = np.maximum(min(k, len(labels)), chosen.sum(axis=1))
+    order = np.zeros((len(chosen), n_found.max()), dtype=np.int64)
+    rank_labels(scores.astype(np.float64, copy=False), chosen, k, order)
     columns = (np.take_along_axis(table, order, axis=1) for table in (scores, proba, chosen))
     rows = zip(n_found.tolist(), order.tolist(), *(c.tolist() for c in columns), strict=True)
     return [

@@ -54,6 +54,9 @@ from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.text import Analyzer
 from polytopic.text.weights import SCHEMES, TermWeights
 
+LEAST_TEXTS, MOST_TEXTS = 256, 8192  # that are labelled at once
+MOST_SCORES = 1 << 20  # of labels for texts that are held at once
+
 
 class Labeler(BaseEstimator):
     """Labels texts, says why, learns and forgets.
@@ -338,6 +341,15 @@ class Labeler(BaseEstimator):
         texts = check_iterable(texts)
         return self._weigh(self.analyzer_.count_known(texts, self.vocabulary_, self.fields))
 
+    def _seen(self, texts):
+        """Yield what the model sees of texts as they come, in blocks that are not large."""
+        self._require_model()
+        most = max(LEAST_TEXTS, MOST_SCORES // max(self.classes_.size, 1))
+        for X in self.analyzer_.count_known_by_blocks(
+            check_iterable(texts), self.vocabulary_, self.fields, most=min(most, MOST_TEXTS)
+        ):
+            yield self._weigh(X)
+
     def _weigh(self, X):
         return X if self.weights_ is None else self.weights_.transform(X)
 
@@ -354,15 +366,17 @@ class Labeler(BaseEstimator):
             Give the labels' ancestors at this level of the tree instead, 0 being the roots. A
             label that lies no deeper stands for itself.
         """
-        X = self.transform(texts)
-        if not X.shape[0]:
-            return LabelLists()
-        Y, space = self._choose(self.model_, X), self._space
-        if level is not None:
-            above = self._level(level)
-            Y, space = above.sets(Y), LabelSpace(above.labels)
-        sure = self._is_sure(self.model_, X).tolist()
-        return LabelLists(row if ok else [] for row, ok in zip(space.decode(Y), sure, strict=True))
+        self._require_model()
+        space, above = self._space, None if level is None else self._level(level)
+        if above is not None:
+            space = LabelSpace(above.labels)
+        answers = LabelLists()
+        for X in self._seen(texts):
+            Y = self._choose(self.model_, X)
+            rows = space.decode(Y if above is None else above.sets(Y))
+            sure = self._is_sure(self.model_, X).tolist()
+            answers += [row if ok else [] for row, ok in zip(rows, sure, strict=True)]
+        return answers
 
     def predict_proba(self, texts) -> np.ndarray:
         """Return the model's probability of each label."""
@@ -417,23 +431,22 @@ class Labeler(BaseEstimator):
             that of any label below being right, were they independent
             (:class:`~polytopic.labels.Level`).
         """
-        X = self.transform(texts)
-        if not X.shape[0]:
-            return []
-        model = self.model_
+        self._require_model()
+        model, labels = self.model_, self.classes_.tolist()
         if include is not None or exclude:
             allowed = allowed_labels(self._space, self._reader, include, exclude)
             model = model.restricted(allowed)
-        labels = self.classes_.tolist()
-        Y, scores, proba = model.assess(X, range(len(labels)))
-        if self.rule is not None:
-            Y = self._choose(model, X)
-        if level is not None:
-            above = self._level(level)
-            labels = above.labels
-            Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
-        chosen = (Y.toarray() > 0) & self._is_sure(model, X)[:, None]
-        return ranked(labels, chosen, scores, proba, k)
+        above = None if level is None else self._level(level)
+        answers = []
+        for X in self._seen(texts):
+            Y, scores, proba = model.assess(X, range(len(labels)))
+            if self.rule is not None:
+                Y = self._choose(model, X)
+            if above is not None:
+                Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
+            chosen = (Y.toarray() > 0) & self._is_sure(model, X)[:, None]
+            answers += ranked(labels if above is None else above.labels, chosen, scores, proba, k)
+        return answers
 
     def explain(
         self,

@@ -106,9 +106,10 @@ class MarginAnswers(DocumentModel):
 
     def assess(self, X, labels=None):
         """Return predicted sets (CSR indicator), margins and probabilities."""
-        sets, X = self.choose(X), self._check_words(X)
-        margins = self._scorer.margins(X)
-        return sets, margins, self._probabilities(X, margins)
+        check_is_fitted(self)
+        X = self._check_words(X)
+        sets, margins = self._scorer.assess(X)
+        return with_fallback(X, sets, self._fallback), margins, self._probabilities(X, margins)
 
     def _probabilities(self, X, margins):
         if "label_curve" not in self.chosen_:

@@ -80,12 +80,25 @@ class SetScorer:
         margins = np.full((X.shape[0], self.n_labels), -np.inf)
 
         def block(Z, rows):
-            out = np.empty((Z.shape[0], self.labels.size))
-            labeling.margins(Z, self.sizes, out)
-            margins[rows, self.labels] = out
+            margins[rows, self.labels] = self._margins(Z)
 
         self._map_scores(block, X)
         return margins
+
+    def _margins(self, Z):
+        out = np.empty((Z.shape[0], self.labels.size))
+        labeling.margins(Z, self.sizes, out)
+        return out
+
+    def assess(self, X):
+        """Return each document's best label set, and the margins of all labels."""
+        margins = np.full((X.shape[0], self.n_labels), -np.inf)
+
+        def block(Z, rows):
+            margins[rows, self.labels] = self._margins(Z)
+            return self._marks(Z, labeling.best_sets)
+
+        return stack_sets(self._map_scores(block, X), self.n_labels), margins
 
     def label_scores(self, X):
         """Return the score of each single label."""
@@ -100,13 +113,12 @@ class SetScorer:
 
     def _marked(self, X, mark):
         """Return the label sets that ``mark(Z, sizes, chosen)`` marks."""
+        return stack_sets(self._map_scores(lambda Z, _: self._marks(Z, mark), X), self.n_labels)
 
-        def block(Z, rows):
-            chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
-            mark(Z, self.sizes, chosen)
-            return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
-
-        return stack_sets(self._map_scores(block, X), self.n_labels)
+    def _marks(self, Z, mark):
+        chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
+        mark(Z, self.sizes, chosen)
+        return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
 
     def _map_scores(self, function, X, answers=1):
         """Call ``function(Z, rows)`` for blocks of documents with their scores.

@@ -1,6 +1,6 @@
 """From a text to its terms."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import NamedTuple
@@ -10,7 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 
 from polytopic.text import languages
-from polytopic.text.counting import Text, count_known_terms, count_terms
+from polytopic.text.counting import (
+    Text,
+    count_known_terms,
+    count_terms,
+    known_terms_by_blocks,
+)
 from polytopic.text.lexicon import Lexicon
 from polytopic.text.vocabulary import Vocabulary
 
@@ -149,6 +154,21 @@ class Analyzer(BaseEstimator):
             How often each term is in each text, float64.
         """
         return count_known_terms(texts, self._lexicon, fields or {}, vocabulary)
+
+    def count_known_by_blocks(
+        self,
+        texts: Iterable[Text],
+        vocabulary: Vocabulary,
+        fields: Mapping[str, float] | None = None,
+        *,
+        most: int = 8192,
+    ) -> Iterator[csr_matrix]:
+        """Count the terms of a vocabulary in texts as they come.
+
+        The matrices, one below the other, are that of :meth:`count_known`. The first one has few
+        texts, and no one more than ``most``.
+        """
+        return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, most)
 
     def to_dict(self) -> dict:
         """Return the settings in a form for JSON, with the meaning of ``normalize="auto"``."""

@@ -34,17 +34,27 @@ def count_known_terms(texts, lexicon, fields, vocabulary):
     return _matrix(blocks, _AS_IT_IS, len(vocabulary))
 
 
+def known_terms_by_blocks(texts, lexicon, fields, vocabulary, most):
+    """Yield the counts of texts as they come; see `Analyzer.count_known_by_blocks`."""
+    for blocks in _read_some(texts, lexicon, fields, vocabulary.known_columns, most):
+        yield _matrix(blocks, _AS_IT_IS, len(vocabulary))
+
+
 def _read(texts, lexicon, fields, columns):
     """Return blocks of texts as columns of their terms: what `sum_rows` takes."""
+    return list(chain.from_iterable(_read_some(texts, lexicon, fields, columns, _MOST_TEXTS)))
+
+
+def _read_some(texts, lexicon, fields, columns, most):
+    """Yield the blocks of the next texts, of few at first."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
     _check_fields(fields)
-    blocks, texts, size, n_texts = [], iter(texts), _FIRST_TEXTS, 0
+    texts, size, n_texts = iter(texts), min(_FIRST_TEXTS, most), 0
     while some := list(islice(texts, size)):
-        blocks += _read_blocks(some, n_texts, lexicon, fields, columns)
+        yield _read_blocks(some, n_texts, lexicon, fields, columns)
         n_texts += len(some)
-        size = min(8 * size, _MOST_TEXTS)
-    return blocks
+        size = min(8 * size, most)
 
 
 def _read_blocks(texts, n_before, lexicon, fields, columns):

@@ -1,0 +1,75 @@
+"""Texts are labelled in blocks, as they come."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polytopic import Labeler
+from polytopic.corpus import load_sample
+from polytopic.kernels.labeling import rank_labels
+from polytopic.labeler import estimator
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Return the texts of the sample, and one without a word."""
+    return [*(document.text for document in load_sample()[:200]), ""]
+
+
+@pytest.mark.parametrize("model", ["mml", "pmm1"])
+def test_blocks_do_not_matter(monkeypatch, texts, model):
+    """Answers are the same whether texts are labelled at once, or a few at a time."""
+    labeler = Labeler(model).fit(load_sample())
+    labels, suggestions = labeler.predict(texts), labeler.suggest(texts, 3)
+    monkeypatch.setattr(estimator, "MOST_TEXTS", 7)
+
+    assert labeler.predict(iter(texts)) == labels
+    assert labeler.suggest(iter(texts), 3) == suggestions
+    assert labeler.predict([]) == labeler.suggest([]) == []
+
+
+def test_no_more_is_held_than_a_block(monkeypatch, texts):
+    """Of a long stream only the texts of one block are alive at a time."""
+    labeler = Labeler("nb").fit(load_sample())
+    monkeypatch.setattr(estimator, "MOST_TEXTS", 8)
+    alive, most = set(), 0
+
+    class Text(dict):
+        def __init__(self, number):
+            nonlocal most
+            super().__init__(body=texts[number % len(texts)])
+            alive.add(number)
+            most, self.number = max(most, len(alive)), number
+
+        def __del__(self):
+            alive.discard(self.number)
+
+    assert len(labeler.predict(Text(number) for number in range(1000))) == 1000
+    assert most <= 2 * 8 + 1
+
+
+def test_a_bad_text_is_named_by_its_place_in_all(monkeypatch):
+    """Its number counts the texts of all blocks."""
+    labeler = Labeler("nb").fit(load_sample())
+    monkeypatch.setattr(estimator, "MOST_TEXTS", 8)
+
+    with pytest.raises(TypeError, match=r"texts\[100\] is a int"):
+        labeler.predict([*["a text"] * 100, 3])
+
+
+@given(st.data())
+def test_the_order_of_labels(data):
+    """Chosen labels first, then the best others, of equal ones the first."""
+    n_labels, k = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 9))
+    row = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0]), min_size=n_labels)
+    scores = np.array([data.draw(row)[:n_labels] for _ in range(3)])
+    chosen = np.array([[data.draw(st.booleans()) for _ in range(n_labels)] for _ in range(3)])
+    order = np.full((3, n_labels), -1)
+
+    rank_labels(scores, chosen, k, order)
+
+    for doc in range(3):
+        wanted = sorted(range(n_labels), key=lambda j: (not chosen[doc, j], -scores[doc, j]))
+        n_found = max(min(k, n_labels), chosen[doc].sum())
+        assert order[doc].tolist() == wanted[:n_found] + [-1] * (n_labels - n_found)
