@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -15,19 +17,17 @@ from polytopic.metrics import exact_match, labeling_f
 from polytopic.models.checks import is_auto
 from polytopic.models.curves import rising_curve
 
-COSTS = (0.1, 0.3, 1.0, 3.0)
+COSTS = (0.3, 1.0)
 USUAL_COST = 1.0  # where there are too few documents to choose
 FEWEST = 30  # documents to choose by
-TUNING_DOCS, CALIBRATION_DOCS = 3000, 12000
+MOST = 12000
 FOLDS = 3
 MANY = 2000  # documents of which one fold is enough
-CLEARLY = 0.003  # so much better must a C be that is not in the middle
 
 
 def picked(model, n_docs: int) -> np.ndarray:
-    """Return the documents that things are chosen by, in order; of some the first ones count."""
-    most = max(TUNING_DOCS, CALIBRATION_DOCS)
-    return check_random_state(model.random_state).permutation(n_docs)[:most]
+    """Return the documents that things are chosen by, in order."""
+    return check_random_state(model.random_state).permutation(n_docs)[:MOST]
 
 
 def chosen(model, X, Y, order=None) -> dict:
@@ -35,53 +35,45 @@ def chosen(model, X, Y, order=None) -> dict:
 
     ``order`` has the documents that were ``picked``; by default that is done here.
     """
-    found, enough = {}, X.shape[0] >= FEWEST
-    if is_auto(model.C):
-        found["C"] = _best_cost(model, X, Y, order) if enough else USUAL_COST
-    if model.calibrate and enough and model._form.kind != "single":
-        plain = clone(model).set_params(calibrate=False, C=found.get("C", model.C))
-        judged = _held_out([plain], X, Y, _some(model, X, order, CALIBRATION_DOCS), _judge)
-        leads, right, margins, truth = map(np.concatenate, zip(*judged[0], strict=True))
+    found: dict[str, Any] = {}
+    to_choose = is_auto(model.C)
+    calibrated = model.calibrate and model._form.kind != "single"
+    if X.shape[0] < FEWEST or not (to_choose or calibrated):
+        return {"C": USUAL_COST} if to_choose else found
+    order = picked(model, X.shape[0]) if order is None else order
+    plain = clone(model).set_params(calibrate=False)
+    models = [clone(plain).set_params(C=cost) for cost in (COSTS if to_choose else [model.C])]
+    judged = _held_out(models, X, Y, order, partial(_judge, calibrated=calibrated))
+    values = [np.mean([one.value for one in folds]) for folds in judged]
+    best = int(np.argmax(values))
+    if to_choose:
+        found["C"] = COSTS[best]
+    if calibrated:
+        leads, right, margins, truth = (
+            np.concatenate(column)
+            for column in zip(*(one.calibration for one in judged[best]), strict=True)
+        )
         found["set_curve"] = rising_curve(leads, right)
         if margins.size:  # a label that is alone has no margin
             found["label_curve"] = rising_curve(margins, truth)
     return found
 
 
-def _best_cost(model, X, Y, order):
-    """Return the C with the best measure over held-out documents, the smallest of several.
+class Judgement(NamedTuple):
+    """What a model makes of documents that it was not fitted on."""
 
-    The two in the middle are tried first, then the one beside the better of them, which has to
-    be clearly better still.
-    """
-    measure = exact_match if model.goal == "exact" else labeling_f
-    plain = clone(model).set_params(calibrate=False)
-    found: dict[float, float] = {}
-    order = _some(model, X, order, TUNING_DOCS)
-
-    def try_costs(*costs):
-        models = [clone(plain).set_params(C=cost) for cost in costs]
-        values = _held_out(models, X, Y, order, lambda fitted, X, Y: measure(Y, fitted.choose(X)))
-        found.update(zip(costs, np.mean(values, axis=1), strict=True))
-
-    lowest, low, high, highest = COSTS
-    try_costs(low, high)
-    last = lowest if found[low] >= found[high] else highest
-    try_costs(last)
-    found[last] -= CLEARLY
-    return max(sorted(found), key=found.__getitem__)
+    value: float  # of the measure that it is to be good at
+    calibration: tuple = ()  # leads of answers, if these are right, margins of labels, their truth
 
 
-def _judge(fitted, X, Y):
-    """Return the leads of answers, whether these are right, and margins and truth of labels."""
-    margins = fitted.decision_function(X)
-    known = np.isfinite(margins)
-    right = (fitted.choose(X) != Y).getnnz(axis=1) == 0
-    return fitted.lead(X), right, margins[known], (Y.toarray() > 0)[known]
-
-
-def _some(model, X, order, n_docs):
-    return (picked(model, X.shape[0]) if order is None else order)[:n_docs]
+def _judge(fitted, X, Y, *, calibrated):
+    measure = exact_match if fitted.goal == "exact" else labeling_f
+    if not calibrated:
+        return Judgement(measure(Y, fitted.choose(X)))
+    sets, margins, _ = fitted.assess(X)
+    known, right = np.isfinite(margins), (sets != Y).getnnz(axis=1) == 0
+    truth = (Y.toarray() > 0)[known]
+    return Judgement(measure(Y, sets), (fitted.lead(X), right, margins[known], truth))
 
 
 def _held_out(models, X, Y, order, judge):

@@ -32,9 +32,9 @@ class MML(MarginReasons):
     Parameters
     ----------
     C : float or "auto", default=1.0
-        What a violated margin costs. "auto" climbs to the best labelling F of 0.1, 0.3, 1 and 3
-        (or exact match, as ``goal`` says), from the middle, in cross-validation; where there are
-        2000 documents, on a third of these, or of 3000.
+        What a violated margin costs. "auto" takes 0.3 or 1, by the labelling F (or exact match,
+        as ``goal`` says) of documents held out: in three folds or, where there are 2000
+        documents, of a third of them, or of 12000.
     similarity : {"dice", "cosine"}, default="dice"
         Similarity of label sets. The empty set is left out for Dice, and at the origin for cosine.
     labels : {"all", "neighbours"}, default="all"
@@ -51,8 +51,7 @@ class MML(MarginReasons):
     max_iter : int, default=100
         Passes over the documents at most.
     calibrate : bool, default=False
-        Whether to fit probabilities on held-out documents, in three folds; where there are 2000
-        documents, on a third of these, or of 12000.
+        Whether to fit probabilities on the same documents.
     random_state : int, RandomState or None, default=0
         The order in which documents are visited.
 
