@@ -1,6 +1,7 @@
 # make run       set up, learn the bundled sample, label three fresh texts, serve the page
 # make test      set up, then lint, types, imports and tests
 # make test-all  also what is long: all corpora, more examples, and the kernels uncompiled
+# make bench     speed, memory and size beside other libraries (needs the shared corpora)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -26,7 +27,8 @@ lint: .venv/tested
 	$(BIN)/lint-imports
 
 bench: .venv/tested
-	$(BIN)/python benchmarks/reuters.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(BIN)/python benchmarks/bench.py
 
 .venv/installed: pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Python 3.11 or newer is needed." >&2; exit 1; }

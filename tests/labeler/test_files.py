@@ -217,8 +217,8 @@ def test_missing_files_are_told(tmp_path):
         ("model.indptr", lambda a: a[::-1].copy()),
         ("model.set_docs", lambda a: a[:-1].copy()),
         ("model.set_indices", lambda a: a + 99),
-        ("counts.indices", lambda a: a - 10_000),
-        ("counts.set_indices", lambda a: a + 10_000),
+        ("counts.indices", lambda a: a.astype(np.int64) - 10_000),
+        ("counts.set_indices", lambda a: a.astype(np.int64) + 10_000),
     ],
 )
 def test_hostile_arrays_are_told(path, name, change):
@@ -240,10 +240,10 @@ def test_hostile_arrays_are_told(path, name, change):
         ("model.columns", lambda a: a - 99),
         ("weights.idf", lambda a: a[:-1].copy()),
         ("weights.idf", lambda a: -a),
-        ("documents.indices", lambda a: a + 10_000),
-        ("documents.label_indices", lambda a: a - 10_000),
+        ("documents.indices", lambda a: a.astype(np.int64) + 10_000),
+        ("documents.label_indices", lambda a: a.astype(np.int64) - 10_000),
         ("documents.label_indptr", lambda a: a[:-1].copy()),
-        ("documents.data", lambda a: -a),
+        ("documents.data", lambda a: -a.astype(np.float64)),
     ],
 )
 def test_hostile_arrays_of_document_models_are_told(tmp_path, name, change):
@@ -275,7 +275,23 @@ def _no_space(*_):
 
 def test_arrays_are_plain(path):
     """Any safetensors reader can open a model file."""
-    assert {array.dtype.kind for array in load_file(path).values()} <= {"f", "i"}
+    assert {array.dtype.kind for array in load_file(path).values()} <= {"f", "i", "u"}
+
+
+@pytest.mark.parametrize(
+    ("weight", "kind"), [(1, np.uint8), (300, np.uint16), (70_000, np.uint32), (0.3, np.float64)]
+)
+def test_counts_take_few_bytes(tmp_path, weight, kind):
+    """Whole counts are held in as few bytes as they need, and come back as they were."""
+    texts = [{"title": text, "body": text} for text in TEXTS]
+    labeler = Labeler(MML(), fields={"title": weight}).fit(texts, LABELS)
+    labeler.save(tmp_path / "m")
+    loaded = polytopic.load(tmp_path / "m")
+
+    assert load_file(tmp_path / "m")["documents.data"].dtype == kind
+    assert loaded.documents_.X.dtype == np.float64
+    assert (loaded.documents_.X != labeler.documents_.X).nnz == 0
+    assert (loaded.counts_.matrix != labeler.counts_.matrix).nnz == 0
 
 
 def test_numpy_parameters_can_be_saved(tmp_path):

@@ -21,6 +21,13 @@ from polytopic.models import MODELS
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
 
+WIDE = {  # what numbers are made of that files may hold in fewer bytes
+    "data": np.float64,
+    "indices": np.int64,
+    "set_indices": np.int64,
+    "label_indices": np.int64,
+}
+
 
 def save(labeler: Labeler, path: str | Path, *, counts: bool = True) -> None:
     """Write a fitted labeler to one file."""
@@ -47,9 +54,9 @@ def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str,
     counts = counts and labeler.counts_ is not None
     arrays = _named("model.", labeler.model_.to_arrays())
     if counts:
-        arrays |= _named("counts.", labeler.counts_.to_arrays())
+        arrays |= _named("counts.", _narrow(labeler.counts_.to_arrays()))
         if labeler.documents_ is not None:
-            arrays |= _named("documents.", labeler.documents_.to_arrays())
+            arrays |= _named("documents.", _narrow(labeler.documents_.to_arrays()))
     if labeler.weights_ is not None:
         arrays["weights.idf"] = labeler.weights_.idf_
     return _manifest(labeler, counts=counts), arrays
@@ -121,7 +128,7 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
     labeler.training_ = manifest["training"]
     table = manifest["counts"]
     labeler.counts_ = table and LabelSetCounts.from_arrays(
-        _part(arrays, "counts."),
+        _wide(_part(arrays, "counts.")),
         labels=table["labels"],
         terms=labeler.vocabulary_.terms if table["terms"] is None else tuple(table["terms"]),
         exact=table["exact"],
@@ -138,7 +145,7 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
             labeler.weights_ = _weights(labeler, arrays["weights.idf"])
         if manifest["documents"]:
             labeler.documents_ = DocumentRows.from_arrays(
-                _part(arrays, "documents."),
+                _wide(_part(arrays, "documents.")),
                 terms=labeler.counts_.terms,
                 labels=labeler.counts_.labels,
             )
@@ -165,6 +172,30 @@ def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
         name.removeprefix(prefix): array
         for name, array in arrays.items()
         if name.startswith(prefix)
+    }
+
+
+def _narrow(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays with whole numbers in as few bytes as hold them."""
+    return {
+        name: _fewest_bytes(array) if name in WIDE and array.size else array
+        for name, array in arrays.items()
+    }
+
+
+def _fewest_bytes(array: np.ndarray) -> np.ndarray:
+    whole = array.min() >= 0 and array.max() <= np.iinfo(np.uint32).max
+    if not whole:
+        return array
+    narrow = array.astype(np.min_scalar_type(int(array.max())))
+    return narrow if np.array_equal(narrow, array) else array
+
+
+def _wide(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays as they were before they were narrowed."""
+    return {
+        name: array.astype(WIDE[name], copy=False) if name in WIDE else array
+        for name, array in arrays.items()
     }
 
 
