@@ -198,13 +198,16 @@ class Tomotopy:
 
 
 class Ours:
-    """A `Labeler`."""
+    """A `Labeler`, in a program that loads libraries as late as our commands do."""
 
     def __init__(self, model):
         self.model = model
         self.file = f"{model}.polytopic"
 
     def load_library(self):
+        from polytopic.later import postpone
+
+        postpone()
         from polytopic import Labeler, load
 
         self.labeler, self.read = Labeler, load

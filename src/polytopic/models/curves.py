@@ -15,17 +15,15 @@ def rising_curve(scores, right):
     steps that fall for it are made one. An infinite score, of a set without a rival, is as good
     as the highest one.
     """
-    from sklearn.isotonic import IsotonicRegression, isotonic_regression  # slow to load
+    from scipy.optimize import isotonic_regression  # slow to load
 
     scores = np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0))
-    level = IsotonicRegression().fit(scores, right).predict(scores)
-    _, step = np.unique(level, return_inverse=True)
-    n_answers = np.bincount(step) + 1.0
-    share = (np.bincount(step, weights=right) + 0.5) / n_answers
-    share = isotonic_regression(share, sample_weight=n_answers)
-    low, high = np.full(share.size, np.inf), np.full(share.size, -np.inf)
-    np.minimum.at(low, step, scores)
-    np.maximum.at(high, step, scores)
+    values, place = np.unique(scores, return_inverse=True)
+    n_answers, n_right = np.bincount(place), np.bincount(place, weights=right)
+    steps = isotonic_regression(n_right / n_answers, weights=n_answers).blocks
+    n_answers, n_right = (np.add.reduceat(sums, steps[:-1]) for sums in (n_answers, n_right))
+    share = isotonic_regression((n_right + 0.5) / (n_answers + 1), weights=n_answers + 1).x
+    low, high = values[steps[:-1]], values[steps[1:] - 1]
     x, y = np.column_stack([low, high]).ravel(), np.repeat(share, 2)
     kept = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
     return [x[kept].tolist(), y[kept].tolist()]

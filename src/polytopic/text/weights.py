@@ -97,14 +97,15 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _check_counts(self, X, *, reset):
         """Return the counts as CSR of their own, without stored zeros."""
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_min_samples=int(reset),
-            reset=reset,
-        )
+        if not takes_as_it_is(self, X, reset=reset):
+            X = validate_data(
+                self,
+                X,
+                accept_sparse="csr",
+                dtype=(np.float64, np.float32),
+                ensure_min_samples=int(reset),
+                reset=reset,
+            )
         check_non_negative(X, "TermWeights")
         X = csr_matrix(X, copy=True)
         X.eliminate_zeros()
@@ -116,6 +117,26 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def takes_as_it_is(estimator, X, *, reset) -> bool:
+    """Tell whether a matrix is as it should be, and note its width if that is ``reset``.
+
+    scikit-learn takes long to see it, and loads pandas for it. A matrix of which it is not certain
+    is left to it.
+    """
+    sound = (
+        type(X) is csr_matrix
+        and X.dtype == np.float64
+        and min(X.shape) > 0
+        and (reset or X.shape[1] == getattr(estimator, "n_features_in_", None))
+        and not hasattr(estimator, "feature_names_in_")
+        and X.has_canonical_format
+        and bool(np.isfinite(X.data).all())
+    )
+    if sound and reset:
+        estimator.n_features_in_ = X.shape[1]
+    return sound
 
 
 def unit_rows(X) -> csr_matrix:
