@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 REPEATS = 3
+LONG = 10  # seconds after which labelling is not repeated
 PROBABLE = 0.5
 
 
@@ -285,13 +286,15 @@ def label(method, folder, corpus):
     texts = json.loads((folder / f"{corpus}.label.json").read_text("utf-8"))[0]
     path = folder / f"{corpus}.{method.file}"
     _, load_wall, _ = clocked(lambda: method.load(path))
-    runs = [clocked(lambda: method.label(texts)) for _ in range(REPEATS)]
+    runs = [clocked(lambda: method.label(texts))]
+    while len(runs) < REPEATS and runs[0][1] < LONG:
+        runs.append(clocked(lambda: method.label(texts)))
     answers = [list(own) for own in runs[-1][0]]
     (folder / f"{corpus}.{method.file}.answers.json").write_text(json.dumps(answers), "utf-8")
     return {
         "first": runs[0][1],
-        "wall": sorted(run[1] for run in runs)[REPEATS // 2],
-        "cpu": sorted(run[2] for run in runs)[REPEATS // 2],
+        "wall": sorted(run[1] for run in runs)[len(runs) // 2],
+        "cpu": sorted(run[2] for run in runs)[len(runs) // 2],
         "load": load_wall,
         "peak": peak(),
     }
