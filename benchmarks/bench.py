@@ -93,9 +93,7 @@ def report(folder, corpus, rounds, failed, truth, methods):
             continue
         answers = folder / f"{corpus}.{METHODS[method]().file}.answers.json"
         f = labeling_f(known_names(method, truth), json.loads(answers.read_text("utf-8")))
-        learn, label = (
-            [found[method][what] for found in own if method in found] for what in ("learn", "label")
-        )
+        learn, label = ([found[method][what] for found in own] for what in ("learn", "label"))
         size = f"{learn[0]['size']:.1f}"
         if "small" in learn[0]:
             size += f" ({learn[0]['small']:.1f})"

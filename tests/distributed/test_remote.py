@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 
 from polytopic import PolytopicError
-from polytopic.distributed import count, suggest
+from polytopic.distributed import count, read, suggest
 from tests.distributed.test_counting import same_bytes
 
 
@@ -56,3 +56,29 @@ def test_what_cannot_be_reached(client):
         count("nosuch://news.jsonl", client=client)
     with pytest.raises(PolytopicError, match=r"'ftp://127.0.0.1:1/n' cannot be read: .*refused"):
         count("ftp://127.0.0.1:1/n", client=client)
+
+
+def test_a_password_is_not_shown(client, news, remote, tmp_path):
+    """Neither a wrong one nor a right one, whatever is wrong."""
+    folder, address = remote
+    (folder / "bad.jsonl").write_bytes(b'{"text": 1}\n' + news.read_bytes())
+    wrong = address.replace("secret", "guessed")
+
+    with pytest.raises(PolytopicError, match=r"reader:\*\*\*@.*cannot be read: 530"):
+        count(f"{wrong}/bad.jsonl", client=client)
+    with pytest.raises(PolytopicError, match=r"reader:\*\*\*@.*cannot be a folder.*530"):
+        suggest(None, news, f"{wrong}/out", client=client)
+    with pytest.raises(PolytopicError) as failure:
+        count(f"{address}/bad.jsonl", blocksize=50_000, client=client)
+    assert "line 1" in str(failure.value)
+    assert "secret" not in str(failure.value)
+
+
+def test_the_addresses_of_files(tmp_path, news):
+    """A file is read by the address that was given; files of a pattern share what is before."""
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(news.read_bytes())
+
+    assert [part.path for part in read(f"file://{file}").parts] == [f"file://{file}"]
+    found = read(f"file://{tmp_path}/*.jsonl", blocksize=50_000).parts
+    assert {part.path for part in found} == {f"file://{file}"}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polytopic import Labeler
 from polytopic.corpus import load_sample
 from polytopic.kernels.labeling import rank_labels
-from polytopic.labeler import estimator
+from polytopic.labeler import answers, estimator
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,17 @@ def test_a_bad_text_is_named_by_its_place_in_all(monkeypatch):
 
     with pytest.raises(TypeError, match=r"texts\[100\] is a int"):
         labeler.predict([*["a text"] * 100, 3])
+
+
+def test_all_labels_are_ranked_as_a_few_are(monkeypatch, texts):
+    """However many labels are asked for, the first ones are the same."""
+    labeler = Labeler("mml").fit(load_sample())
+    few, n_labels = labeler.suggest(texts, 4), labeler.classes_.size
+    monkeypatch.setattr(answers, "MANY_LABELS", 5)
+    every = labeler.suggest(texts, 10**20)
+
+    assert {len(own) for own in every} == {n_labels}
+    assert [own[: len(first)] for own, first in zip(every, few, strict=True)] == few
 
 
 @given(st.data())

@@ -13,6 +13,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import MML
+from polytopic.metrics import exact_match, labeling_f
+from polytopic.models import margin_tuning
 from polytopic.models.margin_tuning import COSTS, FEWEST
 from tests import margins
 from tests.margins import label_sets, own_sets, stored_problem
@@ -729,3 +731,29 @@ def test_a_low_rank_is_nearly_exact(kind):
 
     assert model.objective_ == pytest.approx(exact.objective_, rel=0.02)
     assert (model.predict(X) == exact.predict(X)).all(axis=1).mean() > 0.95
+
+
+@pytest.mark.parametrize("many", [60, 10**6])
+@pytest.mark.parametrize("goal", ["f", "exact"])
+def test_c_is_that_which_does_better_on_held_out_documents(monkeypatch, goal, many):
+    """On one fold of many documents, on three of few; probabilities come from the same fits."""
+    X, Y = topics(150, seed=3)
+    monkeypatch.setattr(margin_tuning, "MANY", many)
+    model = MML(C="auto", goal=goal, calibrate=True).fit(X, Y)
+
+    order, values = np.random.RandomState(0).permutation(len(X)), {}
+    measure = exact_match if goal == "exact" else labeling_f
+    leads = {}
+    for C in COSTS:
+        folds = []
+        for fold in range(1 if many == 60 else 3):
+            out = order[np.arange(order.size) % 3 == fold]
+            rest = order[np.arange(order.size) % 3 != fold]
+            fitted = MML(C=C, goal=goal).fit(X[rest], Y[rest])
+            folds.append(measure(Y[out], fitted.predict(X[out])))
+            leads.setdefault(C, []).append(fitted.lead(X[out]))
+        values[C] = np.mean(folds)
+    best = max(sorted(values), key=values.__getitem__)
+
+    assert model.chosen_["C"] == best
+    assert model.chosen_["set_curve"][0][-1] == pytest.approx(np.concatenate(leads[best]).max())

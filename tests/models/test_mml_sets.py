@@ -78,6 +78,11 @@ def test_the_most_violated_label_set(similarity, rank, goal):
             size, merit = best_set(Z, np.array(sorted(own)), goal, sizes, -np.inf, room)
 
             assert merit == pytest.approx(merits.max(), rel=1e-9, abs=1e-9)
+            labels = np.array(sorted(own))
+            for floor in (merit + 1e-6, 1e6):
+                assert best_set(Z, labels, goal, sizes, floor, room) == (-1, floor)
+            again = best_set(Z, labels, goal, sizes, merit - 1e-6, room)
+            assert again == (size, pytest.approx(merit))
             if np.isfinite(merit):
                 found = frozenset(room.best[:size].tolist())
                 assert merits[sets.index(found)] == pytest.approx(merits.max(), abs=1e-9)

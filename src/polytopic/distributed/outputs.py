@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from polytopic.corpus.writers import open_target
 from polytopic.errors import PolytopicError
@@ -29,12 +30,24 @@ def new_folder(target: str | os.PathLike[str]) -> str:
             system, path = fsspec.core.url_to_fs(target)
             system.makedirs(path, exist_ok=True)
             used = bool(system.find(path))
-        except (ImportError, OSError, ValueError) as error:
-            reason = str(error).rstrip(".")
-            raise PolytopicError(f"{target!r} cannot be a folder of results: {reason}.") from error
+        except Exception as error:  # each system has errors of its own
+            reason = (str(error) or type(error).__name__).rstrip(".")
+            raise PolytopicError(
+                f"{without_password(target)!r} cannot be a folder of results: {reason}."
+            ) from error
     if used:
-        raise PolytopicError(f"{target!r} holds files already; give a new folder for the results.")
+        name = without_password(target)
+        raise PolytopicError(f"{name!r} holds files already; give a new folder for the results.")
     return target.rstrip("/")
+
+
+def without_password(url: str) -> str:
+    """Return a URL as it may be shown.
+
+    >>> without_password("ftp://reader:secret@host/news.jsonl")
+    'ftp://reader:***@host/news.jsonl'
+    """
+    return re.sub(r"(://[^/:@]*):[^/@]*@", r"\1:***@", url)
 
 
 def part_name(folder: str, number: int, *, zipped: bool = False) -> str:
@@ -62,6 +75,7 @@ def open_part(path: str) -> Iterator[Callable[[bytes], object]]:
                 yield file.write
         system.mv(hidden, name)
     except BaseException:
-        if system.exists(hidden):
-            system.rm(hidden)
+        with suppress(Exception):  # what went wrong first is told
+            if system.exists(hidden):
+                system.rm(hidden)
         raise

@@ -6,7 +6,7 @@ import glob
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -19,6 +19,7 @@ from polytopic.corpus.pieces import Piece, count_lines
 from polytopic.corpus.readers import MAX_LINE_BYTES, Origin, read_with_origins
 from polytopic.corpus.sources import find_sources
 from polytopic.distributed.engine import require_dask, run, tasks
+from polytopic.distributed.outputs import without_password
 from polytopic.errors import CorpusError
 
 BLOCKSIZE = 16 * 2**20
@@ -120,7 +121,7 @@ def _files(source: str, format: str | None) -> list[tuple[str, str]]:
         return [(os.path.abspath(str(path)), format) for path in found]
     import fsspec
 
-    try:
+    with reaching(source):
         system, path = fsspec.core.url_to_fs(source)
         if glob.has_magic(path):
             paths = sorted(name for name in system.glob(path) if system.isfile(name))
@@ -128,20 +129,21 @@ def _files(source: str, format: str | None) -> list[tuple[str, str]]:
             paths = sorted(name for name in system.find(path, maxdepth=1) if system.isfile(name))
         else:
             paths = [path] if system.exists(path) else []
-    except (ImportError, OSError, ValueError) as error:
-        raise CorpusError(f"{source!r} cannot be read: {str(error).rstrip('.')}.") from error
     if not paths:
-        raise CorpusError(f"{source!r} matches no file.")
-    return [(_url(source, path, name), find_format(format, name)) for name in paths]
+        raise CorpusError(f"{without_password(source)!r} matches no file.")
+    return [(_url(system, source, path, name), find_format(format, name)) for name in paths]
 
 
-def _url(source: str, path: str, name: str) -> str:
+def _url(system: Any, source: str, path: str, name: str) -> str:
     """Return the URL of a file; ``path`` is what its system calls the source.
 
     What stands before the path, such as host and user, is the same for all files.
     """
+    if name == path:
+        return source
     before = source.rstrip("/").removesuffix(path.rstrip("/"))
-    return f"{before}{name}"
+    known = before != source.rstrip("/")
+    return f"{before}{name}" if known else str(system.unstrip_protocol(name))
 
 
 def _cut(part: FilePart, blocksize: int) -> list[FilePart]:
@@ -235,7 +237,7 @@ def _of_file(
         if part.groups:
             source = RowGroups(source, list(part.groups), part.lines_before or 0)
         elif part.stop is not None:
-            name = part.path
+            name = without_password(part.path)
             if part.lines_before is None:
                 name += f" after byte {part.start}"
             source = Piece(
@@ -317,12 +319,25 @@ def _is_url(path: str) -> bool:
     return "://" in path
 
 
+@contextmanager
+def reaching(url: str) -> Iterator[None]:
+    """Say in a sentence what is wrong with a file elsewhere; each system has errors of its own."""
+    try:
+        yield
+    except CorpusError:
+        raise
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).rstrip(".")
+        raise CorpusError(f"{without_password(url)!r} cannot be read: {reason}.") from error
+
+
 def _size(path: str) -> int:
     if _is_url(path):
         import fsspec
 
-        system, name = fsspec.core.url_to_fs(path)
-        return int(system.size(name) or 0)
+        with reaching(path):
+            system, name = fsspec.core.url_to_fs(path)
+            return int(system.size(name) or 0)
     try:
         return os.path.getsize(path)
     except OSError as error:
@@ -334,7 +349,8 @@ def _open(path: str, stack: ExitStack) -> Any:
     if _is_url(path):
         import fsspec
 
-        file = stack.enter_context(fsspec.open(path, "rb"))
+        with reaching(path):
+            file = stack.enter_context(fsspec.open(path, "rb"))
         return stack.enter_context(io.BufferedReader(file))  # some have no readline(size)
     try:
         return stack.enter_context(open(path, "rb"))

@@ -39,7 +39,7 @@ def best_sets(Z, sizes, chosen):
     room, none = new_room(Z[0]), np.empty(0, np.int64)
     for d in range(Z.shape[0]):
         size, _ = best_set(Z[d], none, SCORE, sizes, -np.inf, room)
-        for label in room.best[:size]:
+        for label in room.best[: max(size, 0)]:  # none where no score is a number
             chosen[d, label] = True
 
 

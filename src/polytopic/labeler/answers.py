@@ -16,6 +16,8 @@ from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelSpace, widen
 from polytopic.models.checks import require_counts
 
+MANY_LABELS = 64  # for a text: so many are sorted faster with all others
+
 
 class Suggestion(NamedTuple):
     """A label for a text.
@@ -32,9 +34,13 @@ class Suggestion(NamedTuple):
 
 def ranked(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
     """Return the suggestions of each text: predicted labels first, then by score."""
-    n_found = np.maximum(min(k, len(labels)), chosen.sum(axis=1))
-    order = np.zeros((len(chosen), n_found.max()), dtype=np.int64)
-    rank_labels(scores.astype(np.float64, copy=False), chosen, k, order)
+    k = min(k, len(labels))
+    n_found = np.maximum(k, chosen.sum(axis=1))
+    if n_found.max() > MANY_LABELS:
+        order = np.lexsort((-scores, ~chosen), axis=1)[:, : n_found.max()]
+    else:
+        order = np.zeros((len(chosen), n_found.max()), dtype=np.int64)
+        rank_labels(scores.astype(np.float64, copy=False), chosen, k, order)
     columns = (np.take_along_axis(table, order, axis=1) for table in (scores, proba, chosen))
     rows = zip(n_found.tolist(), order.tolist(), *(c.tolist() for c in columns), strict=True)
     return [

@@ -13,11 +13,12 @@ def rising_curve(scores, right):
     Scores between which isotonic regression sees no rise share one value, their part that is
     right; half an answer of each kind is added, so that few answers never make it certain, and
     steps that fall for it are made one. An infinite score, of a set without a rival, is as good
-    as the highest one.
+    as the highest one, and one of minus infinity as bad as the lowest.
     """
     from scipy.optimize import isotonic_regression  # slow to load
 
-    scores = np.minimum(scores, scores[np.isfinite(scores)].max(initial=0.0))
+    finite = scores[np.isfinite(scores)]
+    scores = np.clip(scores, finite.min(initial=0.0), finite.max(initial=0.0))
     values, place = np.unique(scores, return_inverse=True)
     n_answers, n_right = np.bincount(place), np.bincount(place, weights=right)
     steps = isotonic_regression(n_right / n_answers, weights=n_answers).blocks

@@ -33,8 +33,8 @@ class MML(MarginReasons):
     ----------
     C : float or "auto", default=1.0
         What a violated margin costs. "auto" takes 0.3 or 1, by the labelling F (or exact match,
-        as ``goal`` says) of documents held out: in three folds or, where there are 2000
-        documents, of a third of them, or of 12000.
+        as ``goal`` says) on held-out documents: of 12000 at most, each of three folds in its turn
+        or, from 2000 documents on, one of them.
     similarity : {"dice", "cosine"}, default="dice"
         Similarity of label sets. The empty set is left out for Dice, and at the origin for cosine.
     labels : {"all", "neighbours"}, default="all"
@@ -51,7 +51,7 @@ class MML(MarginReasons):
     max_iter : int, default=100
         Passes over the documents at most.
     calibrate : bool, default=False
-        Whether to fit probabilities on the same documents.
+        Whether to fit probabilities on documents that are held out so, too.
     random_state : int, RandomState or None, default=0
         The order in which documents are visited.
 

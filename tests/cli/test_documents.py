@@ -1,0 +1,58 @@
+"""Documents that a thread reads while others are answered."""
+
+from itertools import count, islice
+from threading import Event
+
+import pytest
+
+from polytopic.cli.documents import blocks
+
+
+def test_blocks_hold_all_in_order():
+    """Nothing is lost or changed in order, however many there are, and no block is too large."""
+    found = list(blocks(range(1000), size=7))
+
+    assert [item for block in found for item in block] == list(range(1000))
+    assert max(map(len, found)) <= 7
+
+
+def test_reading_waits_for_answers():
+    """Of an endless stream no more is read than two blocks ahead."""
+    read = []
+
+    def stream():
+        for number in count():
+            read.append(number)
+            yield number
+
+    for block in islice(blocks(stream(), size=5), 100):
+        assert len(read) <= block[-1] + 1 + 3 * 5
+
+
+def test_what_has_come_is_given_at_once():
+    """A line is not kept waiting for the next one."""
+    more = Event()
+
+    def stream():
+        yield "first"
+        assert more.wait(60)
+        yield "second"
+
+    found = blocks(stream())
+    assert next(found) == ["first"]
+    more.set()
+    assert next(found) == ["second"]
+    assert list(found) == []
+
+
+def test_what_goes_wrong_comes_after_what_was_read():
+    """All that was read before is given first."""
+
+    def stream():
+        yield from range(30)
+        raise ValueError("the 31st")
+
+    given = []
+    with pytest.raises(ValueError, match="31st"):
+        given.extend(item for block in blocks(stream(), size=4) for item in block)
+    assert given == list(range(30))
