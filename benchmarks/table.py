@@ -80,7 +80,10 @@ scores here, and for none of ours; fastText's rate is halved where its weights r
 and one run: read differences of .01 and less as none.
 
 Times are CPU seconds of one thread, from counts to label sets, on a machine that others used as
-well. `late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on
+well: those of MML for F, PMM1, naive Bayes, the SVM with a tuned threshold, Omikuji and napkinXC
+side by side in one run, the others in earlier ones.
+
+`late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on
 two smaller corpora, and `fails` one that failed; the end of the page says why. A dot was not
 measured, a dash takes no time. Annif's scores come from its own process and its own weights of the
 same terms; its SVC learns one label of each document. To answer means, of ours, to give label

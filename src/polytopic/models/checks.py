@@ -6,13 +6,13 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
 from polytopic.counts import canonical_counts
 from polytopic.errors import PolytopicError
 from polytopic.labels import canonical, read_targets
+from polytopic.text.weights import takes_as_it_is
 
 LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
 
@@ -60,12 +60,7 @@ def _are_counts(model, X):
     A matrix of which that is not certain is checked by scikit-learn, which says what is wrong.
     """
     return (
-        type(X) is sparse.csr_matrix
-        and X.dtype == np.float64
-        and X.shape[0] > 0
-        and X.shape[1] == getattr(model, "n_features_in_", None)
-        and not hasattr(model, "feature_names_in_")
-        and X.has_canonical_format
+        takes_as_it_is(model, X, reset=False)
         and X.data.size > 0
         and bool(X.data.min() > 0)
         and bool(X.data.max() <= LARGEST)
