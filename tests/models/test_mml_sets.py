@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from polytopic.kernels import labeling
 from polytopic.kernels.heaps import new_heap, pop, push
-from polytopic.kernels.sizes import EXACT, RESCALED, SCORE, best_set, new_room
+from polytopic.kernels.sizes import EXACT, RESCALED, SCORE, best_set, new_room, price_of
 from polytopic.models.label_embedding import by_vectors, embed_sizes, rotated
 from tests.margins import SIMILARITIES, dice, label_sets
 
@@ -35,6 +35,19 @@ def random_scores(rng, sizes, n_docs, n_labels):
     Z += rng.choice([-1.0, 0.0, 1.0], size=(n_docs, 1, 1)) * sizes.vectors[1][None, :, None]
     Z += (rng.random((n_docs, 1, n_labels)) < 0.3) * sizes.vectors[:3][-1][None, :, None]
     return Z.astype(sizes.vectors.dtype)
+
+
+def best_sets(Z, sizes):
+    """Return the indicator of each document's best label set."""
+    n_docs, _, n_labels = Z.shape
+    found, n_found = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
+    n = labeling.best_sets(Z, sizes, found, n_found)
+    chosen = np.zeros((n_docs, n_labels), bool)
+    assert n == n_found.sum()
+    for doc, labels in enumerate(np.split(found[:n], np.cumsum(n_found)[:-1])):
+        assert (np.diff(labels) > 0).all()
+        chosen[doc, labels] = True
+    return chosen
 
 
 def set_scores(Z, sizes, members):
@@ -88,6 +101,62 @@ def test_the_most_violated_label_set(similarity, rank, goal):
                 assert merits[sets.index(found)] == pytest.approx(merits.max(), abs=1e-9)
 
 
+def highest_merit(goal, Z, sizes, own):
+    """Return the highest merit of all sets but the own one, by sorting labels for each size."""
+    scores, n_labels = sizes.vectors.astype(float) @ Z.astype(float), Z.shape[1]
+    others = np.setdiff1d(np.arange(n_labels), own)
+    base, a, found = scores[len(own), own].sum(), len(own), [-np.inf]
+    for b, row in enumerate(scores[1:], start=1):
+        inside, outside = (np.cumsum([0, *np.sort(-row[k])]) for k in (own, others))
+        for common in range(max(b - others.size, 0), min(a, b) + 1):
+            score = -inside[common] - outside[b - common]
+            if common == a == b or goal == SCORE:
+                found.append(score if goal == SCORE else -np.inf)
+                continue
+            u, v = sizes.vectors[a].astype(float), sizes.vectors[b].astype(float)
+            distance = np.sqrt(a * u @ u + b * v @ v - 2 * common * u @ v)
+            margin = (1 - 2 * common / (a + b)) if goal == RESCALED else 1.0
+            found.append(margin - (base - score) / (1.0 if goal == RESCALED else distance))
+    return max(found)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("goal", [SCORE, EXACT, RESCALED])
+@pytest.mark.parametrize("n_labels", [30, 90, 200])
+def test_the_best_of_many_labels(n_labels, goal, dtype):
+    """No size is passed over that has the best set, whatever the scores look like."""
+    rng = np.random.default_rng(4)
+    sizes = sizes_of("dice", 4, n_labels, dtype)
+    sizes = sizes._replace(empty=False)
+    for Z in random_scores(rng, sizes, 40, n_labels):
+        Z *= rng.choice([0.01, 0.3, 1.0])
+        Z -= (rng.random() * sizes.vectors[rng.integers(1, n_labels)])[:, None].astype(dtype)
+        n_own = 0 if goal == SCORE else rng.integers(1, 7)
+        own = np.sort(rng.choice(n_labels, n_own, False))
+
+        _, merit = best_set(Z, own, goal, sizes, -np.inf, new_room(Z))
+
+        expected = highest_merit(goal, Z, sizes, own)
+        assert merit == pytest.approx(expected, rel=1e-5, abs=2e-5 if dtype == np.float32 else 1e-9)
+
+
+@given(
+    st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40),
+    st.integers(1, 40),
+    st.floats(-1, 1),
+)
+def test_a_price_bounds_the_sum_of_the_highest(values, n, mean):
+    """No sum of so many values, or of fewer or more, is higher, whatever the mean is said to be."""
+    values, n = np.array(values, np.float32), min(n, len(values))
+    rest = float(np.maximum(values, 0).sum(dtype=float))
+
+    price = price_of(values, n, mean, rest, np.log(np.maximum(np.arange(values.size + 2), 1)))
+
+    sums = np.cumsum([0.0, *np.sort(-values.astype(float))])
+    for k in range(values.size + 1):
+        assert -sums[k] <= k * price.each + price.rest + 1e-5
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("similarity", "rank"), KINDS)
 def test_answers_are_those_of_brute_force(similarity, rank, dtype):
@@ -100,11 +169,11 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
         n_docs, n_best = 8 if n_labels > 9 else 20, 7
         Z = random_scores(rng, sizes, n_docs, n_labels)
         scores = np.array([set_scores(z, sizes, members) for z in Z])
-        chosen, found = np.zeros((2, n_docs, n_labels), bool)
+        found = np.zeros((n_docs, n_labels), bool)
         out, several = np.empty((n_docs, n_labels)), np.zeros((n_docs, n_best, n_labels), bool)
         values, wanted = np.empty((n_docs, n_best)), n_labels // 2
 
-        labeling.best_sets(Z, sizes, chosen)
+        chosen = best_sets(Z, sizes)
         labeling.n_best_sets(Z, sizes, n_best, several, values)
         labeling.margins(Z, sizes, out)
         labeling.best_with(Z, sizes, wanted, found)
@@ -131,9 +200,9 @@ def test_of_equal_sets_the_smallest_and_first():
     """Ties are settled by size, then by the order of labels."""
     sizes = sizes_of("dice", None, 4)
     Z = np.zeros((1, sizes.vectors.shape[1], 4))
-    chosen, several, values = np.zeros((1, 4), bool), np.zeros((1, 2, 4), bool), np.empty((1, 2))
+    several, values = np.zeros((1, 2, 4), bool), np.empty((1, 2))
 
-    labeling.best_sets(Z, sizes, chosen)
+    chosen = best_sets(Z, sizes)
     labeling.n_best_sets(Z, sizes, 2, several, values)
 
     assert chosen.tolist() == [[True, False, False, False]]
@@ -260,18 +329,15 @@ def test_the_rotation_changes_no_score():
 @pytest.mark.parametrize("rank", [1, 2, 4, None])
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_sizes_between_two_ends_are_near_their_mean(similarity, rank):
-    """No further than the slack, nor their directions than the turn, for many labels."""
-    sizes = embed_sizes(similarity, 70, np.array([0, 9, 5, 2, 1]), rank)
-    lengths = np.linalg.norm(sizes.vectors, axis=1)
-    directions = sizes.vectors[1:] / lengths[1:, None]
+    """No further than the slack, for many labels; an end is its own mean."""
+    sizes = embed_sizes(similarity, 170, np.array([0, 9, 5, 2, 1]), rank)
 
     assert sizes.ends[0] == 1
-    assert sizes.ends[-1] == 70
-    np.testing.assert_allclose(sizes.shrink * lengths[sizes.ends], 1)
-    for vectors, limits in ((sizes.vectors[1:], sizes.slack), (directions, sizes.turn)):
-        for (before, end), limit in zip(pairwise(sizes.ends), limits[1:], strict=True):
-            low, high = vectors[before - 1], vectors[end - 1]
-            line = low + np.linspace(0, 1, 2001)[:, None] * (high - low)
-            for between in vectors[before : end - 1]:
-                nearest = np.linalg.norm(line - between, axis=1).min()
-                assert nearest <= limit + np.linalg.norm(high - low) / 2000
+    assert sizes.ends[-1] == 170
+    assert (sizes.share[sizes.ends] == 1).all()
+    for (before, end), limit in zip(pairwise(sizes.ends), sizes.slack[1:], strict=True):
+        low, high = sizes.vectors[before], sizes.vectors[end]
+        for size in range(before + 1, end):
+            mean = low + sizes.share[size] * (high - low)
+            assert 0 <= sizes.share[size] <= 1
+            assert np.linalg.norm(sizes.vectors[size] - mean) <= limit + 1e-15

@@ -9,17 +9,25 @@ _FILES = [file.stat() for file in sorted(Path(__file__).parent.glob("*.py"))]
 _STAMP = max(file.st_mtime for file in _FILES), sum(file.st_size for file in _FILES)
 
 
-def compiled(function):
+def compiled(function, **options):
     """Compile a kernel, without the GIL; keep the result on disk where there is a place for it."""
     try:
-        kernel = njit(cache=True, nogil=True)(function)
+        kernel = njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(nogil=True)(function)
+        return njit(nogil=True, **options)(function)
     kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # none when uncompiled
     if kept is not None:
         kept._source_stamp = _STAMP
         kept._load_index = _forgiving(kept._load_index)
     return kernel
+
+
+def reordered(function):
+    """Compile a kernel whose sums may be taken in any order, many at the same time.
+
+    For bounds alone: which order is taken, and so the last digit, depends on the processor.
+    """
+    return compiled(function, fastmath={"reassoc", "nsz"})
 
 
 # A kernel that is copied into those that call it, where a call takes longer than what it does.

@@ -7,40 +7,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled
+from polytopic.kernels import compiled, inlined, reordered
 from polytopic.kernels.heaps import Heap, new_heap, pop, push
 from polytopic.kernels.sizes import (
+    NEAR,
     SCORE,
     best_set,
     column_norms,
     highest,
     new_room,
-    scores_between,
     size_scores,
     sum_above,
 )
 
 
 @compiled
-def project(data, indices, indptr, W, Z):
-    """Set ``Z`` (n_docs, rank, n_labels) to the scores: ``Z[d] = x_d @ W``."""
-    for d in range(indptr.size - 1):
-        scores = Z[d].ravel()
-        scores[:] = 0
-        for k in range(indptr[d], indptr[d + 1]):
-            x, row = data[k], W[indices[k]].ravel()
-            for j in range(row.size):
-                scores[j] += x * row[j]
+def best_sets(Z, sizes, found, n_found):
+    """Put the best label set of each document, of all that are not empty, into ``found``.
 
-
-@compiled
-def best_sets(Z, sizes, chosen):
-    """Mark the best label set of each document, of all that are not empty."""
-    room, none = new_room(Z[0]), np.empty(0, np.int64)
+    The sets stand one after the other, labels rising, and ``n_found`` has their sizes. Returns
+    how many labels there are in all.
+    """
+    room, none, n = new_room(Z[0]), np.empty(0, np.int64), 0
     for d in range(Z.shape[0]):
         size, _ = best_set(Z[d], none, SCORE, sizes, -np.inf, room)
-        for label in room.best[: max(size, 0)]:  # none where no score is a number
-            chosen[d, label] = True
+        n_found[d] = max(size, 0)  # none where no score is a number
+        begin = n
+        for label in room.best[: n_found[d]]:
+            place = n
+            while place > begin and found[place - 1] > label:
+                found[place] = found[place - 1]
+                place -= 1
+            found[place] = label
+            n += 1
+    return n
 
 
 @compiled
@@ -116,15 +116,22 @@ def margins(Z, sizes, out):
             out[d, j] = inside[j] - outside[j]
 
 
-@compiled
+@inlined
+def scores_between(low, high, slack, norms, upper):
+    """Set ``upper`` to what no score after an end, up to the next, exceeds."""
+    for j in range(upper.size):
+        upper[j] = max(low[j], high[j]) + slack * norms[j]
+
+
+@reordered
 def _may_improve(values, size, price, inside, outside):
     """Whether a set of this size or a larger one may be the best with, or without, some label."""
-    limit = size * price + sum_above(values, price)
+    limit, n_better = size * price + sum_above(values, price), np.int32(0)
     for j in range(values.size):
         above = values[j] - price
-        if limit + min(above, 0.0) > inside[j] or limit - max(above, 0.0) > outside[j]:
-            return True
-    return False
+        better = (limit + min(above, 0.0) > inside[j]) | (limit - max(above, 0.0) > outside[j])
+        n_better += np.int32(better)
+    return n_better > 0
 
 
 @compiled
@@ -162,21 +169,30 @@ def n_best_sets(Z, sizes, n_best, found, scores):
     best of all. Of equal sets those come first that were found first: the smaller ones.
     """
     n_labels = Z.shape[2]
-    values, top = np.empty(n_labels), np.empty(n_labels, np.int64)
-    none = np.zeros(n_labels, np.bool_)
-    most = 2 * n_best + 1
-    shifts, sets = np.empty((most, n_labels), np.int64), np.empty((n_best, n_labels), np.bool_)
-    listing = Listing(new_heap(most), shifts, new_heap(n_best), sets)
+    values, norms = np.empty(n_labels), np.empty(n_labels)
+    top, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
+    room = 2 * n_best + 1
+    shifts, sets = np.empty((room, n_labels), np.int64), np.empty((n_best, n_labels), np.bool_)
+    listing = Listing(new_heap(room), shifts, new_heap(n_best), sets)
     for d in range(Z.shape[0]):
         n_kept = n_found = 0
-        for size in range(1, sizes.width.size):
-            size_scores(Z[d], sizes.vectors, size, values)
-            limit = 0.0
-            for j in range(n_labels):
-                limit += max(values[j], 0.0)
-            if n_kept < n_best or limit > listing.kept.key[0]:
-                held = highest(values, none, min(size + n_best, n_labels), top)
-                n_kept, n_found = _list_sets(values, top[:held], size, listing, n_kept, n_found)
+        column_norms(Z[d], norms)
+        before, spread = 0.0, np.float64(sum_above(norms, 0.0))
+        for k in range(sizes.ends.size):
+            least, most = 1 if k == 0 else sizes.ends[k - 1] + 1, sizes.ends[k]
+            size_scores(Z[d], sizes.vectors, most, values)
+            here = np.float64(sum_above(values, 0.0))
+            limit = max(here, before) + sizes.slack[k] * spread
+            before = here
+            for size in range(least, most + 1):
+                if n_kept == n_best and not limit + NEAR > listing.kept.key[0]:
+                    break
+                if least < most:
+                    size_scores(Z[d], sizes.vectors, size, values)
+                    here = np.float64(sum_above(values, 0.0))
+                if n_kept < n_best or here + NEAR > listing.kept.key[0]:
+                    held = highest(values, none, min(size + n_best, n_labels), top)
+                    n_kept, n_found = _list_sets(values, top[:held], size, listing, n_kept, n_found)
         scores[d, n_kept:] = -np.inf
         while n_kept:
             scores[d, n_kept - 1] = listing.kept.key[0]

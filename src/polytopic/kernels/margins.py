@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polytopic.kernels import compiled
+from polytopic.kernels.projection import project_row
 from polytopic.kernels.sizes import distance, size_scores
 
 
@@ -37,12 +38,9 @@ class Course(NamedTuple):
 @compiled
 def project(corpus, d, W, width, Z):
     """Set the first rows of ``Z`` to a document's scores: ``Z[q] = x @ W[:, q]``."""
+    flat = W.reshape((W.shape[0], W.shape[1] * W.shape[2]))
     scores = Z[:width].ravel()
-    scores[:] = 0
-    for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
-        x, row = corpus.data[k], W[corpus.indices[k]].ravel()
-        for j in range(scores.size):
-            scores[j] += x * row[j]
+    project_row(corpus.data, corpus.indices, corpus.indptr[d], corpus.indptr[d + 1], flat, scores)
 
 
 @compiled

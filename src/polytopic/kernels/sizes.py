@@ -9,23 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled, inlined
+from polytopic.kernels import compiled, inlined, reordered
 
 
 class Sizes(NamedTuple):
     """How label sets of each size are embedded.
 
-    Sizes after an end, up to the next, are looked at together: their ``vectors`` are within
-    ``slack`` of a mean of the two ends' vectors, and their directions within ``turn`` of a mean of
-    the two ends' directions.
+    A size after an end, up to the next, has a vector within ``slack`` of a mean of the two ends'
+    vectors: the share of the end above is ``share``, that of the end below the rest.
     """
 
     vectors: np.ndarray  # (max_size + 1, rank); the empty set's is zero
     width: np.ndarray  # (max_size + 1,): the number of leading components that are not zero
     ends: np.ndarray  # sizes, rising: 1, 2, ..., max_size
+    share: np.ndarray  # (max_size + 1,)
     slack: np.ndarray  # of the sizes after the end before, up to an end
-    turn: np.ndarray  # of their directions
-    shrink: np.ndarray  # what makes an end's vector a direction: 1 / length
     empty: bool  # whether the empty set is a label set too, at the origin
 
 
@@ -52,39 +50,62 @@ def column_norms(Z, out):
         out[j] = np.sqrt(out[j])
 
 
-@inlined
-def scores_between(low, high, slack, norms, upper):
-    """Set ``upper`` to what no score after an end, up to the next, exceeds."""
-    for j in range(upper.size):
-        upper[j] = max(low[j], high[j]) + slack * norms[j]
-
-
-@inlined
-def directions_between(low, before, high, here, turn, norms, lower, upper):
-    """Set what scores after an end, up to the next, are not outside of, in units of vectors."""
-    for j in range(upper.size):
-        first, second = low[j] * before, high[j] * here
-        lower[j] = min(first, second) - turn * norms[j]
-        upper[j] = max(first, second) + turn * norms[j]
-
-
-@inlined
+@reordered
 def sum_above(values, price):
-    """Return the sum of what values are above a price, which is not above zero.
+    """Return the sum of what values are above a price.
 
-    No sum of ``n`` values exceeds this and ``n * price``, nor does one of more values; it is
-    exact if the price is the ``n``-th highest value.
+    No sum of ``n`` values exceeds this and ``n * price``; it is exact if the price is the
+    ``n``-th highest value.
     """
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0  # added at the same time
-    even = values.size - values.size % 4
-    for j in range(0, even, 4):
-        first += max(values[j] - price, 0.0)
-        second += max(values[j + 1] - price, 0.0)
-        third += max(values[j + 2] - price, 0.0)
-        fourth += max(values[j + 3] - price, 0.0)
-    for j in range(even, values.size):
-        first += max(values[j] - price, 0.0)
-    return first + second + third + fourth
+    zero, price = values.dtype.type(0), values.dtype.type(price)
+    total = zero
+    for j in range(values.size):
+        total += max(values[j] - price, zero)
+    return total
+
+
+@reordered
+def n_above_zero(values):
+    """Return how many values are above zero."""
+    count = np.int32(0)
+    for j in range(values.size):
+        count += np.int32(values[j] > 0)
+    return count
+
+
+@reordered
+def row_means(Z, out):
+    """Set ``out`` to the mean of each row."""
+    for q in range(Z.shape[0]):
+        total = Z.dtype.type(0)
+        for j in range(Z.shape[1]):
+            total += Z[q, j]
+        out[q] = total / Z.shape[1]
+
+
+class Price(NamedTuple):
+    """What bounds the sum of the ``n`` highest values: ``n * each + rest``."""
+
+    each: float
+    rest: float
+
+
+@compiled
+def price_of(values, n, mean, rest, logs):
+    """Return a price at which the bound on the ``n`` highest of many values is nearly exact.
+
+    Values are taken to thin out evenly, above zero or from their mean up to it. Any price gives a
+    bound; of that one and zero, with the sum of ``rest`` above it, the better is taken.
+    """
+    count = n_above_zero(values)
+    if count >= n:
+        each = rest / count * (logs[count] - logs[n])
+    else:
+        count, many = max(count, 1), max(values.size // 2, n + 1)
+        each = min(mean, 0.0) * (logs[n] - logs[count]) / (logs[many] - logs[count])
+    each = np.float64(values.dtype.type(each))
+    other = np.float64(sum_above(values, each))
+    return Price(each, other) if n * each + other < rest else Price(0.0, rest)
 
 
 @compiled
@@ -93,44 +114,21 @@ def highest(values, skip, n, top):
 
     Places where ``skip`` is true are left out; of equal values the first comes first.
     """
-    held = 0
+    held, least = 0, -np.inf
     for j in range(values.size if n else 0):
-        if skip[j] or (held == n and not values[j] > values[top[n - 1]]):
+        value = values[j]
+        if held == n and not value > least:
+            continue
+        if skip[j]:
             continue
         k = held if held < n else n - 1
-        while k > 0 and values[j] > values[top[k - 1]]:
+        while k > 0 and value > values[top[k - 1]]:
             top[k] = top[k - 1]
             k -= 1
         top[k] = j
         held = min(held + 1, n)
+        least = values[top[held - 1]]
     return held
-
-
-@inlined
-def may_be_highest(lower, upper, n, top, found):
-    """Find the places that may have one of the ``n`` highest values; return how many they are.
-
-    The values are not outside these limits.
-    """
-    if n == 0:
-        return 0
-    for k in range(n):
-        top[k] = -np.inf
-    least = top[n - 1]
-    for j in range(lower.size):
-        if lower[j] > least:
-            k = n - 1
-            while k > 0 and lower[j] > top[k - 1]:
-                top[k] = top[k - 1]
-                k -= 1
-            top[k] = lower[j]
-            least = top[n - 1]
-    n_found = 0
-    for j in range(upper.size):
-        if upper[j] >= least and upper[j] > -np.inf:
-            found[n_found] = j
-            n_found += 1
-    return n_found
 
 
 @inlined
@@ -150,6 +148,9 @@ def sort_places(values, places):
 # What makes a label set the best one: its score, or how much it violates the margin of a
 # document's own set by one of two measures.
 SCORE, EXACT, RESCALED = 0, 1, 2
+
+FAR = 8  # lengths that are bounded nearly exactly: so many others are in a large set
+NEAR = 1e-6  # that bounds may be too low by, for they are rounded
 
 
 @inlined
@@ -184,35 +185,32 @@ def merit(goal, vectors, base, n_own, size, common, score):
 
 
 @inlined
-def merit_bound(goal, vectors, base, n_own, least, most, common, score):
-    """Return what no set of these sizes with at most this score has more merit than."""
+def merit_limit(goal, base, n_own, most, common, score):
+    """Return what no set of at most this size and score has more merit than."""
     if goal == SCORE:
         return score
     if goal == RESCALED:
         return 1.0 - 2.0 * common / (n_own + most) - (base - score)
     if score <= base:  # and no two sets are further apart than this
         return 1.0 - (base - score) / np.sqrt(2.0)
-    limit = -np.inf
-    for size in range(max(least, common), most + 1):
-        if not common == n_own == size:
-            limit = max(limit, merit(goal, vectors, base, n_own, size, common, score))
-    return limit
+    return np.inf
 
 
 class Room(NamedTuple):
     """Room for one search."""
 
-    low: np.ndarray  # (n_labels,) scores of the labels at the end before
-    high: np.ndarray  # (n_labels,) those at an end
-    norms: np.ndarray  # (n_labels,)
-    lower: np.ndarray  # (n_labels,) what no score between is below
-    upper: np.ndarray  # (n_labels,) nor above
-    top: np.ndarray  # (n_labels,) the highest of the lower limits
-    own: np.ndarray  # (n_labels,) places of own labels, highest score first
-    outside: np.ndarray  # (n_labels,) other labels that may be among the highest
-    places: np.ndarray  # (n_labels,) their places, highest score first
-    Z: np.ndarray  # (2 * rank * n_labels,) what scores of own labels and of those are made of
-    scores: np.ndarray  # (2 * n_labels,) their scores in a set of some size
+    values: np.ndarray  # (n_labels,) scores of other labels, -inf for own ones
+    norms: np.ndarray  # (n_labels,) of other labels, zero for own ones
+    own: np.ndarray  # (n_labels,) scores of own labels
+    own_norms: np.ndarray  # (n_labels,)
+    low: np.ndarray  # (n_labels,) scores of own labels at the end before
+    below: np.ndarray  # (n_labels + 1,) limits of the highest own scores' sums at the end before
+    above: np.ndarray  # (n_labels + 1,) and at the end
+    means: np.ndarray  # (rank,) of all labels
+    logs: np.ndarray  # (n_labels + 2,) logarithms of whole numbers, that of 0 is 0
+    places: np.ndarray  # (n_labels,) places of own labels, highest score first
+    top: np.ndarray  # (n_labels,) other labels, highest score first
+    is_own: np.ndarray  # (n_labels,)
     best: np.ndarray  # (n_labels,) the best set found
 
 
@@ -226,12 +224,13 @@ def new_room(Z):
         np.empty(n_labels, Z.dtype),
         np.empty(n_labels, Z.dtype),
         np.empty(n_labels, Z.dtype),
-        np.empty(n_labels, Z.dtype),
+        np.empty(n_labels + 1),
+        np.empty(n_labels + 1),
+        np.empty(Z.shape[0], Z.dtype),
+        np.log(np.maximum(np.arange(n_labels + 2), 1)),
         np.empty(n_labels, np.int64),
         np.empty(n_labels, np.int64),
-        np.empty(n_labels, np.int64),
-        np.empty(2 * Z.size, Z.dtype),
-        np.empty(2 * n_labels, Z.dtype),
+        np.zeros(n_labels, np.bool_),
         np.empty(n_labels, np.int64),
     )
 
@@ -244,87 +243,131 @@ def best_set(Z, labels, goal, sizes, floor, room):
     taken, then the one with the first labels. Where none has more merit than ``floor``, the size
     is -1 and the merit ``floor``. Without labels of its own, the goal must be ``SCORE``.
 
-    Sizes between two ends are passed over together if none can be better than the best so far.
-    Otherwise only the labels that may be among the highest are looked at, size by size.
+    A score is nearly linear between two ends of sizes, and so is what bounds it: the highest own
+    scores, and a price of all others. Only sizes whose bound is above the best so far are tried.
     """
-    vectors, low, high, norms = sizes.vectors, room.low, room.high, room.norms
-    lower, upper, best = room.lower, room.upper, room.best
-    rank, n_labels, n_own = Z.shape[0], Z.shape[1], labels.size
-    inside = room.Z[: rank * n_own].reshape((rank, n_own))
-    own, own_scores = room.own[:n_own], room.scores[:n_own]
-    take_columns(Z, labels, inside)
-    size_scores(inside, vectors, n_own, own_scores)
-    base = own_scores.sum()
-    best_size, best_merit, price = -1, floor, 0.0
-    if sizes.empty and n_own:
-        value = merit(goal, vectors, base, n_own, 0, 0, 0.0)
-        if value > best_merit:
-            best_size, best_merit = 0, value
+    vectors, values, norms, logs = sizes.vectors, room.values, room.norms, room.logs
+    below, above, ends, shares = room.below, room.above, sizes.ends, sizes.share
+    n_own, n_others = labels.size, Z.shape[1] - labels.size
+    own, low, own_norms = room.own[:n_own], room.low[:n_own], room.own_norms[:n_own]
+    best_size, best_merit, base = -1, floor, 0.0
+    if n_own:
+        size_scores(Z, vectors, n_own, values)
+        set_apart(values, labels, 0, own)
+        base = own.sum()
+        if sizes.empty:
+            value = merit(goal, vectors, base, n_own, 0, 0, 0.0)
+            if value > best_merit:
+                best_size, best_merit = 0, value
+    for label in labels:
+        room.is_own[label] = True
+    row_means(Z, room.means)
     column_norms(Z, norms)
-    for k in range(sizes.ends.size):
-        least, most = 1 if k == 0 else sizes.ends[k - 1] + 1, sizes.ends[k]
-        size_scores(Z, vectors, most, high)
-        scores_between(high if least == most else low, high, sizes.slack[k], norms, upper)
-        for j in range(n_own):
-            own_scores[j], own[j] = upper[labels[j]], j
-        sort_places(own_scores, own)
-        above = sum_above(upper, price) - sum_above(own_scores, price)
-        score, may_be_better = 0.0, False
-        for common in range(min(n_own, most) + 1):
-            if common:
-                score += own_scores[own[common - 1]]
-            limit = score + max(least - common, 0) * price + above
-            limit = merit_bound(goal, vectors, base, n_own, least, most, common, limit)
-            may_be_better = may_be_better or limit > best_merit
-        if may_be_better:
+    set_apart(norms, labels, 0, own_norms)
+    span = price_of(norms, min(FAR, norms.size), 0.0, np.float64(sum_above(norms, 0.0)), logs)
+    before = Price(0.0, 0.0)
+    for k in range(ends.size):
+        least, most, slack = 1 if k == 0 else ends[k - 1] + 1, ends[k], sizes.slack[k]
+        size_scores(Z, vectors, most, values)
+        set_apart(values, labels, -np.inf, own)
+        here = Price(0.0, np.float64(sum_above(values, 0.0)))
+        if least == most:
+            low[:] = own
+        sum_highest(low, slack, own_norms, below)
+        sum_highest(own, slack, own_norms, above)
+        may_be_better = True
+        for turn in range(2):
+            if turn and may_be_better:
+                mean = 0.0
+                for q in range(Z.shape[0]):
+                    mean += vectors[most, q] * room.means[q]
+                here = price_of(values, most, mean, here.rest, logs)
+            elif turn:
+                break
             if least == most:
-                lower[:] = high
-                upper[:] = high
-            else:
-                before, here = sizes.shrink[k - 1], sizes.shrink[k]
-                directions_between(low, before, high, here, sizes.turn[k], norms, lower, upper)
-            for label in labels:
-                lower[label] = upper[label] = -np.inf
-            wanted = min(most, n_labels - n_own)
-            n_outside = may_be_highest(lower, upper, wanted, room.top, room.outside)
-            found = room.outside[:n_outside]
-            outside = room.Z[rank * n_own : rank * (n_own + n_outside)].reshape((rank, n_outside))
-            scores, places = room.scores[n_own : n_own + n_outside], room.places[:n_outside]
-            take_columns(Z, found, outside)
-            for j in range(n_outside):
-                places[j] = j
+                before = here
+            may_be_better = False
+            for common in range(min(n_own, most) + 1):
+                few, many = max(least - common, 0), most - common
+                first = below[common] + before.rest + max(few * before.each, many * before.each)
+                second = above[common] + here.rest + max(few * here.each, many * here.each)
+                limit = max(first, second) + slack * (many * span.each + span.rest)
+                limit = merit_limit(goal, base, n_own, most, common, limit)
+                may_be_better = may_be_better or limit + NEAR > best_merit
+        low[:] = own
+        if may_be_better:
             for size in range(least, most + 1):
-                size_scores(inside, vectors, size, own_scores)
-                sort_places(own_scores, own)
-                size_scores(outside, vectors, size, scores)
-                sort_places(scores, places)
-                n_others = min(size, n_labels - n_own)
-                score = 0.0
-                for j in range(n_others):
-                    score += scores[places[j]]
-                for common in range(min(n_own, size) + 1):
-                    if common:
-                        score += own_scores[own[common - 1]]
-                    if common > size - n_others:
-                        score -= scores[places[size - common]]
-                    if common < size - n_others or common == n_own == size:
+                share, to_try = shares[size], False
+                for common in range(max(size - n_others, 0), min(n_own, size) + 1):
+                    if common == n_own == size:
                         continue
-                    value = merit(goal, vectors, base, n_own, size, common, score)
-                    if value > best_merit:
-                        best_size, best_merit = size, value
-                        for j in range(common):
-                            best[j] = labels[own[j]]
-                        for j in range(size - common):
-                            best[common + j] = found[places[j]]
-                if n_others:
-                    price = min(0.0, scores[places[n_others - 1]])
-        low[:] = high
+                    others = size - common
+                    first = below[common] + others * before.each + before.rest
+                    second = above[common] + others * here.each + here.rest
+                    limit = first + share * (second - first)
+                    limit += slack * (others * span.each + span.rest)
+                    limit = merit(goal, vectors, base, n_own, size, common, limit)
+                    to_try = to_try or limit + NEAR > best_merit
+                if to_try:
+                    if least < most:
+                        size_scores(Z, vectors, size, values)
+                        set_apart(values, labels, -np.inf, own)
+                    best_size, best_merit = try_size(
+                        labels, goal, vectors, base, size, best_size, best_merit, room
+                    )
+        before = here
+    for label in labels:
+        room.is_own[label] = False
     return best_size, best_merit
 
 
 @inlined
-def take_columns(Z, columns, out):
-    """Set ``out`` to some columns."""
-    for q in range(Z.shape[0]):
-        for k in range(columns.size):
-            out[q, k] = Z[q, columns[k]]
+def set_apart(values, labels, other, own):
+    """Take the values of some labels, and put another one there."""
+    for k in range(labels.size):
+        own[k] = values[labels[k]]
+        values[labels[k]] = other
+
+
+@inlined
+def sum_highest(scores, slack, norms, out):
+    """Set ``out`` to the limits of sums of the highest scores: of none, one, ..., all."""
+    for k in range(scores.size):
+        value, to = scores[k] + slack * norms[k], k + 1
+        while to > 1 and out[to - 1] < value:
+            out[to] = out[to - 1]
+            to -= 1
+        out[to] = value
+    out[0] = 0.0
+    for k in range(scores.size):
+        out[k + 1] += out[k]
+
+
+@inlined
+def try_size(labels, goal, vectors, base, size, best_size, best_merit, room):
+    """Return the size and the merit of the best set, or of the best one of this size."""
+    values, own, top = room.values, room.own[: labels.size], room.top
+    n_own, places = labels.size, room.places[: labels.size]
+    for k in range(n_own):
+        places[k] = k
+    sort_places(own, places)
+    n_others = min(size, values.size - n_own)
+    highest(values, room.is_own, n_others, top)
+    score = 0.0
+    for k in range(n_others):
+        score += values[top[k]]
+    for common in range(min(n_own, size) + 1):
+        if common:
+            score += own[places[common - 1]]
+        if common > size - n_others:
+            score -= values[top[size - common]]
+        if common < size - n_others or common == n_own == size:
+            continue
+        value = merit(goal, vectors, base, n_own, size, common, score)
+        if value > best_merit:
+            best_size, best_merit = size, value
+            for k in range(common):
+                room.best[k] = labels[places[k]]
+            for k in range(size - common):
+                room.best[common + k] = top[k]
+    return best_size, best_merit

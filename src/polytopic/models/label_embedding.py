@@ -9,8 +9,9 @@ import numpy as np
 from polytopic.kernels.sizes import Sizes
 
 NEGLIGIBLE = 1e-13  # of a squared length that no vector so far accounts for
-DENSE = 2  # sizes up to this are looked at one by one, larger ones where they can matter
-GROWTH = 2.0
+DENSE = 4  # sizes up to this are looked at one by one, larger ones where they can matter
+GROWTH = 1.5  # from one end of sizes to the next
+LARGE, LARGE_GROWTH = 60, 3.0
 
 
 def embed_sizes(similarity, n_labels, used, rank) -> Sizes:
@@ -46,15 +47,11 @@ def by_vectors(vectors, *, empty) -> Sizes:
     """Return what kernels need to know of sizes, whose first vector is that of no label."""
     width = np.where(vectors != 0, np.arange(1, vectors.shape[1] + 1), 0).max(axis=1)
     ends = _ends(len(vectors) - 1)
-    exact = vectors.astype(np.float64)
-    lengths = np.linalg.norm(exact, axis=1)
-    directions = exact / np.where(lengths > 0, lengths, 1.0)[:, None]
-    slack, turn = (
-        np.array([0.0, *(_slack(array, *pair) for pair in pairwise(ends.tolist()))], vectors.dtype)
-        for array in (exact, directions)
-    )
-    shrink = (1 / lengths[ends]).astype(vectors.dtype)
-    return Sizes(vectors, width, ends, slack, turn, shrink, empty)
+    exact, share, slack = vectors.astype(np.float64), np.ones(len(vectors)), np.zeros(ends.size)
+    for k, (low, high) in enumerate(pairwise(ends.tolist()), start=1):
+        between = slice(low + 1, high)
+        share[between], slack[k] = _means(exact, low, high)
+    return Sizes(vectors, width, ends, share, slack, empty)
 
 
 def rotated(vectors, weights):
@@ -103,16 +100,17 @@ def _cholesky(gram, usage, rank):
 def _ends(max_size):
     ends = list(range(1, min(DENSE, max_size) + 1))
     while ends[-1] < max_size:
-        ends.append(min(max_size, max(ends[-1] + 1, int(ends[-1] * GROWTH))))
+        growth = GROWTH if ends[-1] < LARGE else LARGE_GROWTH
+        ends.append(min(max_size, int(ends[-1] * growth)))
     return np.array(ends)
 
 
-def _slack(vectors, low, high):
-    """Return how far the vectors between two sizes may be from a mean of theirs."""
-    step = vectors[high] - vectors[low]
-    between = vectors[low + 1 : high]
-    if not between.size:
-        return 0.0
+def _means(vectors, low, high):
+    """Return the means of two sizes' vectors that are nearest to those between, and how near.
+
+    A mean is told by the share of the larger size in it.
+    """
+    step, between = vectors[high] - vectors[low], vectors[low + 1 : high]
     share = np.clip((between - vectors[low]) @ step / max(step @ step, 1e-300), 0.0, 1.0)
     apart = between - vectors[low] - share[:, None] * step
-    return float(np.linalg.norm(apart, axis=1).max()) * (1 + 1e-6)
+    return share, float(np.linalg.norm(apart, axis=1).max(initial=0.0)) * (1 + 1e-6)

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from polytopic.kernels import labeling
 from polytopic.kernels.blocks import map_rows
+from polytopic.kernels.projection import project_rows
 from polytopic.models.label_embedding import by_vectors
 from polytopic.models.label_sets import stack_sets
 from polytopic.text.weights import unit_rows
@@ -57,12 +58,24 @@ class SetScorer:
 
     def best(self, X) -> sparse.csr_matrix:
         """Return each document's best label set."""
-        return self._marked(X, labeling.best_sets)
+        return stack_sets(self._map_scores(lambda Z, _: self._best(Z), X), self.n_labels)
+
+    def _best(self, Z):
+        """Return the sizes of the best label sets, and their labels."""
+        found, n_found = np.empty(Z.shape[0] * Z.shape[2], np.int32), np.empty(len(Z), np.int64)
+        n = labeling.best_sets(Z, self.sizes, found, n_found)
+        return n_found, self.labels[found[:n]]
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return each document's best label set that holds a label, which must be allowed."""
         wanted = int(np.flatnonzero(self.labels == label)[0])
-        return self._marked(X, lambda Z, sizes, out: labeling.best_with(Z, sizes, wanted, out))
+
+        def block(Z, rows):
+            chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
+            labeling.best_with(Z, self.sizes, wanted, chosen)
+            return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
+
+        return stack_sets(self._map_scores(block, X), self.n_labels)
 
     def n_best(self, X, n_best):
         """Return the best label sets, ``n_best`` rows a document, and their scores."""
@@ -96,7 +109,7 @@ class SetScorer:
 
         def block(Z, rows):
             margins[rows, self.labels] = self._margins(Z)
-            return self._marks(Z, labeling.best_sets)
+            return self._best(Z)
 
         return stack_sets(self._map_scores(block, X), self.n_labels), margins
 
@@ -111,15 +124,6 @@ class SetScorer:
         self._map_scores(block, X)
         return scores
 
-    def _marked(self, X, mark):
-        """Return the label sets that ``mark(Z, sizes, chosen)`` marks."""
-        return stack_sets(self._map_scores(lambda Z, _: self._marks(Z, mark), X), self.n_labels)
-
-    def _marks(self, Z, mark):
-        chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
-        mark(Z, self.sizes, chosen)
-        return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
-
     def _map_scores(self, function, X, answers=1):
         """Call ``function(Z, rows)`` for blocks of documents with their scores.
 
@@ -131,7 +135,7 @@ class SetScorer:
 
         def block(data, indices, indptr, rows):
             Z = np.empty((indptr.size - 1, *weights.shape[1:]), weights.dtype)
-            labeling.project(data, indices, indptr, weights, Z)
+            project_rows(data, indices, indptr, weights, Z)
             if self.allowed.size < self.columns.size:
                 Z = np.ascontiguousarray(Z[:, :, self.allowed])
             return function(Z, rows)
