@@ -3,7 +3,9 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 
+from polytopic.kernels.isotonic import pool_adjacent
 from polytopic.models.curves import KNOTS, rising_curve
 
 
@@ -38,3 +40,15 @@ def test_laws(answers):
     assert (np.diff(y) >= 0).all()
     assert (y > 0).all()
     assert (y < 1).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=1, max_size=60))
+def test_steps_are_those_of_isotonic_regression(pairs):
+    """SciPy finds the same heights; a step is higher than the one before."""
+    values, weights = np.array(pairs, dtype=float).T
+    expected = isotonic_regression(values, weights=weights)
+
+    begins, heights = pool_adjacent(values, weights)
+
+    assert (np.diff(heights) > 0).all()
+    np.testing.assert_allclose(np.repeat(heights, np.diff(begins)), expected.x)

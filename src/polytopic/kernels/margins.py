@@ -59,11 +59,18 @@ def project_some(corpus, d, W, first, width, labels, Z):
 @compiled
 def add_some(corpus, d, W, first, width, labels, steps):
     """Add ``x ⊗ steps`` to the weights of some labels."""
+    n_words, rank, n_labels = W.shape
+    flat, n = W.reshape((n_words, rank * n_labels)), (width - first) * labels.size
+    places, values = np.empty(n, np.int64), np.empty(n, steps.dtype)
+    n = 0
+    for q in range(first, width):
+        for label in labels:
+            places[n], values[n] = q * n_labels + label, steps[q, label]
+            n += 1
     for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
-        x, rows = corpus.data[k], W[corpus.indices[k]]
-        for q in range(first, width):
-            for label in labels:
-                rows[q, label] += x * steps[q, label]
+        x, word = corpus.data[k], corpus.indices[k]
+        for m in range(n):
+            flat[word, places[m]] += x * values[m]
 
 
 @compiled

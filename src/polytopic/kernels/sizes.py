@@ -272,43 +272,26 @@ def best_set(Z, labels, goal, sizes, floor, room):
         set_apart(values, labels, -np.inf, own)
         here = Price(0.0, np.float64(sum_above(values, 0.0)))
         if least == most:
+            before = here
             low[:] = own
         sum_highest(low, slack, own_norms, below)
         sum_highest(own, slack, own_norms, above)
-        may_be_better = True
-        for turn in range(2):
-            if turn and may_be_better:
-                mean = 0.0
-                for q in range(Z.shape[0]):
-                    mean += vectors[most, q] * room.means[q]
-                here = price_of(values, most, mean, here.rest, logs)
-            elif turn:
-                break
-            if least == most:
-                before = here
-            may_be_better = False
-            for common in range(min(n_own, most) + 1):
-                few, many = max(least - common, 0), most - common
-                first = below[common] + before.rest + max(few * before.each, many * before.each)
-                second = above[common] + here.rest + max(few * here.each, many * here.each)
-                limit = max(first, second) + slack * (many * span.each + span.rest)
-                limit = merit_limit(goal, base, n_own, most, common, limit)
-                may_be_better = may_be_better or limit + NEAR > best_merit
         low[:] = own
-        if may_be_better:
+        prices = Prices(before, here, span, slack)
+        limit = limit_between(goal, base, n_own, least, most, prices, below, above)
+        if limit + NEAR > best_merit:  # then a better price is worth its time
+            mean = 0.0
+            for q in range(Z.shape[0]):
+                mean += vectors[most, q] * room.means[q]
+            here = price_of(values, most, mean, here.rest, logs)
+            prices = Prices(here if least == most else before, here, span, slack)
+            limit = limit_between(goal, base, n_own, least, most, prices, below, above)
+        if limit + NEAR > best_merit:
             for size in range(least, most + 1):
-                share, to_try = shares[size], False
-                for common in range(max(size - n_others, 0), min(n_own, size) + 1):
-                    if common == n_own == size:
-                        continue
-                    others = size - common
-                    first = below[common] + others * before.each + before.rest
-                    second = above[common] + others * here.each + here.rest
-                    limit = first + share * (second - first)
-                    limit += slack * (others * span.each + span.rest)
-                    limit = merit(goal, vectors, base, n_own, size, common, limit)
-                    to_try = to_try or limit + NEAR > best_merit
-                if to_try:
+                limit = limit_at(
+                    goal, vectors, base, n_own, n_others, size, shares[size], prices, below, above
+                )
+                if limit + NEAR > best_merit:
                     if least < most:
                         size_scores(Z, vectors, size, values)
                         set_apart(values, labels, -np.inf, own)
@@ -319,6 +302,46 @@ def best_set(Z, labels, goal, sizes, floor, room):
     for label in labels:
         room.is_own[label] = False
     return best_size, best_merit
+
+
+class Prices(NamedTuple):
+    """What bounds the scores of other labels in sets of some sizes."""
+
+    before: Price  # at the end below
+    here: Price  # at the end above
+    span: Price  # of the labels' lengths
+    slack: float  # what a length adds
+
+
+@inlined
+def limit_between(goal, base, n_own, least, most, prices, below, above):
+    """Return what no set of these sizes has more merit than; loose, and found at once."""
+    before, here, highest_limit = prices.before, prices.here, -np.inf
+    for common in range(min(n_own, most) + 1):
+        few, many = max(least - common, 0), most - common
+        first = below[common] + before.rest + max(few * before.each, many * before.each)
+        second = above[common] + here.rest + max(few * here.each, many * here.each)
+        limit = max(first, second) + prices.slack * (many * prices.span.each + prices.span.rest)
+        limit = merit_limit(goal, base, n_own, most, common, limit)
+        highest_limit = max(highest_limit, limit)
+    return highest_limit
+
+
+@inlined
+def limit_at(goal, vectors, base, n_own, n_others, size, share, prices, below, above):
+    """Return what no set of this size has more merit than."""
+    before, here, highest_limit = prices.before, prices.here, -np.inf
+    for common in range(max(size - n_others, 0), min(n_own, size) + 1):
+        if common == n_own == size:
+            continue
+        others = size - common
+        first = below[common] + others * before.each + before.rest
+        second = above[common] + others * here.each + here.rest
+        limit = first + share * (second - first)
+        limit += prices.slack * (others * prices.span.each + prices.span.rest)
+        limit = merit(goal, vectors, base, n_own, size, common, limit)
+        highest_limit = max(highest_limit, limit)
+    return highest_limit
 
 
 @inlined

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from polytopic.kernels.isotonic import pool_adjacent
+
 KNOTS = 200
 
 
@@ -15,15 +17,14 @@ def rising_curve(scores, right):
     steps that fall for it are made one. An infinite score, of a set without a rival, is as good
     as the highest one, and one of minus infinity as bad as the lowest.
     """
-    from scipy.optimize import isotonic_regression  # slow to load
-
     finite = scores[np.isfinite(scores)]
     scores = np.clip(scores, finite.min(initial=0.0), finite.max(initial=0.0))
     values, place = np.unique(scores, return_inverse=True)
     n_answers, n_right = np.bincount(place), np.bincount(place, weights=right)
-    steps = isotonic_regression(n_right / n_answers, weights=n_answers).blocks
+    steps, _ = pool_adjacent(n_right / n_answers, n_answers.astype(np.float64))
     n_answers, n_right = (np.add.reduceat(sums, steps[:-1]) for sums in (n_answers, n_right))
-    share = isotonic_regression((n_right + 0.5) / (n_answers + 1), weights=n_answers + 1).x
+    borders, heights = pool_adjacent((n_right + 0.5) / (n_answers + 1), n_answers + 1.0)
+    share = np.repeat(heights, np.diff(borders))
     low, high = values[steps[:-1]], values[steps[1:] - 1]
     x, y = np.column_stack([low, high]).ravel(), np.repeat(share, 2)
     kept = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
