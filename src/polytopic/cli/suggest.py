@@ -5,7 +5,7 @@ from functools import cache
 import click
 
 from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
-from polytopic.cli.documents import blocks, document_options, read
+from polytopic.cli.documents import ahead, blocks, document_options, read
 from polytopic.cli.show import beginning, echo_json, on_terminal, table
 from polytopic.results import answer
 
@@ -93,12 +93,15 @@ def command(
         click.echo(f"Labelled {found.documents:,} documents; wrote {target}.", err=True)
         return
     name, shown = cache(labeler.name), on_terminal()
-    # where the answers themselves show progress, reading does not
-    for block in blocks(read(documents, split=split, progress=not shown, **reading)):
+
+    def labelled():
+        # where the answers themselves show progress, reading does not
+        for block in blocks(read(documents, split=split, progress=not shown, **reading)):
+            yield list(zip(block, labeler.suggest(block, limit, **asked), strict=True))
+
+    for block in ahead(labelled()):  # the next texts are labelled while these are written
         told = []
-        for document, suggestions in zip(
-            block, labeler.suggest(block, limit, **asked), strict=True
-        ):
+        for document, suggestions in block:
             abstained = labeler.abstain is not None and not any(s.chosen for s in suggestions)
             if shown:
                 _show(document, suggestions, abstained, name)
