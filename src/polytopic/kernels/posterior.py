@@ -184,11 +184,10 @@ def first_slopes(x, words, problem, room):
     fill(weights, 1.0 / labels.size)
     f = 0.0
     for _step in range(2):
-        for k in range(x.size):
-            mass = 0.0
-            for label in labels:
-                mass += weights[label] * theta[words[k], label]
-            room.phi[k] = mass
+        fill(room.phi[: x.size], 0.0)
+        for label in labels:
+            for k in range(x.size):
+                room.phi[k] += weights[label] * room.rows[label, k]
         f = slopes(x, words, theta, room.phi[: x.size], room.slope)
         for label in labels:
             weights[label] *= room.slope[label]
@@ -253,7 +252,7 @@ def survey(x, words, problem, cutoff, full, n_best, room):
     best = _climb(x, words, problem, best, cutoff, full, room)
     if full:
         _complete(x, problem, np.ones(slope.size, dtype=np.bool_), room)
-        least = _nth_largest(values, n_best)
+        least = nth_largest(values, n_best)
         for row in range(log_seen.size):
             if values[row] == NEVER and bounds[row] >= least:
                 _value_seen(x, problem, row, NEVER, room)
@@ -272,7 +271,7 @@ def place_of_largest(values):
 
 
 @compiled
-def _nth_largest(values, n):
+def nth_largest(values, n):
     """Return the ``n``-th largest value, or ``-inf`` if there are fewer."""
     largest = np.empty(n)
     fill(largest, NEVER)
@@ -627,50 +626,3 @@ def _best_extension(x, problem, top, room, bounds, log_priors):
         value = score(x, rows, labels, family, phi, needed, guess) / temperature + log_priors[label]
         if value > top or (value == top and -1 < label < best):
             best, top = label, value
-
-
-@compiled
-def answers_by_temperature(
-    data, indices, indptr, problem, own, temperatures, n_sets, by_f, exact, out
-):
-    """Write how good the answer to each document is at each temperature, if ``own`` is right.
-
-    Good is the F of the answer or, if ``exact``, whether it is right. Candidates are the
-    ``n_sets`` seen sets with the highest bounds at the problem's temperature.
-    """
-    family, prior, temperature = problem.family, problem.prior, problem.temperature
-    log_seen, n_labels = prior.log_seen, problem.theta.shape[1]
-    room = make_room(log_seen.size, n_labels, longest(indptr))
-    values, bounds = room.values, room.bounds
-    scores, chosen = np.empty(log_seen.size), np.zeros(n_labels, dtype=np.bool_)
-    for d in range(indptr.size - 1):
-        x, words = document(data, indices, indptr, d, problem.family, room)
-        f = first_slopes(x, words, problem, room)
-        for row in range(log_seen.size):
-            bound = set_bound(f, total_of(x), room.slope, seen_set(prior, row), family)
-            bounds[row] = bound / temperature + log_seen[row]
-        least = _nth_largest(bounds, n_sets)
-        for row in range(log_seen.size):
-            if bounds[row] >= least:
-                labels = seen_set(prior, row)
-                scores[row] = score(x, room.rows, labels, family, room.phi, NEVER, room.guess)
-        for t in range(temperatures.size):
-            fill(values, NEVER)
-            for row in range(log_seen.size):
-                if bounds[row] >= least:
-                    values[row] = scores[row] / temperatures[t] + log_seen[row]
-            fill(chosen, False)
-            if by_f:
-                best_expected_f(prior, room, NEGLIGIBLE, chosen)
-            else:
-                for label in seen_set(prior, place_of_largest(values)):
-                    chosen[label] = True
-            common, size = 0, 0
-            for label in own:
-                common += chosen[label]
-            for label in range(n_labels):
-                size += chosen[label]
-            if exact:
-                out[d, t] = common == own.size and size == own.size
-            else:
-                out[d, t] = 2.0 * common / (own.size + size)
