@@ -6,23 +6,42 @@ from scipy import sparse
 from sklearn.base import clone
 
 from polytopic import PDMM, PMM1, PMM2
+from polytopic.kernels import posterior
+from polytopic.kernels.sets import set_bound
 from polytopic.models import leave_one_out, mixture_tuning
 from tests.models.test_leave_one_out import worded
 
 TEMPERATURES = np.array([0.5, 2.0, 8.0])
 
 
-def slow_quality(model, X, Y, temperatures):
+def slow_quality(model, X, Y, temperatures, n_sets=100):
     """Return the mean goodness of answers, one document and one label set at a time."""
     total = np.zeros(temperatures.size)
     for part in leave_one_out.left_out(model, X, Y):
         for x, own in zip(part.X, part.sets.toarray(), strict=True):
-            sets = part.prior.sets
+            rows = highest(model, x, part, n_sets)
+            sets, log_prior = part.prior.sets[rows], part.prior.log_seen[rows]
             scores = [model._score(x, one, part.theta)[0] for one in sets]
             for t, temperature in enumerate(temperatures):
-                values = np.array(scores) / temperature + part.prior.log_seen
+                values = np.array(scores) / temperature + log_prior
                 total[t] += goodness(answer(values, sets.toarray(), model.decode), own, model)
     return total / X.shape[0]
+
+
+def highest(model, x, part, n_sets):
+    """Return the rows of the seen sets with the highest bounds."""
+    problem = model._pose(part.theta, part.allowed, part.prior)
+    prior, n_labels = problem.prior, model.classes_.size
+    room = posterior.make_room(prior.log_seen.size, n_labels, x.nnz)
+    indptr = x.indptr.astype(np.int64)
+    counts, words = posterior.document(x.data, x.indices, indptr, 0, problem.family, room)
+    f = posterior.first_slopes(counts, words, problem, room)
+    bounds = [
+        set_bound(f, counts.sum(), room.slope, posterior.seen_set(prior, row), problem.family)
+        for row in range(prior.log_seen.size)
+    ]
+    values = np.array(bounds) / problem.temperature + prior.log_seen
+    return np.flatnonzero(values >= np.sort(values)[-min(n_sets, values.size)])
 
 
 def answer(values, sets, decode):
@@ -65,17 +84,18 @@ def test_all_temperatures_at_once_are_the_plain_search(model, prior, decode):
     assert 0 < quality.min() < 1
 
 
-def test_only_sets_with_high_bounds_are_candidates(monkeypatch):
-    """Where there are more seen sets than may be compared, the answers can be others."""
+@pytest.mark.parametrize("n_sets", [1, 3])
+@pytest.mark.parametrize("model", [PMM1(), PMM2(), PDMM()])
+def test_only_sets_with_the_highest_bounds_are_candidates(model, n_sets, monkeypatch):
+    """Where there are more seen sets than may be compared, none but the highest are."""
     X, Y = with_a_rare_label(seed=2)
-    model = PMM1(temperature=2.0).fit(X, Y)
-    among_all = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+    model = clone(model).set_params(temperature=2.0).fit(X, Y)
+    monkeypatch.setattr(mixture_tuning, "TUNING_SETS", n_sets)
 
-    monkeypatch.setattr(mixture_tuning, "TUNING_SETS", 1)
-    among_one = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+    quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
 
-    assert len(set(among_one)) == 1  # a single candidate is the answer at any temperature
-    assert len(set(among_all)) > 1
+    np.testing.assert_allclose(quality, slow_quality(model, X, Y, TEMPERATURES, n_sets), rtol=1e-12)
+    assert n_sets == 1 or not np.allclose(quality, slow_quality(model, X, Y, TEMPERATURES))
 
 
 def test_nothing_to_choose_by():

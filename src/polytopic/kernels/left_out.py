@@ -19,9 +19,15 @@ from polytopic.kernels.posterior import (
     first_slopes,
     make_room,
     nth_largest,
+    place_of_largest,
     seen_set,
 )
-from polytopic.kernels.sets import longest, score, set_bound, total_of
+from polytopic.kernels.sets import SLACK, longest, score, steepness_bound, steepnesses, total_of
+
+STEP, STEPS = 0.25, 200  # in nats: how finely heights of bounds are told apart, and how far down
+
+PARTS = 1024  # of the steepest slope
+LOGARITHMS = np.log(np.arange(1, PARTS + 2) / PARTS)  # of a part's upper end
 
 
 class LeftOutPrior(NamedTuple):
@@ -103,19 +109,25 @@ def answers_by_temperature(
     n_seen, n_labels = prior.log_kept.size, problem.theta.shape[1]
     room = make_room(n_seen, n_labels, longest(indptr))
     rows = np.empty((longest(indptr), n_labels))
-    log_seen, odds, codes = np.empty(n_seen), prior.log_odds.copy(), np.empty(n_seen, np.int64)
-    for place in range(docs.size):
-        d = docs[place]
+    most, log_seen = _highest_log_priors(problem.prior, prior), np.empty(n_seen)
+    odds, codes = prior.log_odds.copy(), np.empty(n_seen, np.int64)
+    steep = np.empty(n_seen)
+    for d in docs:
         own = prior.labels[prior.ends[d] : prior.ends[d + 1]]
-        if place == 0 or prior.rows[d] != prior.rows[docs[place - 1]]:
-            _log_priors(problem.prior, prior, d, odds, log_seen)
+        own_odds = prior.own_log_odds[prior.ends[d] : prior.ends[d + 1]]
         _own_rows(indices[indptr[d] : indptr[d + 1]], problem.theta, own, theta[starts[d] :], rows)
-        allowed = _still_there(problem.labels, own, prior.own_log_odds[prior.ends[d] :])
+        allowed = _still_there(problem.labels, own, own_odds)
         alone = Problem(rows, problem.family, allowed, problem.prior, problem.temperature, -1)
         words = np.arange(indptr[d + 1] - indptr[d]).astype(np.int32)
         ends = np.array([0, words.size])
         x, words = document(data[indptr[d] :], words, ends, 0, problem.family, room)
-        n_codes = _candidates(x, words, alone, log_seen, n_sets, room.bounds, codes, room)
+        for j in range(own.size):
+            odds[own[j]] = own_odds[j]
+        n_codes = _candidates(
+            x, words, alone, prior, d, odds, most, steep, n_sets, log_seen, codes, room
+        )
+        for label in own:
+            odds[label] = prior.log_odds[label]
         scores = np.empty(n_codes)
         for j in range(n_codes):
             labels = seen_set(problem.prior, codes[j])
@@ -128,21 +140,30 @@ def answers_by_temperature(
 
 
 @compiled
-def _log_priors(seen, prior, d, odds, out):
-    """Write the log priors of the seen sets without a document; ``-inf`` for what is none then."""
-    own, row = prior.labels[prior.ends[d] : prior.ends[d + 1]], prior.rows[d]
-    for j in range(own.size):
-        odds[own[j]] = prior.own_log_odds[prior.ends[d] + j]
-    for other in range(out.size):
+def _highest_log_priors(seen, prior):
+    """Return the log priors of the seen sets that they have at most, whatever is left out."""
+    out, base = np.empty(prior.log_kept.size), NEVER
+    for value in prior.base:
+        base = max(base, value)
+    for row in range(out.size):
         total = 0.0
-        for label in seen_set(seen, other):
-            total += odds[label]
-        kept = prior.own_log_kept[d] if other == row else prior.log_kept[other]
-        out[other] = np.logaddexp(kept, prior.base[d] + total)
-    if prior.empty[d] and own.size > 1:
-        out[row] = NEVER
-    for label in own:
-        odds[label] = prior.log_odds[label]
+        for label in seen_set(seen, row):
+            total += prior.log_odds[label]
+        out[row] = np.logaddexp(prior.log_kept[row], base + total)
+    return out
+
+
+@compiled
+def _log_prior(seen, prior, d, odds, row):
+    """Return the log prior of a seen set without a document; ``-inf`` if it is none then."""
+    labels, total, kept = seen_set(seen, row), 0.0, prior.log_kept[row]
+    for label in labels:
+        total += odds[label]
+    if row == prior.rows[d]:
+        kept = prior.own_log_kept[d]
+        if prior.empty[d] and labels.size > 1:
+            return NEVER
+    return np.logaddexp(kept, prior.base[d] + total)
 
 
 @compiled
@@ -169,21 +190,63 @@ def _still_there(labels, own, own_log_odds):
 
 
 @compiled
-def _candidates(x, words, problem, log_seen, n_sets, bounds, codes, room):
-    """Write the seen sets with the highest bounds; return how many there are."""
+def _candidates(x, words, problem, prior, d, odds, most, steep, n_sets, log_seen, codes, room):
+    """Write the seen sets with the highest bounds, and their log priors; return how many they are.
+
+    Sets that are too low by a simpler bound are left out before logarithms are taken.
+    """
+    roofs, bounds, n_seen = room.bounds, room.values, most.size
     f, n_words = first_slopes(x, words, problem, room), total_of(x)
-    for row in range(log_seen.size):
-        bounds[row] = NEVER
-        if log_seen[row] > NEVER:
-            labels = seen_set(problem.prior, row)
-            bound = set_bound(f, n_words, room.slope, labels, problem.family)
-            bounds[row] = bound / problem.temperature + log_seen[row]
-    least, n_codes = nth_largest(bounds, n_sets), 0
-    for row in range(log_seen.size):
-        if bounds[row] >= least and log_seen[row] > NEVER:
+    sets, indptr = problem.prior.sets, problem.prior.indptr
+    steepnesses(n_words, room.slope, sets, indptr, problem.family, steep)
+    _roofs(f, n_words, problem, room.slope, steep, most, roofs)
+    fill(bounds, NEVER)
+    least, left = _height_of(roofs, n_sets), np.inf
+    while left > least:  # at first those that are likely, then those that may be as high
+        for row in range(n_seen):
+            if least <= roofs[row] < left:
+                log_seen[row] = _log_prior(problem.prior, prior, d, odds, row)
+                bound = steepness_bound(f, n_words, steep[row]) / problem.temperature
+                bounds[row] = bound + log_seen[row]
+        left, least = least, nth_largest(bounds, n_sets)
+    n_codes = 0
+    for row in range(n_seen):
+        if bounds[row] >= least and bounds[row] > NEVER:
             codes[n_codes] = row
             n_codes += 1
     return n_codes
+
+
+@compiled
+def _roofs(f, n_words, problem, slope, steep, most, out):
+    """Write what bounds of seen sets cannot be above.
+
+    Logarithms are read from a table, rounded up. (Sets that are steeper than the steepest label
+    have one that is not there without the document.)
+    """
+    steepest = 0.0
+    for label in problem.labels:
+        steepest = max(steepest, slope[label])
+    highest = steepness_bound(f, n_words, steepest) + SLACK * (1.0 + abs(f))
+    for row in range(most.size):
+        logarithm = LOGARITHMS[min(int(steep[row] / steepest * PARTS), PARTS)]
+        out[row] = (highest + n_words * logarithm) / problem.temperature + most[row] + SLACK
+
+
+@compiled
+def _height_of(values, n):
+    """Return a number that at least ``n`` of some values reach, and not many more if it can be."""
+    top, numbers = values[place_of_largest(values)], np.zeros(STEPS, np.int64)
+    for value in values:
+        step = (top - value) / STEP
+        if step < STEPS:
+            numbers[int(step)] += 1
+    total = 0
+    for step in range(STEPS):
+        total += numbers[step]
+        if total >= n:
+            return top - (step + 1) * STEP
+    return NEVER
 
 
 @compiled

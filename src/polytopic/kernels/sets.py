@@ -473,9 +473,41 @@ def set_bound(f, n_words, slope, labels, family):
     gives each label at least ``mixing / (N + mixing.sum())``, and the rest to any; the evidence
     also pays for labels that are less steep than the steepest one.
     """
-    kind, bias, mixing = family
-    value = _steepness(n_words, slope, labels, kind, bias, mixing)
+    return steepness_bound(f, n_words, steepness(n_words, slope, labels, family))
+
+
+@compiled
+def steepness_bound(f, n_words, value):
+    """Return the upper bound of a set's score that has this steepness."""
     return f + n_words * np.log(value) + SLACK * (1.0 + abs(f))
+
+
+@compiled
+def steepness(n_words, slope, labels, family):
+    """Return ``h @ slope`` with a set's weights ``h``, or what is no less."""
+    kind, bias, mixing = family
+    return _steepness(n_words, slope, labels, kind, bias, mixing)
+
+
+@compiled
+def steepnesses(n_words, slope, sets, indptr, family, out):
+    """Write the steepness of each of many sets, rows of a CSR indicator."""
+    kind, bias, mixing = family
+    _steepnesses(n_words, slope, sets, indptr, kind, bias, mixing, out)
+
+
+@compiled
+def _steepnesses(n_words, slope, sets, indptr, kind, bias, mixing, out):
+    for row in range(indptr.size - 1):
+        first, last = indptr[row], indptr[row + 1]
+        if bias is None:  # noqa: SIM102  (what is None is not compiled)
+            if mixing is None:  # the same without an array for each set, which takes longer
+                value = 0.0
+                for j in range(first, last):
+                    value += slope[sets[j]]
+                out[row] = value / (last - first)
+                continue
+        out[row] = _steepness(n_words, slope, sets[first:last], kind, bias, mixing)
 
 
 @compiled

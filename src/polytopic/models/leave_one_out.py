@@ -121,10 +121,10 @@ def _blocks(docs, X, n_labels):
 
 def _check_learned(X, rows, counts):
     """Refuse a document that cannot be among those of its row of the table."""
-    row = np.repeat(rows, np.diff(X.indptr))
-    known = row >= 0
-    count = np.zeros(X.nnz)
-    count[known] = lookup(counts.matrix, row[known], X.indices[known])
+    used, place = np.unique(rows, return_inverse=True)
+    table = counts.matrix[used]  # much less to look through
+    known = np.repeat(rows >= 0, np.diff(X.indptr))
+    count = lookup(table, np.repeat(place, np.diff(X.indptr)), X.indices)
     wrong = known & (X.data > count * ROUNDING)
     doc = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     strange = np.bincount(doc, weights=wrong, minlength=X.shape[0]) > 0
