@@ -27,6 +27,8 @@ from polytopic.kernels.sets import (
     set_bound,
     slopes,
     spread,
+    steepness_bound,
+    steepnesses,
     total_of,
 )
 
@@ -35,6 +37,7 @@ ROUNDING = 1e-12
 NEGLIGIBLE = 9.0  # in nats below the best set: about a ten thousandth of its probability
 LITTLE = 16.0  # in nats: sets below it change the fourth digit of a probability at most
 NOTHING = 25.0  # in nats: sets below it change the ninth digit of a probability at most
+NEAR = 1e-9  # expected F that is this near to the best is compared exactly
 ANSWERS = 0.01  # sets this likely beside the likeliest are compared by their expected F
 
 
@@ -236,10 +239,10 @@ def survey(x, words, problem, cutoff, full, n_best, room):
     f = first_slopes(x, words, problem, room)
     n_words = total_of(x)
     fill(values, NEVER)
+    steepnesses(n_words, slope, prior.sets, prior.indptr, family, bounds)
     start = -1
     for row in range(log_seen.size):
-        labels = seen_set(prior, row)
-        bounds[row] = set_bound(f, n_words, slope, labels, family) / temperature + log_seen[row]
+        bounds[row] = steepness_bound(f, n_words, bounds[row]) / temperature + log_seen[row]
         if start < 0 or bounds[row] > bounds[start]:
             start = row
     best, top = -1, NEVER
@@ -533,10 +536,12 @@ def best_expected_f(prior, room, cutoff, chosen):
             active[place], weight[place] = code, np.exp(values[code] - top)
             sizes[place] = members(code, prior, home, buffer).size
             place += 1
+    rough = _rough_expected_f(active, weight, sizes, prior, home, buffer)
+    least = rough[place_of_largest(rough)] * (1.0 - NEAR)
     answer = np.zeros(chosen.size, dtype=np.bool_)
     best = NEVER
     for j in range(n_active):
-        if weight[j] >= ANSWERS:
+        if rough[j] >= least:
             fill(answer, False)
             for label in members(active[j], prior, home, buffer):
                 answer[label] = True
@@ -548,14 +553,38 @@ def best_expected_f(prior, room, cutoff, chosen):
 
 
 @compiled
+def _rough_expected_f(active, weight, sizes, prior, home, buffer):
+    """Return the expected F of each active candidate that may be chosen, up to rounding.
+
+    Weights are first added up for each label and each size of sets, so that candidates need not be
+    compared with each other.
+    """
+    by_size = np.zeros((sizes.max() + 1, buffer.size))
+    for j in range(active.size):
+        for label in members(active[j], prior, home, buffer):
+            by_size[sizes[j], label] += weight[j]
+    out = np.full(active.size, NEVER)
+    for j in range(active.size):
+        if weight[j] >= ANSWERS:
+            out[j] = 0.0
+            labels = members(active[j], prior, home, buffer)
+            for size in range(by_size.shape[0]):
+                common = 0.0
+                for label in labels:
+                    common += by_size[size, label]
+                out[j] += 2.0 * common / (labels.size + size)
+    return out
+
+
+@compiled
 def _expected_f(answer, size, active, weight, sizes, prior, home, buffer):
     """Return ``sum(weight * 2 |answer & y| / (|answer| + |y|))`` over the active candidates."""
     expected = 0.0
     for j in range(active.size):
         common = 0
         if active[j] < prior.log_seen.size:
-            for label in seen_set(prior, active[j]):
-                common += answer[label]
+            for k in range(prior.indptr[active[j]], prior.indptr[active[j] + 1]):
+                common += answer[prior.sets[k]]
         else:
             for label in members(active[j], prior, home, buffer):
                 common += answer[label]

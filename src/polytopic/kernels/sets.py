@@ -211,21 +211,21 @@ def total_of(values):
 @compiled
 def _equal_score(x, rows, labels, phi):
     """Return ``x @ np.log(rows[labels].mean(axis=0))``."""
-    inverse, first = 1.0 / labels.size, rows[labels[0]]
+    inverse, first = 1.0 / labels.size, labels[0]  # views of rows would take longer
     if labels.size == 1:
         for k in range(x.size):
-            phi[k] = first[k]
+            phi[k] = rows[first, k]
     elif labels.size == 2:
-        second = rows[labels[1]]
+        second = labels[1]
         for k in range(x.size):
-            phi[k] = (first[k] + second[k]) * inverse
+            phi[k] = (rows[first, k] + rows[second, k]) * inverse
     else:
         for k in range(x.size):
-            phi[k] = first[k]
+            phi[k] = rows[first, k]
         for j in range(1, labels.size):
-            row = rows[labels[j]]
+            label = labels[j]
             for k in range(x.size):
-                phi[k] += row[k]
+                phi[k] += rows[label, k]
         for k in range(x.size):
             phi[k] *= inverse
     return log_product(x, phi)
