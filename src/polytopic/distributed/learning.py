@@ -15,7 +15,7 @@ from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import collect_rows, sees_documents
 from polytopic.labeler.reading import LabelReader
-from polytopic.models.leave_one_out import TUNING_DOCS
+from polytopic.models.mixture_tuning import TUNING_DOCS
 
 
 def fit(

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from numba import njit
+from numba.core.runtime import rtsys
 
 # A kernel is compiled into those that call it, so what is kept on disk is as old as all of them.
 _FILES = [file.stat() for file in sorted(Path(__file__).parent.glob("*.py"))]
@@ -19,6 +20,7 @@ def compiled(function, **options):
     if kept is not None:
         kept._source_stamp = _STAMP
         kept._load_index = _forgiving(kept._load_index)
+        kernel._cache.load_overload = _without_a_compiler(kernel._cache)
     return kernel
 
 
@@ -32,6 +34,24 @@ def reordered(function):
 
 # A kernel that is copied into those that call it, where a call takes longer than what it does.
 inlined = njit(inline="always")
+
+
+def _without_a_compiler(cache):
+    """Return what loads a kept result; the compiler is made ready only if there is none.
+
+    All that it knows of Python and NumPy takes long to load, and what is kept runs without.
+    """
+    compile_ready = cache.load_overload
+
+    def load(signature, context):
+        rtsys.initialize(context)  # memory of arrays
+        with cache._guard_against_spurious_io_errors():
+            kept = cache._load_overload(signature, context)
+            if kept is not None:
+                return kept
+        return compile_ready(signature, context)
+
+    return load
 
 
 def _forgiving(load_index):

@@ -27,6 +27,8 @@ from polytopic.kernels.sets import (
     set_bound,
     slopes,
     spread,
+    steepness_bound,
+    steepnesses,
     total_of,
 )
 
@@ -35,6 +37,7 @@ ROUNDING = 1e-12
 NEGLIGIBLE = 9.0  # in nats below the best set: about a ten thousandth of its probability
 LITTLE = 16.0  # in nats: sets below it change the fourth digit of a probability at most
 NOTHING = 25.0  # in nats: sets below it change the ninth digit of a probability at most
+NEAR = 1e-9  # expected F that is this near to the best is compared exactly
 ANSWERS = 0.01  # sets this likely beside the likeliest are compared by their expected F
 
 
@@ -184,11 +187,10 @@ def first_slopes(x, words, problem, room):
     fill(weights, 1.0 / labels.size)
     f = 0.0
     for _step in range(2):
-        for k in range(x.size):
-            mass = 0.0
-            for label in labels:
-                mass += weights[label] * theta[words[k], label]
-            room.phi[k] = mass
+        fill(room.phi[: x.size], 0.0)
+        for label in labels:
+            for k in range(x.size):
+                room.phi[k] += weights[label] * room.rows[label, k]
         f = slopes(x, words, theta, room.phi[: x.size], room.slope)
         for label in labels:
             weights[label] *= room.slope[label]
@@ -237,10 +239,10 @@ def survey(x, words, problem, cutoff, full, n_best, room):
     f = first_slopes(x, words, problem, room)
     n_words = total_of(x)
     fill(values, NEVER)
+    steepnesses(n_words, slope, prior.sets, prior.indptr, family, bounds)
     start = -1
     for row in range(log_seen.size):
-        labels = seen_set(prior, row)
-        bounds[row] = set_bound(f, n_words, slope, labels, family) / temperature + log_seen[row]
+        bounds[row] = steepness_bound(f, n_words, bounds[row]) / temperature + log_seen[row]
         if start < 0 or bounds[row] > bounds[start]:
             start = row
     best, top = -1, NEVER
@@ -253,7 +255,7 @@ def survey(x, words, problem, cutoff, full, n_best, room):
     best = _climb(x, words, problem, best, cutoff, full, room)
     if full:
         _complete(x, problem, np.ones(slope.size, dtype=np.bool_), room)
-        least = _nth_largest(values, n_best)
+        least = nth_largest(values, n_best)
         for row in range(log_seen.size):
             if values[row] == NEVER and bounds[row] >= least:
                 _value_seen(x, problem, row, NEVER, room)
@@ -272,7 +274,7 @@ def place_of_largest(values):
 
 
 @compiled
-def _nth_largest(values, n):
+def nth_largest(values, n):
     """Return the ``n``-th largest value, or ``-inf`` if there are fewer."""
     largest = np.empty(n)
     fill(largest, NEVER)
@@ -534,10 +536,12 @@ def best_expected_f(prior, room, cutoff, chosen):
             active[place], weight[place] = code, np.exp(values[code] - top)
             sizes[place] = members(code, prior, home, buffer).size
             place += 1
+    rough = _rough_expected_f(active, weight, sizes, prior, home, buffer)
+    least = rough[place_of_largest(rough)] * (1.0 - NEAR)
     answer = np.zeros(chosen.size, dtype=np.bool_)
     best = NEVER
     for j in range(n_active):
-        if weight[j] >= ANSWERS:
+        if rough[j] >= least:
             fill(answer, False)
             for label in members(active[j], prior, home, buffer):
                 answer[label] = True
@@ -549,14 +553,38 @@ def best_expected_f(prior, room, cutoff, chosen):
 
 
 @compiled
+def _rough_expected_f(active, weight, sizes, prior, home, buffer):
+    """Return the expected F of each active candidate that may be chosen, up to rounding.
+
+    Weights are first added up for each label and each size of sets, so that candidates need not be
+    compared with each other.
+    """
+    by_size = np.zeros((sizes.max() + 1, buffer.size))
+    for j in range(active.size):
+        for label in members(active[j], prior, home, buffer):
+            by_size[sizes[j], label] += weight[j]
+    out = np.full(active.size, NEVER)
+    for j in range(active.size):
+        if weight[j] >= ANSWERS:
+            out[j] = 0.0
+            labels = members(active[j], prior, home, buffer)
+            for size in range(by_size.shape[0]):
+                common = 0.0
+                for label in labels:
+                    common += by_size[size, label]
+                out[j] += 2.0 * common / (labels.size + size)
+    return out
+
+
+@compiled
 def _expected_f(answer, size, active, weight, sizes, prior, home, buffer):
     """Return ``sum(weight * 2 |answer & y| / (|answer| + |y|))`` over the active candidates."""
     expected = 0.0
     for j in range(active.size):
         common = 0
         if active[j] < prior.log_seen.size:
-            for label in seen_set(prior, active[j]):
-                common += answer[label]
+            for k in range(prior.indptr[active[j]], prior.indptr[active[j] + 1]):
+                common += answer[prior.sets[k]]
         else:
             for label in members(active[j], prior, home, buffer):
                 common += answer[label]
@@ -627,50 +655,3 @@ def _best_extension(x, problem, top, room, bounds, log_priors):
         value = score(x, rows, labels, family, phi, needed, guess) / temperature + log_priors[label]
         if value > top or (value == top and -1 < label < best):
             best, top = label, value
-
-
-@compiled
-def answers_by_temperature(
-    data, indices, indptr, problem, own, temperatures, n_sets, by_f, exact, out
-):
-    """Write how good the answer to each document is at each temperature, if ``own`` is right.
-
-    Good is the F of the answer or, if ``exact``, whether it is right. Candidates are the
-    ``n_sets`` seen sets with the highest bounds at the problem's temperature.
-    """
-    family, prior, temperature = problem.family, problem.prior, problem.temperature
-    log_seen, n_labels = prior.log_seen, problem.theta.shape[1]
-    room = make_room(log_seen.size, n_labels, longest(indptr))
-    values, bounds = room.values, room.bounds
-    scores, chosen = np.empty(log_seen.size), np.zeros(n_labels, dtype=np.bool_)
-    for d in range(indptr.size - 1):
-        x, words = document(data, indices, indptr, d, problem.family, room)
-        f = first_slopes(x, words, problem, room)
-        for row in range(log_seen.size):
-            bound = set_bound(f, total_of(x), room.slope, seen_set(prior, row), family)
-            bounds[row] = bound / temperature + log_seen[row]
-        least = _nth_largest(bounds, n_sets)
-        for row in range(log_seen.size):
-            if bounds[row] >= least:
-                labels = seen_set(prior, row)
-                scores[row] = score(x, room.rows, labels, family, room.phi, NEVER, room.guess)
-        for t in range(temperatures.size):
-            fill(values, NEVER)
-            for row in range(log_seen.size):
-                if bounds[row] >= least:
-                    values[row] = scores[row] / temperatures[t] + log_seen[row]
-            fill(chosen, False)
-            if by_f:
-                best_expected_f(prior, room, NEGLIGIBLE, chosen)
-            else:
-                for label in seen_set(prior, place_of_largest(values)):
-                    chosen[label] = True
-            common, size = 0, 0
-            for label in own:
-                common += chosen[label]
-            for label in range(n_labels):
-                size += chosen[label]
-            if exact:
-                out[d, t] = common == own.size and size == own.size
-            else:
-                out[d, t] = 2.0 * common / (own.size + size)

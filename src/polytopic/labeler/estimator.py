@@ -50,7 +50,7 @@ from polytopic.labeler.suspects import Suspects, find_suspects
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import labeling_f
 from polytopic.models.checks import check_name, require_counts
-from polytopic.models.leave_one_out import TUNING_DOCS
+from polytopic.models.mixture_tuning import TUNING_DOCS
 from polytopic.text import Analyzer
 from polytopic.text.weights import SCHEMES, TermWeights
 

@@ -40,16 +40,16 @@ class Sample:
             return
         for text, names in zip(texts, labels, strict=True):
             if names:
-                content = repr(getattr(text, "content", text)).encode("utf-8", "backslashreplace")
+                content = text if isinstance(text, str) else getattr(text, "content", text)
+                content = repr(content).encode("utf-8", "backslashreplace")
                 mark = int.from_bytes(blake2b(content, digest_size=8).digest(), "big")
-                self._keep(-mark, sorted(names), text)
+                self._keep(-mark, names, text)
 
     def _keep(self, mark, names, text) -> None:
-        entry = (mark, names, next(self._place), text)
         if len(self._kept) < self.size:
-            heappush(self._kept, entry)
-        else:
-            heappushpop(self._kept, entry)
+            heappush(self._kept, (mark, sorted(names), next(self._place), text))
+        elif mark >= self._kept[0][0]:
+            heappushpop(self._kept, (mark, sorted(names), next(self._place), text))
 
     def __add__(self, other: Sample) -> Sample:
         """Return the sample of what both have passed by, the same in any order."""
@@ -90,7 +90,8 @@ def count_texts(texts, labels, analyzer, fields, sample=None, *, reader=None) ->
         if sample is not None:
             sample.add(block, LabelSpace(targets.labels).decode(targets.Y))
         X, terms = analyzer.count(block, fields)
-        counts += LabelSetCounts.from_matrix(X, targets, terms=terms)
+        block_counts = LabelSetCounts.from_matrix(X, targets, terms=terms)
+        counts = counts + block_counts if counts.set_docs.size else block_counts
     return counts
 
 

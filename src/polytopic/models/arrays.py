@@ -108,3 +108,10 @@ def _check_labels(arrays, n_labels):
         or not max(columns.max(), fallback.max()) < n_labels
     ):
         raise ValueError(OTHER_SIZES)
+
+
+def lookup(matrix, row, column):
+    """Return the values of a CSR matrix at these places, 0 where it has none."""
+    if not row.size:
+        return np.zeros(0)
+    return np.asarray(matrix[row, column]).ravel()

@@ -370,7 +370,7 @@ class CountModel(LabelSetClassifier, BaseEstimator):
     def _own_counts(self, X, sets):
         """Return how much of each stored count was learned for each label of its document.
 
-        All documents have label sets of the same size.
+        One document after the other, word by word.
         """
         raise NotImplementedError
 

@@ -17,19 +17,14 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.counts import LabelSetCounts
-from polytopic.kernels import posterior
-from polytopic.kernels.blocks import map_rows
+from polytopic.kernels import left_out as kernels
 from polytopic.labels import with_fallback
+from polytopic.models.arrays import lookup
 from polytopic.models.checks import require_counts
-from polytopic.models.prior import SetPrior
+from polytopic.models.prior import SetPrior, as_tuples
 
 BLOCK = 1 << 21  # numbers in the copied rows
-TEMPERATURES = tuple(2.0 ** (k / 2) for k in range(-2, 11))  # 0.5 to 32
-SMOOTHINGS = (0.1, 0.3, 1.0)
 ROUNDING = 1.0 + 1e-9  # of sums of counts that are no integers
-TIE = 1e-12
-TUNING_DOCS = 1000
-TUNING_SETS = 100
 
 
 class LeftOut(NamedTuple):
@@ -83,23 +78,17 @@ def predict(model, X, Y, em_steps=0):
 def left_out(model, X, sets, em_steps=0) -> Iterator[LeftOut]:
     """Yield labelled documents in groups, each without its own counts."""
     everything = SetPrior(getattr(model, "prior", "uniform"), model._sets, model._set_docs)
-    seen = everything.tuples()[: model._set_docs.size]
-    place = {labels: row for row, labels in enumerate(seen)}
-    groups: dict[tuple, list] = {}
-    for doc, labels in enumerate(everything.tuples(sets)):
-        if labels:
-            groups.setdefault(labels, []).append(doc)
-    for labels, docs in groups.items():
-        row = place.get(labels)
-        if row is None:
-            raise ValueError(f"document {docs[0]} was not learned with these labels.")
+    learned = learned_rows(model, X, sets)
+    order = np.argsort(learned, kind="stable")
+    order = order[learned[order] >= 0]
+    for docs in np.split(order, np.flatnonzero(np.diff(learned[order])) + 1) if order.size else ():
+        row = int(learned[docs[0]])
         prior = everything.without(row)
         allowed = model._seen & (prior.sets.T @ prior.set_docs > 0)
         fallback = model._fallback[:0]
         if prior.set_docs.any():
             fallback = prior.sets[int(np.argmax(prior.set_docs))].indices
-        _check_learned(X, docs, model.counts_, row)
-        for rows in _blocks(np.array(docs), X, model.classes_.size):
+        for rows in _blocks(docs, X, model.classes_.size):
             part = X[rows]
             theta = _theta(model, part, sets[rows], row, em_steps)
             own = sparse.csr_matrix(
@@ -108,23 +97,42 @@ def left_out(model, X, sets, em_steps=0) -> Iterator[LeftOut]:
             yield LeftOut(rows, own, sets[rows], theta, allowed, prior, fallback)
 
 
+def learned_rows(model, X, sets) -> np.ndarray:
+    """Return the row of each document's label set in the model's table, -1 without a label.
+
+    A document that cannot have been learned is refused.
+    """
+    place = {labels: row for row, labels in enumerate(as_tuples(model._sets))}
+    rows = np.full(X.shape[0], -1)
+    for doc, labels in enumerate(as_tuples(sets)):
+        if labels:
+            rows[doc] = place.get(labels, -1)
+            if rows[doc] < 0:
+                raise ValueError(f"document {doc} was not learned with these labels.")
+    _check_learned(X, rows, model.counts_)
+    return rows
+
+
 def _blocks(docs, X, n_labels):
     """Yield documents in blocks whose copied rows are not too large."""
     work = np.cumsum(np.diff(X.indptr)[docs]) * n_labels // BLOCK
     return np.split(docs, np.flatnonzero(np.diff(work)) + 1)
 
 
-def _check_learned(X, docs, counts, row):
-    """Refuse a document that cannot be among those of a row of the table."""
-    part, learned = X[docs], counts.matrix[[row]]
-    count = learned.toarray()[0]
-    wrong = part.data > count[part.indices] * ROUNDING
-    doc = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-    strange = np.bincount(doc, weights=wrong, minlength=part.shape[0]) > 0
-    if counts.set_docs[row] <= 1:  # the only one: no word may be left
-        strange |= count.sum() > part.sum(axis=1).A1 * ROUNDING
+def _check_learned(X, rows, counts):
+    """Refuse a document that cannot be among those of its row of the table."""
+    used, place = np.unique(rows, return_inverse=True)
+    table = counts.matrix[used]  # much less to look through
+    known = np.repeat(rows >= 0, np.diff(X.indptr))
+    count = lookup(table, np.repeat(place, np.diff(X.indptr)), X.indices)
+    wrong = known & (X.data > count * ROUNDING)
+    doc = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    strange = np.bincount(doc, weights=wrong, minlength=X.shape[0]) > 0
+    only = (rows >= 0) & (counts.set_docs[rows] <= 1)  # no word may be left
+    words = counts.matrix.sum(axis=1).A1[rows]
+    strange |= only & (words > X.sum(axis=1).A1 * ROUNDING)
     if strange.any():
-        raise ValueError(f"document {docs[int(np.argmax(strange))]} was not learned.")
+        raise ValueError(f"document {int(np.argmax(strange))} was not learned.")
 
 
 def _check(model, X, Y):
@@ -144,16 +152,31 @@ def _theta(model, X, sets, row, em_steps):
         return np.ascontiguousarray(np.vstack(relearned))  # what the kernels are compiled for
     theta = model._theta[X.indices]
     labels = sets.indices[: sets.indptr[1]]
-    own = model._own_counts(X, sets)
-    doc = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    smoothing = model.smoothing_
-    totals = model._label_counts.sum(axis=1).A1
-    for column, label in enumerate(labels):
-        counts = model._label_counts[[label]].toarray()[0][X.indices] - own[:, column]
-        said = np.bincount(doc, weights=own[:, column], minlength=X.shape[0])
-        left = np.maximum(totals[label] - said, 0.0) + smoothing * X.shape[1]
-        theta[:, label] = (np.maximum(counts, 0.0) + smoothing) / left[doc]
+    theta[:, labels] = own_theta(model, X, sets).reshape(X.nnz, -1)
     return theta
+
+
+def own_theta(model, X, sets) -> np.ndarray:
+    """Return the probabilities of documents' words under their labels, without their own counts.
+
+    One document after the other, word by word.
+    """
+    own = model._own_counts(X, sets)
+    counts = model._label_counts.sorted_indices()
+    out = np.empty(own.size)
+    kernels.own_theta(
+        X.indices.astype(np.int32, copy=False),
+        X.indptr.astype(np.int64),
+        sets.indices.astype(np.int64),
+        sets.indptr.astype(np.int64),
+        own,
+        (counts.data, counts.indices.astype(np.int32, copy=False), counts.indptr.astype(np.int64)),
+        counts.sum(axis=1).A1,
+        float(model.smoothing_),
+        X.shape[1],
+        out,
+    )
+    return out
 
 
 def _relearned(model, x, row, em_steps):
@@ -255,79 +278,3 @@ def word_gains(model, X, Y, better) -> list[np.ndarray]:
             )
             gains[row] = x.data * (fits - own)
     return gains
-
-
-# Choosing by documents
-
-
-def tune(model, X, Y, wanted) -> None:
-    """Choose temperature and smoothing by the answers to documents that are left out.
-
-    The model's ``chosen_`` gets those that are best in the mean: by F or, where the most probable
-    set is the answer, by exact match; of equally good temperatures the one nearest to 1.
-    At most ``TUNING_DOCS`` documents are judged, picked by
-    their contents; candidates are the ``TUNING_SETS`` seen label sets with the highest bounds.
-    """
-    docs = sample(X, Y)
-    if not docs.size:
-        return
-    X, Y = X[docs], Y[docs]
-    fits: list[tuple] = []
-    for smoothing in SMOOTHINGS if "smoothing" in wanted else (model.smoothing_,):
-        if smoothing != model.smoothing_:
-            model.chosen_["smoothing"] = smoothing
-            model._learn(model.classes_.tolist(), model._sets)
-        temperatures = TEMPERATURES if "temperature" in wanted else (model.temperature_,)
-        quality = _quality(model, X, Y, np.array(temperatures))
-        best = quality.max()
-        equal = [t for t, q in zip(temperatures, quality, strict=True) if q >= best - TIE]
-        plainest = min(equal, key=lambda t: abs(np.log(t)))
-        fits.append((best, -len(fits), smoothing, plainest))
-    _, _, smoothing, temperature = max(fits)
-    if "smoothing" in wanted:
-        model.chosen_["smoothing"] = smoothing
-        model._learn(model.classes_.tolist(), model._sets)
-    if "temperature" in wanted:
-        model.chosen_["temperature"] = temperature
-
-
-def _quality(model, X, Y, temperatures) -> np.ndarray:
-    """Return how good the answers are in the mean at each temperature."""
-    total = np.zeros(temperatures.size)
-    for part in left_out(model, X, Y):
-        if part.prior.set_docs.any():
-            total += _answers(model, part, temperatures).sum(axis=0)
-    return total / max(X.shape[0], 1)
-
-
-def _answers(model, part, temperatures):
-    problem = model._pose(part.theta, part.allowed, part.prior)
-    own = part.labels.astype(np.int64)
-    out = np.empty((part.rows.size, temperatures.size))
-    map_rows(
-        lambda data, indices, indptr, rows: posterior.answers_by_temperature(
-            data,
-            indices,
-            indptr,
-            problem,
-            own,
-            temperatures,
-            TUNING_SETS,
-            model.decode == "f",
-            model.decode == "map",
-            out[rows],
-        ),
-        part.X,
-    )
-    return out
-
-
-def sample(X, Y, n_docs=TUNING_DOCS) -> np.ndarray:
-    """Return rows of labelled documents with words, picked by their contents, not their order."""
-    rng = np.random.default_rng(0)
-    words = rng.random(X.shape[1])
-    labels = rng.random(Y.shape[1])
-    mark = (X @ words + np.sqrt(2.0) * (Y @ labels)) * 1e4 % 1.0
-    fit = np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0))
-    order = fit[np.lexsort((fit, mark[fit]))]
-    return order[:n_docs]

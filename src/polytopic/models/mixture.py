@@ -13,12 +13,13 @@ from polytopic.kernels import posterior
 from polytopic.kernels import sets as set_kernels
 from polytopic.kernels.blocks import map_rows, map_sets
 from polytopic.labels import with_fallback
-from polytopic.models import leave_one_out
+from polytopic.models import leave_one_out, mixture_tuning
 from polytopic.models.base import CountModel
 from polytopic.models.checks import check_name, check_number_or, is_auto
 from polytopic.models.label_sets import LabelSets, find_sets, stack_sets
 from polytopic.models.mixture_em import continue_mixture, fit_mixture
 from polytopic.models.prior import PRIORS, SetPrior
+from polytopic.models.words import shares
 
 DECODES = ("f", "map", "greedy")
 SEARCHES = ("greedy", "exact")
@@ -108,7 +109,7 @@ class MixtureModel(CountModel):
             self.chosen_["temperature"] = 1.0  # it changes no answer
             wanted.remove("temperature")
         if wanted:
-            leave_one_out.tune(self, X, Y, wanted)
+            mixture_tuning.tune(self, X, Y, wanted)
 
     # What was learned
 
@@ -340,8 +341,8 @@ class MixtureModel(CountModel):
         return own, best, chosen
 
     def _own_counts(self, X, sets):
-        share = self._shares(X, sets, self._learned_weights(sets)).share
-        return X.data[:, None] * share.reshape(X.nnz, -1)
+        share = shares(X, sets, self._learned_weights(sets), self._theta)
+        return np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr))) * share
 
     def _learned_weights(self, sets):
         """Return the weights of labels in learning."""

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from polytopic.kernels import mixture
 from polytopic.kernels.blocks import block_borders, run_blocks
+from polytopic.models.arrays import lookup
 
 STANDSTILL = 1e-12  # steps that bend less are rounding, and no direction to jump along
 
@@ -136,7 +137,7 @@ class _Slots:
         self.size = self.label.size
         self.n_words = float(mixed.sum())
         self.log_sizes = _dot(mixed.sum(axis=1).A1, np.log(set_sizes[several]))
-        self.certain = self.least = _lookup(self.single, self.label, self.word)
+        self.certain = self.least = lookup(self.single, self.label, self.word)
         pseudo = self.certain + smoothing
         total = self.single.sum(axis=1).A1 + smoothing * matrix.shape[1]
         self.outside = total - np.bincount(self.label, weights=pseudo, minlength=n_labels)
@@ -282,10 +283,3 @@ class _BiasedSlots(_Slots):
     def constant(self):
         """Return the part of J that no step changes: also that of equal biases."""
         return self._constant_prior() + self.shape[0] ** 2 * self.bias_smoothing * np.log(0.5)
-
-
-def _lookup(matrix, row, column):
-    """Return the values of a CSR matrix at these places, 0 where it has none."""
-    if not row.size:
-        return np.zeros(0)
-    return np.asarray(matrix[row, column]).ravel()

@@ -98,7 +98,7 @@ class NaiveBayes(CountModel):
         return indicator(np.full(X.shape[0], label), rows, self.classes_.size)
 
     def _own_counts(self, X, sets):
-        return np.repeat(X.data[:, None], sets.nnz // max(sets.shape[0], 1), axis=1)
+        return np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr)))
 
     def _log_words(self, x, sets, theta=None):
         r"""Return the mean of the labels' log probabilities of each stored word.

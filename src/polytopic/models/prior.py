@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
+from polytopic.kernels.left_out import LeftOutPrior
 from polytopic.kernels.posterior import Prior
 from polytopic.labels import indicator
 
@@ -49,6 +50,7 @@ class SetPrior:
             1, 2**64, size=sets.shape[1], dtype=np.uint64, endpoint=False
         )
         self.keys = self._keys(self.sets)
+        self.rows = np.argsort(self.keys, kind="stable")
         self._weigh()
 
     def _keys(self, sets):
@@ -75,7 +77,6 @@ class SetPrior:
             kept = np.maximum(self.set_docs - DISCOUNT, 0.0) / n_docs
             with np.errstate(divide="ignore"):  # less than a document was seen
                 self.log_seen = np.logaddexp(np.log(kept), self.log_seen)
-        self.rows = np.argsort(self.keys, kind="stable")
 
     def arrays(self):
         """Return what the kernels read."""
@@ -102,13 +103,6 @@ class SetPrior:
                 if labels == set(self.sets[seen].indices.tolist()):
                     out[row] = self.log_seen[seen]
         return np.where(np.diff(sets.indptr) > 0, out, -np.inf)
-
-    def tuples(self, sets=None) -> list[tuple]:
-        """Return the rows of an indicator, or the seen sets, as sorted tuples."""
-        sets = self.sets if sets is None else sparse.csr_matrix(sets)
-        ends = sets.indptr.tolist()
-        labels = sets.indices.tolist()
-        return [tuple(sorted(labels[a:b])) for a, b in pairwise(ends)]
 
     def restricted(self, allowed) -> SetPrior:
         """Return the same prior, with only the seen sets whose labels are all allowed."""
@@ -138,6 +132,68 @@ class SetPrior:
         if prior.set_docs.size:
             prior._weigh()
         return prior
+
+    def left_out(self, rows, sets) -> LeftOutPrior | None:
+        """Return the priors with a document less each, in the set of its row; None if none is left.
+
+        ``sets`` are those of the rows. The same as :meth:`without` for each.
+        """
+        n_docs = self.set_docs.sum() - 1.0
+        if not n_docs > 0:
+            return None
+        own_docs = np.maximum(self.set_docs[rows] - 1.0, 0.0)
+        label_docs = self.sets.T @ self.set_docs
+        left = label_docs[sets.indices] - 1.0
+        base, log_odds, own_log_odds = np.zeros(rows.size), np.zeros(label_docs.size), left * 0.0
+        if self.kind != "uniform":
+            share = np.minimum(label_docs / n_docs, SUREST)
+            own_share = np.minimum(left / n_docs, SUREST)
+            with np.errstate(divide="ignore"):
+                log_odds = np.log(share) - np.log1p(-share)
+                own_log_odds = np.log(own_share) - np.log1p(-own_share)
+            base = _log_base(np.log1p(-share), sets, np.log1p(-own_share))
+        own_log_odds[left <= 0] = -np.inf
+        log_kept, own_log_kept = np.full(self.set_docs.size, -np.inf), np.full(rows.size, -np.inf)
+        if self.kind == "labelset":
+            given = np.minimum(self.set_docs, DISCOUNT).sum() - np.minimum(
+                self.set_docs[rows], DISCOUNT
+            )
+            base += np.log((given + np.minimum(own_docs, DISCOUNT)) / n_docs)
+            with np.errstate(divide="ignore"):
+                log_kept = np.log(np.maximum(self.set_docs - DISCOUNT, 0.0) / n_docs)
+                own_log_kept = np.log(np.maximum(own_docs - DISCOUNT, 0.0) / n_docs)
+        return LeftOutPrior(
+            rows,
+            sets.indices.astype(np.int64),
+            sets.indptr.astype(np.int64),
+            base,
+            own_log_odds,
+            own_log_kept,
+            own_docs == 0,
+            log_odds,
+            log_kept,
+        )
+
+
+def as_tuples(sets) -> list[tuple]:
+    """Return the rows of an indicator as sorted tuples."""
+    labels = sets.indices.tolist()
+    return [tuple(sorted(labels[a:b])) for a, b in pairwise(sets.indptr.tolist())]
+
+
+def _log_base(log_missing, sets, own_log_missing):
+    """Return the log of what ``P_0`` is proportional to for each row, without any of its labels.
+
+    Labels are missing with these probabilities, those of a row's own set with their own.
+    """
+    base = np.empty(sets.shape[0])
+    for row in range(base.size):
+        own = slice(sets.indptr[row], sets.indptr[row + 1])
+        missing = log_missing.copy()
+        missing[sets.indices[own]] = own_log_missing[own]
+        none = missing.sum()
+        base[row] = none - np.log(-np.expm1(none))
+    return base
 
 
 def _with_singles(sets, set_docs):

@@ -70,8 +70,18 @@ def _block_scores(data, indices, indptr, log_theta):
 
 def word_labels(X, sets, weights, theta) -> WordLabels:
     """Share each word among the labels of its document's set, whose words are so weighted."""
-    n_words, n_labels = np.diff(X.indptr), np.diff(sets.indptr)
-    offsets = np.concatenate([[0], np.cumsum(n_words * n_labels)])
+    n_labels, offsets = np.diff(sets.indptr), _offsets(X, sets)
+    share = shares(X, sets, weights, theta)
+    doc = np.repeat(np.arange(X.shape[0]), np.diff(offsets))
+    place = np.arange(share.size) - offsets[doc]
+    word = X.indices[X.indptr[doc] + place // n_labels[doc]]
+    label = sets.indices[sets.indptr[doc] + place % n_labels[doc]]
+    return WordLabels(doc, word, label, share)
+
+
+def shares(X, sets, weights, theta) -> np.ndarray:
+    """Return the shares of :func:`word_labels` alone: by document, word by word."""
+    offsets = _offsets(X, sets)
     share = np.empty(offsets[-1])
 
     def block(data, indices, indptr, labels, ends, rows):
@@ -79,11 +89,12 @@ def word_labels(X, sets, weights, theta) -> WordLabels:
         mixture.word_shares(indices, indptr, labels, ends, weights, theta, out)
 
     map_sets(block, X, sets)
-    doc = np.repeat(np.arange(X.shape[0]), n_words * n_labels)
-    place = np.arange(share.size) - offsets[doc]
-    word = X.indices[X.indptr[doc] + place // n_labels[doc]]
-    label = sets.indices[sets.indptr[doc] + place % n_labels[doc]]
-    return WordLabels(doc, word, label, share)
+    return share
+
+
+def _offsets(X, sets):
+    """Return where the shares of each document begin, and where the last one's end."""
+    return np.concatenate([[0], np.cumsum(np.diff(X.indptr) * np.diff(sets.indptr))])
 
 
 def softmax(scores):

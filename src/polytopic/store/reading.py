@@ -15,7 +15,7 @@ from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace, Targets
-from polytopic.models.leave_one_out import TUNING_DOCS
+from polytopic.models.mixture_tuning import TUNING_DOCS
 from polytopic.store import tables
 from polytopic.store.bags import Bags, read_bags
 from polytopic.store.database import among, fetch

@@ -1,0 +1,91 @@
+"""Choosing the temperature and the smoothing of a mixture by documents that are left out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polytopic.kernels import left_out as kernels
+from polytopic.kernels.blocks import block_borders, run_blocks
+from polytopic.models.leave_one_out import learned_rows, own_theta
+
+TEMPERATURES = tuple(2.0 ** (k / 2) for k in range(-2, 11))  # 0.5 to 32
+SMOOTHINGS = (0.1, 0.3, 1.0)
+TIE = 1e-12
+TUNING_DOCS = 1000
+TUNING_SETS = 100
+KINDS = {"f": 0, "greedy": 1, "map": 2}  # of answers, and of what is good
+
+
+def tune(model, X, Y, wanted) -> None:
+    """Choose temperature and smoothing by the answers to documents that are left out.
+
+    The model's ``chosen_`` gets those that are best in the mean: by F or, where the most probable
+    set is the answer, by exact match; of equally good temperatures the one nearest to 1.
+    At most ``TUNING_DOCS`` documents are judged, picked by
+    their contents; candidates are the ``TUNING_SETS`` seen label sets with the highest bounds.
+    """
+    docs = sample(X, Y)
+    if not docs.size:
+        return
+    X, Y = X[docs], Y[docs]
+    fits: list[tuple] = []
+    for smoothing in SMOOTHINGS if "smoothing" in wanted else (model.smoothing_,):
+        if smoothing != model.smoothing_:
+            model.chosen_["smoothing"] = smoothing
+            model._learn(model.classes_.tolist(), model._sets)
+        temperatures = TEMPERATURES if "temperature" in wanted else (model.temperature_,)
+        quality = _quality(model, X, Y, np.array(temperatures))
+        best = quality.max()
+        equal = [t for t, q in zip(temperatures, quality, strict=True) if q >= best - TIE]
+        plainest = min(equal, key=lambda t: abs(np.log(t)))
+        fits.append((best, -len(fits), smoothing, plainest))
+    _, _, smoothing, temperature = max(fits)
+    if "smoothing" in wanted:
+        model.chosen_["smoothing"] = smoothing
+        model._learn(model.classes_.tolist(), model._sets)
+    if "temperature" in wanted:
+        model.chosen_["temperature"] = temperature
+
+
+def _quality(model, X, Y, temperatures) -> np.ndarray:
+    """Return how good the answers are in the mean at each temperature."""
+    out = np.zeros((X.shape[0], temperatures.size))
+    rows = learned_rows(model, X, Y)
+    prior = model._prior.left_out(rows, Y)
+    if prior is None:
+        return out.sum(axis=0)
+    theta, problem = own_theta(model, X, Y), model._problem()
+    order = np.argsort(rows, kind="stable")
+    n_words = np.diff(X.indptr)
+    starts = np.cumsum(n_words * np.diff(Y.indptr)) - n_words * np.diff(Y.indptr)
+    indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
+
+    def block(places):
+        kernels.answers_by_temperature(
+            X.data,
+            indices,
+            indptr,
+            problem,
+            prior,
+            order[places],
+            theta,
+            starts,
+            temperatures,
+            TUNING_SETS,
+            KINDS[model.decode],
+            out,
+        )
+
+    run_blocks(block, block_borders(np.concatenate([[0], np.cumsum(n_words[order])])))
+    return out.sum(axis=0) / max(X.shape[0], 1)
+
+
+def sample(X, Y, n_docs=TUNING_DOCS) -> np.ndarray:
+    """Return rows of labelled documents with words, picked by their contents, not their order."""
+    rng = np.random.default_rng(0)
+    words = rng.random(X.shape[1])
+    labels = rng.random(Y.shape[1])
+    mark = (X @ words + np.sqrt(2.0) * (Y @ labels)) * 1e4 % 1.0
+    fit = np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0))
+    order = fit[np.lexsort((fit, mark[fit]))]
+    return order[:n_docs]

@@ -1,0 +1,108 @@
+"""Choosing the temperature by documents that are left out: the same as one document at a time."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from polytopic import PDMM, PMM1, PMM2
+from polytopic.kernels import posterior
+from polytopic.kernels.sets import set_bound
+from polytopic.models import leave_one_out, mixture_tuning
+from tests.models.test_leave_one_out import worded
+
+TEMPERATURES = np.array([0.5, 2.0, 8.0])
+
+
+def slow_quality(model, X, Y, temperatures, n_sets=100):
+    """Return the mean goodness of answers, one document and one label set at a time."""
+    total = np.zeros(temperatures.size)
+    for part in leave_one_out.left_out(model, X, Y):
+        for x, own in zip(part.X, part.sets.toarray(), strict=True):
+            rows = highest(model, x, part, n_sets)
+            sets, log_prior = part.prior.sets[rows], part.prior.log_seen[rows]
+            scores = [model._score(x, one, part.theta)[0] for one in sets]
+            for t, temperature in enumerate(temperatures):
+                values = np.array(scores) / temperature + log_prior
+                total[t] += goodness(answer(values, sets.toarray(), model.decode), own, model)
+    return total / X.shape[0]
+
+
+def highest(model, x, part, n_sets):
+    """Return the rows of the seen sets with the highest bounds."""
+    problem = model._pose(part.theta, part.allowed, part.prior)
+    prior, n_labels = problem.prior, model.classes_.size
+    room = posterior.make_room(prior.log_seen.size, n_labels, x.nnz)
+    indptr = x.indptr.astype(np.int64)
+    counts, words = posterior.document(x.data, x.indices, indptr, 0, problem.family, room)
+    f = posterior.first_slopes(counts, words, problem, room)
+    bounds = [
+        set_bound(f, counts.sum(), room.slope, posterior.seen_set(prior, row), problem.family)
+        for row in range(prior.log_seen.size)
+    ]
+    values = np.array(bounds) / problem.temperature + prior.log_seen
+    return np.flatnonzero(values >= np.sort(values)[-min(n_sets, values.size)])
+
+
+def answer(values, sets, decode):
+    """Return the set with the best expected F, or the most probable one."""
+    weights = np.exp(values - values.max())
+    if decode != "f":
+        return sets[np.argmax(weights)]
+    weights[values < values.max() - 9.0] = 0.0
+    f = 2 * sets @ sets.T / np.add.outer(sets.sum(axis=1), sets.sum(axis=1))
+    return sets[np.argmax(np.where(weights >= 0.01, f @ weights, -np.inf))]
+
+
+def goodness(found, own, model):
+    """Return whether an answer is right or, unless that is what is wanted, its F."""
+    if model.decode == "map":
+        return float((found == own).all())
+    return 2 * found @ own / (found.sum() + own.sum())
+
+
+def with_a_rare_label(seed):
+    """Return documents, one of which has a label of its own, and a set that is seen once."""
+    X, Y = worded(60, seed)
+    Y = np.hstack([Y, np.zeros((len(Y), 2), dtype=int)])
+    Y[3], Y[4], Y[5] = [1, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, 1, 0, 0, 1]
+    return sparse.csr_matrix(X, dtype=float), sparse.csr_matrix(Y, dtype=float)
+
+
+@pytest.mark.parametrize("decode", ["f", "map", "greedy"])
+@pytest.mark.parametrize("prior", ["labelset", "labels", "uniform"])
+@pytest.mark.parametrize("model", [PMM1(), PMM2(), PDMM()])
+def test_all_temperatures_at_once_are_the_plain_search(model, prior, decode):
+    """Every document is answered as by the model that never saw it, at each temperature."""
+    X, Y = with_a_rare_label(seed=2)
+    model = clone(model).set_params(prior=prior, decode=decode, temperature=2.0).fit(X, Y)
+
+    quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+
+    expected = slow_quality(model, X, Y, TEMPERATURES)
+    np.testing.assert_allclose(quality, expected, rtol=1e-12)
+    assert 0 < quality.min() < 1
+
+
+@pytest.mark.parametrize("n_sets", [1, 3])
+@pytest.mark.parametrize("model", [PMM1(), PMM2(), PDMM()])
+def test_only_sets_with_the_highest_bounds_are_candidates(model, n_sets, monkeypatch):
+    """Where there are more seen sets than may be compared, none but the highest are."""
+    X, Y = with_a_rare_label(seed=2)
+    model = clone(model).set_params(temperature=2.0).fit(X, Y)
+    monkeypatch.setattr(mixture_tuning, "TUNING_SETS", n_sets)
+
+    quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+
+    np.testing.assert_allclose(quality, slow_quality(model, X, Y, TEMPERATURES, n_sets), rtol=1e-12)
+    assert n_sets == 1 or not np.allclose(quality, slow_quality(model, X, Y, TEMPERATURES))
+
+
+def test_nothing_to_choose_by():
+    """Of a single document nothing is left, so that all temperatures are equally good."""
+    X, Y = sparse.csr_matrix([[1.0, 2.0]]), sparse.csr_matrix([[1.0]])
+    model = PMM1(temperature=1.0).fit(X, Y)
+
+    quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+
+    assert quality.tolist() == [0.0, 0.0, 0.0]
