@@ -119,12 +119,12 @@ def find_tokens(text, words, sizes, kinds, slots):
         The term of each token that is not dropped, -1 for one that is not known.
     n_terms : ndarray of shape (n_texts,)
         How many of them each text has.
-    new : ndarray of shape (n_new, 3)
+    new : ndarray of shape (3, n_new)
         Place among the terms, start and end in ``text`` of each token that is not known.
     """
     borders = _borders(text, kinds)
     terms, n_terms = np.empty(borders.size // 2, np.int32), np.zeros(sizes.size, np.int64)
-    new = np.empty((borders.size // 2, 3), np.int64)
+    new = np.empty((3, borders.size // 2), np.int64)
     table, letters = slots.table, slots.letters  # counting references in the loop takes long
     last_slot = table.shape[0] - 1
     n, n_new, d, text_end = 0, 0, -1, -1
@@ -151,11 +151,25 @@ def find_tokens(text, words, sizes, kinds, slots):
             kept = np.int64(table[slot, _TERM] >= 0)
         else:
             terms[n], kept = -1, 1
-            new[n_new, 0], new[n_new, 1], new[n_new, 2] = n, start, end
+            new[0, n_new], new[1, n_new], new[2, n_new] = n, start, end
             n_new += 1
         n += kept
         n_terms[d] += kept
-    return terms[:n], n_terms, new[:n_new]
+    return terms[:n], n_terms, new[:, :n_new]
+
+
+@inlined
+def _slot(table, letters, first, second, text, start, end):
+    """Return the slot of a token, or the empty one where it is to be."""
+    last_slot = table.shape[0] - 1
+    slot = (_mixed(first, second) >> 25) & last_slot
+    while table[slot, _FIRST] and not (
+        table[slot, _FIRST] == first
+        and table[slot, _SECOND] == second
+        and (second < _LONG or _equal(letters, table[slot, PLACE], text, start, end))
+    ):
+        slot = (slot + 1) & last_slot
+    return slot
 
 
 @compiled
@@ -165,18 +179,11 @@ def add_tokens(slots, starts, ends, terms):
     A token is ``slots.letters[start:end]``.
     """
     table, letters = slots.table, slots.letters
-    last_slot = table.shape[0] - 1
     n_new = 0
     for token in range(starts.size):
         start, end = starts[token], ends[token]
         first, second = _key(slots.words, start, end)
-        slot = (_mixed(first, second) >> 25) & last_slot
-        while table[slot, _FIRST] and not (
-            table[slot, _FIRST] == first
-            and table[slot, _SECOND] == second
-            and (second < _LONG or _equal(letters, table[slot, PLACE], letters, start, end))
-        ):
-            slot = (slot + 1) & last_slot
+        slot = _slot(table, letters, first, second, letters, start, end)
         if not table[slot, _FIRST]:
             table[slot, _FIRST], table[slot, _SECOND] = first, second
             table[slot, _TERM], table[slot, PLACE] = terms[token], start
@@ -185,12 +192,46 @@ def add_tokens(slots, starts, ends, terms):
 
 
 @compiled
-def move_tokens(table, other):
-    """Put the tokens of a table of slots into another, which is empty, in their order, in place."""
-    last_slot = other.shape[0] - 1
-    for old in range(table.shape[0]):
-        if table[old, _FIRST]:
-            slot = (_mixed(table[old, _FIRST], table[old, _SECOND]) >> 25) & last_slot
-            while other[slot, _FIRST]:
-                slot = (slot + 1) & last_slot
-            other[slot] = table[old]
+def distinct_tokens(text, words, starts, ends):
+    """Find which tokens are equal; a token is ``text[start:end]``.
+
+    Returns
+    -------
+    which : ndarray of int32
+        The number of each token among the distinct ones, in the order in which they come.
+    letters : ndarray of uint8
+        The bytes of the distinct tokens, with a zero after each.
+    """
+    n_slots = 2
+    while n_slots < 2 * starts.size:
+        n_slots *= 2
+    table = np.zeros((n_slots, 4), np.int64)
+    which = np.empty(starts.size, np.int32)
+    letters = np.empty((ends - starts).sum() + starts.size, np.uint8)
+    n, place = 0, 0
+    for token in range(starts.size):
+        start, end = starts[token], ends[token]
+        first, second = _key(words, start, end)
+        slot = _slot(table, letters, first, second, text, start, end)
+        if not table[slot, _FIRST]:
+            table[slot, _FIRST], table[slot, _SECOND] = first, second
+            table[slot, _TERM], table[slot, PLACE] = n, place
+            n += 1
+            for i in range(start, end):
+                letters[place] = text[i]
+                place += 1
+            letters[place] = 0
+            place += 1
+        which[token] = table[slot, _TERM]
+    return which, letters[:place]
+
+
+@compiled
+def move_tokens(rows, table):
+    """Put tokens into the slots of a table, which is empty, in their order, in place."""
+    last_slot = table.shape[0] - 1
+    for row in range(rows.shape[0]):
+        slot = (_mixed(rows[row, _FIRST], rows[row, _SECOND]) >> 25) & last_slot
+        while table[slot, _FIRST]:
+            slot = (slot + 1) & last_slot
+        table[slot] = rows[row]

@@ -10,7 +10,7 @@ from simplemma import Lemmatizer
 from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy, RulesStrategy
 from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
 
-from polytopic.text.dictionaries import KeptDictionaries
+from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary
 from polytopic.text.english import STOP_WORDS
 from polytopic.text.tokens import main_part
 
@@ -26,6 +26,7 @@ _SNOWBALL_NAMES = {
 _STOP_LISTS = {"nb": "no", "nn": "no", "hbs": "hr"}
 _IS_READ = simplemma.__version__ == "2.0.0"  # whose order of steps is known here
 _RULES = RulesStrategy()
+_ENDS_BY_RULE = "ds"  # letters at the end of the English words for which it has rules
 
 LEMMATIZED = frozenset(SUPPORTED_LANGUAGES)
 STEMMED = frozenset(
@@ -43,39 +44,87 @@ def stop_words(language):
     return stopwordsiso.stopwords(code) if code in stopwordsiso.langs() else frozenset()
 
 
-def lemmatizer(language):
-    """Return the function that gives the dictionary form of a word, as simplemma does."""
-    dictionaries = KeptDictionaries()
-    lookup = DictionaryLookupStrategy(dictionaries)
-    lemmatize = Lemmatizer(
-        cache_max_size=0,  # a lexicon asks for each word once
-        lemmatization_strategy=DefaultStrategy(dictionary_factory=dictionaries),
-    ).lemmatize
+class Lemmas:
+    """The dictionary forms of words, as simplemma gives them."""
 
-    def lemma(word):
-        if "'" in word and lookup.get_lemma(normalize("NFC", word), language) is None:
+    def __init__(self, language):
+        self._language = language
+        self._dictionaries = dictionaries = KeptDictionaries()
+        self._look_up = DictionaryLookupStrategy(dictionaries).get_lemma
+        self._lemmatize = Lemmatizer(
+            cache_max_size=0,  # a lexicon asks for each word once
+            lemmatization_strategy=DefaultStrategy(dictionary_factory=dictionaries),
+        ).lemmatize
+
+    def __call__(self, word):
+        """Return the dictionary form of a word."""
+        if "'" in word and not self._has(word):
             word = main_part(word)
         if _IS_READ and word.isascii() and word.isalpha():
-            return lemma_of_letters(word)
-        return word and lemmatize(word, language)
+            return self._of_letters(word)
+        return word and self._lemmatize(word, self._language)
 
-    def lemma_of_letters(word):  # of A to Z: simplemma's way, without what does nothing to them
-        known = dictionaries.get_dictionary(language).get
-        if language != "en":
-            return known(word) or lemmatize(word, language)
-        other = word.lower() if word[0].isupper() else word.capitalize()
-        return known(word) or known(other) or _RULES.get_lemma(word, language) or word
+    def _has(self, word):
+        """Return whether the dictionary has a word with apostrophes, which may be others."""
+        joint = getattr(self._dictionary, "joint_words", None)
+        if joint is not None and word.isascii() and word.lower() not in joint:
+            return False  # in any case and with any apostrophe, so look no further
+        return self._look_up(normalize("NFC", word), self._language) is not None
 
-    return lemma
+    def _of_letters(self, word):  # simplemma's way, without what does nothing to A to Z
+        known = self._dictionary.get
+        if self._language != "en":
+            return known(word) or self._lemmatize(word, self._language)
+        return known(word) or known(_other_case(word)) or _RULES.get_lemma(word, "en") or word
+
+    def of_letters(self, words):
+        """Return the dictionary forms of many words of the letters A to Z."""
+        dictionary = self._dictionary
+        if not (_IS_READ and isinstance(dictionary, KeptDictionary)):
+            return list(map(self, words))
+        lemmas = dictionary.lemmas(words)
+        unknown = [word for word, lemma in zip(words, lemmas, strict=True) if not lemma]
+        others = iter(self._of_unknown(unknown, dictionary))
+        return [lemma or next(others) for lemma in lemmas]
+
+    def _of_unknown(self, words, dictionary):
+        """Return the dictionary forms of words that the dictionary does not have as they are."""
+        if self._language != "en":
+            return [self._lemmatize(word, self._language) for word in words]
+        lemmas = dictionary.lemmas(_other_cases(words))
+        return [
+            lemma or (word[-1] in _ENDS_BY_RULE and _RULES.get_lemma(word, "en")) or word
+            for word, lemma in zip(words, lemmas, strict=True)
+        ]
+
+    @property
+    def _dictionary(self):
+        return self._dictionaries.get_dictionary(self._language)
 
 
-def stemmer(language):
-    """Return the function that cuts the ending off a word."""
-    stem_word = snowballstemmer.stemmer(_SNOWBALL_NAMES[language]).stemWord
-    lock = Lock()  # a Snowball stemmer holds the word it works on
+def _other_case(word):
+    return word.lower() if word[0].isupper() else word.capitalize()
 
-    def stem(word):
-        with lock:
-            return stem_word(main_part(word))
 
-    return stem
+def _other_cases(words):
+    joined = "\0".join([*words, ""])
+    if joined.islower():  # then a title is what has the other case
+        return joined.title().split("\0")[:-1]
+    return list(map(_other_case, words))
+
+
+class Stems:
+    """Words without their endings, as Snowball cuts them off."""
+
+    def __init__(self, language):
+        self._stem = snowballstemmer.stemmer(_SNOWBALL_NAMES[language]).stemWord
+        self._lock = Lock()  # a Snowball stemmer holds the word it works on
+
+    def __call__(self, word):
+        """Return a word without its ending."""
+        with self._lock:
+            return self._stem(main_part(word))
+
+    def of_letters(self, words):
+        """Return many words without their endings."""
+        return list(map(self, words))

@@ -1,11 +1,18 @@
 """The term of each token, analysed once."""
 
+import numpy as np
+
 from polytopic.text import languages
-from polytopic.text.token_table import GrowingTable
-from polytopic.text.tokens import TokenPattern, fold, lower, main_part, spell
+from polytopic.text.token_table import GrowingTable, borders_of, distinct
+from polytopic.text.tokens import TURKIC, TokenPattern, fold, lower, main_part, spell
 
 _MAX_CACHED = 1_000_000
-_REDUCERS = {"lemma": languages.lemmatizer, "stem": languages.stemmer}
+_FEW = 32  # tokens that are analysed faster one by one
+_REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
+    "lemma": languages.Lemmas,
+    "stem": languages.Stems,
+}
+_IS_PLAIN = np.array([byte < 0x80 and (byte == 0 or chr(byte).isalpha()) for byte in range(256)])
 
 
 class Lexicon(dict):
@@ -39,12 +46,7 @@ class Lexicon(dict):
         """Return the compiled expression that finds the tokens of this text."""
         return self.pattern.of(text)
 
-    def learn(self, tokens):
-        """Return the terms of tokens in UTF-8, and let the compiled loops know them."""
-        terms = {token: self[token.decode()] for token in tokens}
-        if terms:
-            self.tokens.learn(terms, most=_MAX_CACHED)
-        return terms
+    # One by one
 
     def __missing__(self, token):
         if len(self) >= _MAX_CACHED:
@@ -71,3 +73,73 @@ class Lexicon(dict):
         capital_noun = self._capital_nouns and word[0].isupper()
         word = word.capitalize() if capital_noun else lower(word, self._language)
         return fold(self._reduce(word), self._language)
+
+    # Many at once, with the same terms
+
+    def learn(self, letters):
+        """Let the compiled loops know tokens; return what numbers terms, and their numbers.
+
+        Tokens are distinct, in UTF-8, with a zero after each.
+        """
+        if letters.count(b"\0") <= _FEW:
+            terms = [self[token] for token in _split(letters)]
+            which = np.arange(len(terms))
+        else:
+            terms, which = self._analyze_many(letters)
+        return self.tokens.learn(letters, terms, which, most=_MAX_CACHED)
+
+    def _analyze_many(self, letters):
+        """Return the terms of tokens, and which of them each token has.
+
+        Those that have only the letters A to Z, which have one spelling, are analysed together.
+        """
+        text, ends = np.frombuffer(letters, dtype=np.uint8), borders_of(letters)[1]
+        plain = np.full(ends.size, self._language not in TURKIC)
+        plain[np.searchsorted(ends, np.flatnonzero(~_IS_PLAIN[text]))] = False
+        in_plain = np.repeat(plain, np.diff(ends, prepend=-1))
+        own, words = distinct(self._cased(text[in_plain].tobytes()))
+        terms = self._terms_of_plain(_split(words))
+        others = [self[token] for token in _split(text[~in_plain].tobytes())]
+        which = np.empty(ends.size, dtype=np.intp)
+        which[plain] = own
+        which[~plain] = np.arange(len(terms), len(terms) + len(others))
+        return terms + others, which
+
+    def _cased(self, letters):
+        """Return plain tokens in the case in which they are reduced."""
+        if not self._lowercase:
+            return letters
+        if not self._capital_nouns:
+            return letters.lower()
+        cased, starts = bytearray(letters.lower()), borders_of(letters)[0]
+        np.frombuffer(cased, dtype=np.uint8)[starts] = np.frombuffer(letters, np.uint8)[starts]
+        return bytes(cased)
+
+    def _terms_of_plain(self, words):
+        """Return the terms of distinct words in the case in which they are reduced."""
+        words = self._kept(words)
+        if self._reduce is None:
+            return words
+        kept = [word for word in words if word is not None]
+        terms = self._reduce.of_letters(kept)
+        terms = self._kept(self._folded(terms) if self._lowercase else terms)
+        return list(map(dict(zip(kept, terms, strict=True)).get, words))
+
+    def _kept(self, words):
+        """Return words, None for those that are dropped."""
+        least, most, stop_words = self._lengths[0], self._lengths[-1], self._stop_words
+        return [
+            word if least <= len(own) <= most and own not in stop_words else None
+            for word, own in zip(words, self._folded(words), strict=True)
+        ]
+
+    def _folded(self, words):
+        joined = "\0".join(words)
+        if not joined.isascii():
+            return [fold(word, self._language) for word in words]
+        return words if joined == joined.lower() else joined.lower().split("\0")
+
+
+def _split(letters):
+    """Return tokens that have a zero after each."""
+    return letters.decode().split("\0")[:-1]
