@@ -93,25 +93,24 @@ class Lexicon(dict):
 
         Those that have only the letters A to Z, which have one spelling, are analysed together.
         """
-        text, ends = np.frombuffer(letters, dtype=np.uint8), borders_of(letters)[1]
+        starts, ends = borders_of(letters)
         plain = np.full(ends.size, self._language not in TURKIC)
-        plain[np.searchsorted(ends, np.flatnonzero(~_IS_PLAIN[text]))] = False
-        in_plain = np.repeat(plain, np.diff(ends, prepend=-1))
-        own, words = distinct(self._cased(text[in_plain].tobytes()))
-        terms = self._terms_of_plain(_split(words))
-        others = [self[token] for token in _split(text[~in_plain].tobytes())]
+        strange = np.flatnonzero(~_IS_PLAIN[np.frombuffer(letters, dtype=np.uint8)])
+        plain[np.searchsorted(ends, strange)] = False
         which = np.empty(ends.size, dtype=np.intp)
-        which[plain] = own
-        which[~plain] = np.arange(len(terms), len(terms) + len(others))
-        return terms + others, which
+        which[plain], words = distinct(self._cased(letters, starts), starts[plain], ends[plain])
+        terms = self._terms_of_plain(_split(words))
+        others = zip(starts[~plain].tolist(), ends[~plain].tolist(), strict=True)
+        which[~plain] = np.arange(len(terms), len(terms) + np.count_nonzero(~plain))
+        return terms + [self[letters[start:end].decode()] for start, end in others], which
 
-    def _cased(self, letters):
-        """Return plain tokens in the case in which they are reduced."""
+    def _cased(self, letters, starts):
+        """Return plain tokens in the case in which they are reduced; others may be spoiled."""
         if not self._lowercase:
             return letters
         if not self._capital_nouns:
             return letters.lower()
-        cased, starts = bytearray(letters.lower()), borders_of(letters)[0]
+        cased = bytearray(letters.lower())
         np.frombuffer(cased, dtype=np.uint8)[starts] = np.frombuffer(letters, np.uint8)[starts]
         return bytes(cased)
 

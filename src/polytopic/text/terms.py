@@ -1,5 +1,8 @@
 """The terms that a lexicon has met, by numbers."""
 
+from collections import defaultdict
+from itertools import count, islice
+
 import numpy as np
 
 _WORD = 8  # bytes that are compared at once
@@ -17,7 +20,7 @@ class Terms:
 
     def __init__(self):
         self.names: list[str] = []
-        self._numbers: dict[str | None, int] = {None: -1}
+        self._numbers = defaultdict[str | None, int](count().__next__, {None: -1})
         self._rank = np.zeros(0, dtype=np.int32)
 
     def __len__(self):
@@ -25,11 +28,10 @@ class Terms:
 
     def number(self, terms):
         """Return the numbers of terms, new ones where they are new; one thread at a time."""
-        numbers, n = self._numbers, len(self.names)
-        new = [term for term in dict.fromkeys(terms) if term not in numbers]
-        numbers.update(zip(new, range(n, n + len(new)), strict=True))
-        self.names.extend(new)
-        return np.fromiter(map(numbers.__getitem__, terms), np.int32, len(terms))
+        numbers = np.fromiter(map(self._numbers.__getitem__, terms), np.int32, len(terms))
+        n_new = len(self._numbers) - 1 - len(self.names)  # without None
+        self.names.extend(reversed(list(islice(reversed(self._numbers), n_new))))
+        return numbers
 
     def rank(self):
         """Return where each of the terms so far is among all in sorted order."""

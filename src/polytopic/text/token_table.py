@@ -30,12 +30,16 @@ def borders_of(letters):
     return np.concatenate([[0], ends[:-1] + 1])[: ends.size], ends
 
 
-def distinct(letters):
-    """Return the number of each token among the distinct ones, and these; a zero is after each."""
+def distinct(letters, starts=None, ends=None):
+    """Return the number of each token among the distinct ones, and these, a zero after each.
+
+    A token is ``letters[start:end]``; without places all of them have zeros after them.
+    """
+    if starts is None:
+        starts, ends = borders_of(letters)
     data = letters + bytes(PADDING)
-    which, own = distinct_tokens(
-        np.frombuffer(data, dtype=np.uint8), words_of(data), *borders_of(letters)
-    )
+    text = np.frombuffer(data, dtype=np.uint8)
+    which, own = distinct_tokens(text, words_of(data), starts, ends)
     return which, own.tobytes()
 
 
