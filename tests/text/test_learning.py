@@ -16,8 +16,18 @@ from polytopic.text import Analyzer, counting, languages, lexicon
 from polytopic.text.columns import NewColumns
 from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary, _parts
 from polytopic.text.languages import Lemmas
-from polytopic.text.terms import Terms, sorted_order
-from polytopic.text.token_table import GrowingTable, distinct
+from polytopic.text.letters import (
+    are_empty,
+    borders_of,
+    chosen,
+    distinct,
+    filled,
+    letters_of,
+    split,
+    spread,
+)
+from polytopic.text.terms import Terms
+from polytopic.text.token_table import GrowingTable
 
 from .test_scanning import LONG_WORDS, STRINGS, as_bags, plain_counts
 
@@ -64,11 +74,6 @@ def kept(language):
     return KeptDictionary(bytes(32) + b"".join(_parts(plain)))
 
 
-def letters_of(tokens):
-    """Return tokens in UTF-8 with a zero after each."""
-    return "".join(f"{token}\0" for token in tokens).encode()
-
-
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=str)
 @given(texts=TEXTS)
 def test_many_tokens_have_the_terms_of_each(analyzer, texts):
@@ -78,6 +83,7 @@ def test_many_tokens_have_the_terms_of_each(analyzer, texts):
 
     terms, which = own._analyze_many(letters_of(tokens))
 
+    terms = [term or None for term in split(terms)]
     assert [terms[place] for place in which] == [own._analyze(token) for token in tokens]
 
 
@@ -122,7 +128,7 @@ def test_lemmas_of_many_words_are_those_of_each(monkeypatch, language, is_read):
 
     for form in (str, str.lower, str.upper, str.capitalize):
         given = list(map(form, words))
-        assert lemmas.of_letters(given) == list(map(lemmas, given))
+        assert split(lemmas.of_letters(letters_of(given))) == list(map(lemmas, given))
 
 
 def test_only_some_english_endings_have_rules():
@@ -141,7 +147,7 @@ def test_many_words_are_found_as_each(words):
     dictionary = kept("ms")
     words = [*words, *islice(dictionary, 200), *(f"{word}x" for word in islice(dictionary, 200))]
 
-    assert dictionary.lemmas(words) == [dictionary.get(word, "") for word in words]
+    assert split(dictionary.lemmas(letters_of(words))) == [dictionary.get(w, "") for w in words]
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "hy"])
@@ -159,7 +165,7 @@ def test_distinct_tokens(tokens):
     """Each token has the place of the first that equals it."""
     tokens = [token for token in tokens if token]
 
-    which, letters = distinct(letters_of(tokens))
+    which, letters = distinct(letters_of(tokens), *borders_of(letters_of(tokens)))
 
     own = list(dict.fromkeys(tokens))
     assert letters == letters_of(own)
@@ -181,22 +187,38 @@ def test_columns_come_in_order(numbers, known):
     assert [expected.get(number, -2) for number in range(10)] == columns.tolist()
 
 
-@given(names=st.lists(st.text(st.characters(codec=None)) | LONG_WORDS))
-def test_sorted_order(names):
-    """Strings are sorted as Python does, also with zeros and lone surrogates."""
-    assert [names[place] for place in sorted_order(names)] == sorted(names)
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0")) | LONG_WORDS
 
 
-@given(batches=st.lists(st.lists(st.sampled_from(["oil", "gas", "tin", None, "é", "z" * 20]))))
+@given(batches=st.lists(st.lists(NAMES | st.sampled_from(["oil", "gas", "é", "z" * 20]))))
 def test_terms_keep_their_numbers(batches):
-    """A term has one number, and its rank is its place among all."""
-    terms = Terms()
+    """A term has one number, and its rank is its place among all, sorted as Python does."""
+    terms, own = Terms(), []
     for batch in batches:
-        numbers = terms.number(batch)
+        numbers = terms.number(letters_of(batch))
+        own = list(dict.fromkeys([*own, *filter(None, batch)]))
 
-        assert [terms.names[n] if n >= 0 else None for n in numbers] == batch
-        assert [sorted(terms.names)[rank] for rank in terms.rank()] == terms.names
-    assert len(set(terms.names)) == len(terms)
+        assert numbers.tolist() == [own.index(name) if name else -1 for name in batch]
+        assert [sorted(own)[rank] for rank in terms.rank()] == own
+        assert terms.names(np.arange(len(terms))) == own
+        assert terms.has(letters_of([*own, "never met"])).tolist() == [True] * len(own) + [False]
+
+
+@given(words=st.lists(st.tuples(st.sampled_from(["", "a", "é", "long" * 9]), st.booleans())))
+def test_words_as_letters(words):
+    """Choosing, spreading and filling is what lists do."""
+    letters, mask = letters_of(word for word, _ in words), np.array([m for _, m in words], bool)
+    some = [word for word, is_chosen in words if is_chosen]
+
+    assert split(letters) == [word for word, _ in words]
+    assert are_empty(letters).tolist() == [not word for word, _ in words]
+    assert split(chosen(letters, mask)) == some
+    assert split(spread(letters_of(some), mask)) == [word if m else "" for word, m in words]
+    others = [f"{place}" for place in range(len(some))]
+    expected = iter(others)
+    assert split(filled(letters, letters_of(others), mask)) == [
+        next(expected) if m else word for word, m in words
+    ]
 
 
 @given(
@@ -210,14 +232,14 @@ def test_a_term_is_one_column_wherever_it_comes_from(steps, n_before):
     """From bags, from one lexicon or two, from few or many, the columns are those of the names."""
     numbered = [Terms(), Terms()]
     for terms in numbered:
-        terms.number([f"other{n}" for n in range(n_before)])
+        terms.number(letters_of(f"other{n}" for n in range(n_before)))
     columns, found = NewColumns(), []
     for source, names in steps:
         if source == "name":
             found += columns.of_terms(names)
         else:
             terms = numbered[source]
-            found += columns.of_numbers(terms, terms.number(names)).tolist()
+            found += columns.of_numbers(terms, terms.number(letters_of(names))).tolist()
 
     names, order = columns.sorted()
 

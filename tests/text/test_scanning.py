@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from polytopic.kernels.tokens import BEGINS, GOES_ON, JOINS
 from polytopic.text import Analyzer, Vocabulary, counting, lexicon, token_table
+from polytopic.text.letters import letters_of
 from polytopic.text.scanning import scan
 from polytopic.text.terms import Terms
 from polytopic.text.token_table import GrowingTable, TokenTable
@@ -39,8 +40,13 @@ SETTINGS = [
 
 def grown(table, tokens):
     """Return a table that has grown by tokens, which are their own terms."""
-    letters = "".join(f"{token}\0" for token in tokens).encode()
-    return table.grown(letters, table.terms.number(tokens))
+    letters = letters_of(tokens)
+    return table.grown(letters, table.terms.number(letters))
+
+
+def names_of(table):
+    """Return the names of a table's terms, and None as the last."""
+    return [*table.terms.names(np.arange(len(table.terms))), None]
 
 
 def new_tokens(found):
@@ -73,7 +79,7 @@ def test_tokens_are_those_of_the_regular_expression(settings, strings):
         table = grown(TokenTable(Terms()), known)
         found = scan(strings, pattern, table)
 
-        names = [table.terms.names[number] if number >= 0 else None for number in found.numbers]
+        names = [names_of(table)[number] for number in found.numbers]
         new = [token for token in tokens if token not in set(known)]
         assert found.sizes.tolist() == [len(own) for own in expected]
         assert names == [token if token in set(known) else None for token in tokens]
@@ -121,9 +127,8 @@ def test_counts_are_those_of_plain_terms(language, texts):
         assert terms == sorted(set().union(*plain_counts(analyzer, texts)))
         table = analyzer._lexicon.tokens.newest
         tokens = {t for text in texts for t in analyzer._lexicon.pattern_of(text).findall(text)}
-        letters = "".join(f"{token}\0" for token in tokens).encode()
-        numbers = table.terms.number([analyzer._lexicon[token] for token in tokens])
-        analyzer._lexicon.tokens.newest = table.grown(letters, numbers)
+        numbers = table.terms.number(letters_of(analyzer._lexicon[t] or "" for t in tokens))
+        analyzer._lexicon.tokens.newest = table.grown(letters_of(tokens), numbers)
 
 
 @given(texts=STRINGS, every=st.integers(1, 3))
@@ -156,7 +161,7 @@ def test_tables_grow_and_keep_their_tokens():
 
     for known, table in enumerate(tables):
         found = scan(words, TokenPattern(numbers=False, hyphens=False), table)
-        numbers = [table.terms.names[number] if number >= 0 else None for number in found.numbers]
+        numbers = [names_of(table)[number] for number in found.numbers]
         assert numbers == [word if i < 100 * known else None for i, word in enumerate(words)]
         assert table.n_tokens == min(100 * known, len(words))
 
@@ -195,7 +200,7 @@ def test_full_chains_of_slots(monkeypatch):
 
         found = scan([" ".join(words), "w" * (n + 1)], pattern, table)
 
-        assert [table.terms.names[number] for number in found.numbers[:-1]] == words
+        assert [names_of(table)[number] for number in found.numbers[:-1]] == words
         assert new_tokens(found) == ["w" * (n + 1)]
         assert table.slots.table.shape[0] <= 4 * n
 

@@ -35,10 +35,10 @@ def find_lemmas(letters, starts, ends, data, places):
 
     Returns
     -------
-    ndarray of uint8
-        The lemmas with a zero after each, empty for a word that is not there.
+    begins, finishes : ndarray of int64
+        Where the lemma of each word is in the data, zeros for a word that is not there.
     """
-    begins, sizes = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
+    begins, finishes = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
     for word in range(starts.size):
         start, size = starts[word], ends[word] - starts[word]
         crc = np.int64(0xFFFFFFFF)
@@ -56,13 +56,6 @@ def find_lemmas(letters, starts, ends, data, places):
             while place < last and data[place] != WORD:
                 place += 1
             if found:
-                begins[word], sizes[word] = begin, place - begin
+                begins[word], finishes[word] = begin, place
                 break
-    lemmas = np.zeros(sizes.sum() + sizes.size, np.uint8)
-    n = 0
-    for word in range(sizes.size):
-        for i in range(begins[word], begins[word] + sizes[word]):
-            lemmas[n] = data[i]
-            n += 1
-        n += 1
-    return lemmas
+    return begins, finishes

@@ -192,38 +192,88 @@ def add_tokens(slots, starts, ends, terms):
 
 
 @compiled
-def distinct_tokens(text, words, starts, ends):
-    """Find which tokens are equal; a token is ``text[start:end]``.
+def number_tokens(text, words, starts, ends, table, letters, n, size):
+    """Give numbers to tokens, the same to equal ones; a token is ``text[start:end]``.
+
+    Parameters
+    ----------
+    text, words : ndarray
+        Bytes, and eight of them from each place on, as one number.
+    starts, ends : ndarray of int64
+        Where the tokens are.
+    table, letters : ndarray
+        Tokens that have numbers, as in `Slots`. New ones are put there in place, so there must be
+        so many empty slots, and bytes.
+    n, size : int
+        How many tokens have numbers, and how many bytes these have.
 
     Returns
     -------
-    which : ndarray of int32
-        The number of each token among the distinct ones, in the order in which they come.
-    letters : ndarray of uint8
-        The bytes of the distinct tokens, with a zero after each.
+    numbers : ndarray of int32
+        The number of each token; new ones get the next.
+    n, size : int
+        How many there are then.
     """
-    n_slots = 2
-    while n_slots < 2 * starts.size:
-        n_slots *= 2
-    table = np.zeros((n_slots, 4), np.int64)
-    which = np.empty(starts.size, np.int32)
-    letters = np.empty((ends - starts).sum() + starts.size, np.uint8)
-    n, place = 0, 0
+    numbers = np.empty(starts.size, np.int32)
     for token in range(starts.size):
         start, end = starts[token], ends[token]
         first, second = _key(words, start, end)
         slot = _slot(table, letters, first, second, text, start, end)
         if not table[slot, _FIRST]:
             table[slot, _FIRST], table[slot, _SECOND] = first, second
-            table[slot, _TERM], table[slot, PLACE] = n, place
+            table[slot, _TERM], table[slot, PLACE] = n, size
             n += 1
             for i in range(start, end):
-                letters[place] = text[i]
-                place += 1
-            letters[place] = 0
-            place += 1
-        which[token] = table[slot, _TERM]
-    return which, letters[:place]
+                letters[size] = text[i]
+                size += 1
+            letters[size] = 0
+            size += 1
+        numbers[token] = table[slot, _TERM]
+    return numbers, n, size
+
+
+@compiled
+def known_tokens(text, words, starts, ends, table, letters):
+    """Return which tokens, at ``text[start:end]``, are in a table."""
+    known = np.empty(starts.size, np.bool_)
+    for token in range(starts.size):
+        first, second = _key(words, starts[token], ends[token])
+        slot = _slot(table, letters, first, second, text, starts[token], ends[token])
+        known[token] = table[slot, _FIRST] != 0
+    return known
+
+
+@compiled
+def pack_tokens(text, starts, ends):
+    """Return the bytes ``text[start:end]`` of tokens, with a zero after each."""
+    letters = np.empty((ends - starts).sum() + starts.size, np.uint8)
+    size = 0
+    for token in range(starts.size):
+        for i in range(starts[token], ends[token]):
+            letters[size] = text[i]
+            size += 1
+        letters[size] = 0
+        size += 1
+    return letters
+
+
+@compiled
+def settle_order(order, letters, starts):
+    """Sort tokens by their bytes, in place; fast if only few are not where they should be.
+
+    ``order`` has their numbers; a zero, which is in no token, is after each.
+    """
+    for e in range(1, order.size):
+        token, place = order[e], e
+        while place:
+            one, other = starts[token], starts[order[place - 1]]
+            while letters[one] and letters[one] == letters[other]:
+                one, other = one + 1, other + 1
+            if letters[one] >= letters[other]:
+                break
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = token
 
 
 @compiled

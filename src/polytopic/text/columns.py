@@ -16,19 +16,17 @@ class NewColumns:
     """
 
     def __init__(self):
-        self._names: list[str] = []  # of the columns
+        self._n = 0
         self._named: dict[str, int] = {}  # the columns of terms that came by name
-        self._numbers: list[np.ndarray] = []  # those of the columns' terms, as they came,
-        self._numbered: list[Terms] = []  # and whose numbers they are
+        self._numbered: list[tuple[Terms, np.ndarray, int]] = []  # those that came by numbers
         self._columns: np.ndarray | None = None  # of all terms of the last of these
 
     def of_terms(self, terms):
         """Return the columns of terms by name."""
-        known, n = self._named, len(self._names)
-        new = [term for term in dict.fromkeys(terms) if term not in known]
-        known.update(zip(new, range(n, n + len(new)), strict=True))
-        self._names += new
-        return list(map(known.__getitem__, terms))
+        new = [term for term in dict.fromkeys(terms) if term not in self._named]
+        self._named.update(zip(new, range(self._n, self._n + len(new)), strict=True))
+        self._n += len(new)
+        return list(map(self._named.__getitem__, terms))
 
     def of_scan(self, scan):
         """Return the columns of the terms that were found in strings, -1 where they are new."""
@@ -36,13 +34,11 @@ class NewColumns:
 
     def of_numbers(self, terms, numbers):
         """Return the columns of terms by their numbers, -1 for -1."""
-        if not self._numbered or self._numbered[-1] is not terms:
-            self._numbered.append(terms)
+        if self._numbered and self._numbered[-1][0] is not terms:
             self._columns = None
-        columns = self._of_all(len(terms), numbers)
-        found, new = number_columns(numbers, columns, len(self._names))
-        self._numbers.append(new)
-        self._names += map(terms.names.__getitem__, new.tolist())
+        found, new = number_columns(numbers, self._of_all(len(terms), numbers), self._n)
+        self._numbered.append((terms, new, self._n))
+        self._n += new.size
         return found
 
     def _of_all(self, n_terms, numbers):
@@ -59,11 +55,16 @@ class NewColumns:
 
     def sorted(self):
         """Return the terms in sorted order, and which of them each column is."""
-        names, numbers = self._names, np.concatenate([_NONE, *self._numbers])
-        if not self._named and len(self._numbered) == 1:
-            (terms,) = self._numbered
-            if 4 * numbers.size > len(terms):
-                return _in_order(terms, numbers)
+        sources = {id(terms): terms for terms, *_ in self._numbered}
+        if len(sources) == 1 and not self._named:
+            (terms,) = sources.values()
+            if 4 * self._n > len(terms):
+                return _in_order(terms, np.concatenate([new for _, new, _ in self._numbered]))
+        names = [""] * self._n
+        for name, column in self._named.items():
+            names[column] = name
+        for terms, new, first in self._numbered:
+            names[first : first + new.size] = terms.names(new)
         distinct = sorted(set(names))
         places = dict(zip(distinct, range(len(distinct)), strict=True))
         return distinct, np.fromiter(map(places.__getitem__, names), np.int32, len(names))
@@ -75,8 +76,7 @@ def _in_order(terms, numbers):
     by_rank = np.full(len(terms), -1, dtype=np.int32)
     by_rank[ranks] = numbers
     used = by_rank >= 0
-    names = map(terms.names.__getitem__, by_rank[used].tolist())
-    return list(names), (np.cumsum(used, dtype=np.int32) - 1)[ranks]
+    return terms.names(by_rank[used]), (np.cumsum(used, dtype=np.int32) - 1)[ranks]
 
 
 class KnownColumns:
@@ -100,15 +100,16 @@ class KnownColumns:
 
     def of_numbers(self, terms, numbers):
         """Return the columns of terms by their numbers, -1 for those that are not known."""
-        names = [terms.names[number] if number >= 0 else None for number in numbers.tolist()]
-        return np.array(self.of_terms(names), dtype=np.int32)
+        columns = np.full(numbers.size, -1, dtype=np.int32)
+        columns[numbers >= 0] = self.of_terms(terms.names(numbers[numbers >= 0]))
+        return columns
 
     def _of_table(self, table):
         """Return the columns of a table's terms, and -1 as the last."""
         terms, columns = self._last  # at once: another thread may put others there
         n_known = columns.size - 1 if terms is table.terms else 0
         if n_known < table.n_terms or terms is not table.terms:
-            more = self.of_terms(table.terms.names[n_known : table.n_terms])
+            more = self.of_terms(table.terms.names(np.arange(n_known, table.n_terms)))
             columns = np.concatenate([columns[:n_known], np.array([*more, -1], dtype=np.int32)])
             self._last = table.terms, columns
         return columns

@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix
 from polytopic.kernels.blocks import block_borders, run_blocks
 from polytopic.kernels.rows import sum_rows
 from polytopic.text.columns import NewColumns
+from polytopic.text.letters import borders_of, distinct
 from polytopic.text.scanning import scan
-from polytopic.text.token_table import distinct
 
 Text = str | Mapping[str, str] | Mapping[str, float]
 """A text; or its fields, by name; or a bag of words: its terms with their counts."""
@@ -72,7 +72,7 @@ def _learn(new_tokens, lexicon, columns):
     letters = b"".join(new_tokens)
     if not letters:
         return [_AS_IT_IS] * len(new_tokens)
-    which, letters = distinct(letters)
+    which, letters = distinct(letters, *borders_of(letters))
     found = columns.of_numbers(*lexicon.learn(letters))[which]
     sizes = [own.count(b"\0") for own in new_tokens]
     return np.split(found, np.cumsum(sizes[:-1]))

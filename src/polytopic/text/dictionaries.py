@@ -25,7 +25,7 @@ from simplemma.utils import normalize_apostrophes
 from polytopic.errors import PolytopicError
 from polytopic.files import new_file
 from polytopic.kernels.dictionary import LEMMA, WORD, find_lemmas
-from polytopic.text.token_table import borders_of
+from polytopic.text.letters import borders_of, bytes_of, packed
 
 _FORMAT = f"slots 1, {sys.byteorder}".encode()
 _WORD, _LEMMA = bytes([WORD]), bytes([LEMMA])
@@ -62,16 +62,11 @@ class KeptDictionary(Mapping):
             return default
         return entries[place + len(letters) + 2 :].partition(_WORD)[0].decode()
 
-    def lemmas(self, words):
-        """Return the lemmas of many words, empty for one that is not known."""
-        letters = "\0".join([*words, ""]).encode()
-        found = find_lemmas(
-            np.frombuffer(letters, dtype=np.uint8),
-            *borders_of(letters),
-            np.frombuffer(self._data, dtype=np.uint8),
-            np.frombuffer(self._places, dtype=np.uint32),
-        )
-        return found.tobytes().decode().split("\0")[:-1]
+    def lemmas(self, letters):
+        """Return the lemmas of many words as letters, empty for one that is not known."""
+        data, places = bytes_of(self._data), np.frombuffer(self._places, dtype=np.uint32)
+        found = find_lemmas(bytes_of(letters), *borders_of(letters), data, places)
+        return packed(self._data, *found)
 
     @cached_property
     def joint_words(self):

@@ -12,6 +12,15 @@ from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGU
 
 from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary
 from polytopic.text.english import STOP_WORDS
+from polytopic.text.letters import (
+    are_empty,
+    borders_of,
+    bytes_of,
+    chosen,
+    filled,
+    letters_of,
+    split,
+)
 from polytopic.text.tokens import main_part
 
 _SNOWBALL_NAMES = {
@@ -77,25 +86,22 @@ class Lemmas:
             return known(word) or self._lemmatize(word, self._language)
         return known(word) or known(_other_case(word)) or _RULES.get_lemma(word, "en") or word
 
-    def of_letters(self, words):
-        """Return the dictionary forms of many words of the letters A to Z."""
+    def of_letters(self, letters):
+        """Return the dictionary forms of many words of the letters A to Z, all as letters."""
         dictionary = self._dictionary
         if not (_IS_READ and isinstance(dictionary, KeptDictionary)):
-            return list(map(self, words))
-        lemmas = dictionary.lemmas(words)
-        unknown = [word for word, lemma in zip(words, lemmas, strict=True) if not lemma]
-        others = iter(self._of_unknown(unknown, dictionary))
-        return [lemma or next(others) for lemma in lemmas]
+            return letters_of(map(self, split(letters)))
+        lemmas = dictionary.lemmas(letters)
+        unknown = are_empty(lemmas)
+        return filled(lemmas, self._of_unknown(chosen(letters, unknown), dictionary), unknown)
 
-    def _of_unknown(self, words, dictionary):
+    def _of_unknown(self, letters, dictionary):
         """Return the dictionary forms of words that the dictionary does not have as they are."""
         if self._language != "en":
-            return [self._lemmatize(word, self._language) for word in words]
-        lemmas = dictionary.lemmas(_other_cases(words))
-        return [
-            lemma or (word[-1] in _ENDS_BY_RULE and _RULES.get_lemma(word, "en")) or word
-            for word, lemma in zip(words, lemmas, strict=True)
-        ]
+            return letters_of(self._lemmatize(word, self._language) for word in split(letters))
+        lemmas = dictionary.lemmas(_other_cases(letters))
+        unknown = are_empty(lemmas)
+        return filled(lemmas, _by_rules(chosen(letters, unknown)), unknown)
 
     @property
     def _dictionary(self):
@@ -106,11 +112,20 @@ def _other_case(word):
     return word.lower() if word[0].isupper() else word.capitalize()
 
 
-def _other_cases(words):
-    joined = "\0".join([*words, ""])
-    if joined.islower():  # then a title is what has the other case
-        return joined.title().split("\0")[:-1]
-    return list(map(_other_case, words))
+def _other_cases(letters):
+    """Return words in lower case, those whose first letter is in lower case in title case."""
+    others, starts = bytes_of(letters.lower()).copy(), borders_of(letters)[0]
+    first = bytes_of(letters)[starts]
+    others[starts] = first ^ (ord("a") - ord("A"))
+    return others.tobytes()
+
+
+def _by_rules(letters):
+    """Return what simplemma's rules make of English words, or the words as they are."""
+    return letters_of(
+        (word[-1] in _ENDS_BY_RULE and _RULES.get_lemma(word, "en")) or word
+        for word in split(letters)
+    )
 
 
 class Stems:
@@ -125,6 +140,6 @@ class Stems:
         with self._lock:
             return self._stem(main_part(word))
 
-    def of_letters(self, words):
-        """Return many words without their endings."""
-        return list(map(self, words))
+    def of_letters(self, letters):
+        """Return many words without their endings, all as letters."""
+        return letters_of(map(self, split(letters)))

@@ -1,9 +1,21 @@
 """The term of each token, analysed once."""
 
+from functools import cached_property
+
 import numpy as np
 
 from polytopic.text import languages
-from polytopic.text.token_table import GrowingTable, borders_of, distinct
+from polytopic.text.letters import (
+    borders_of,
+    bytes_of,
+    chosen,
+    distinct,
+    letters_of,
+    split,
+    spread,
+)
+from polytopic.text.terms import Terms
+from polytopic.text.token_table import GrowingTable
 from polytopic.text.tokens import TURKIC, TokenPattern, fold, lower, main_part, spell
 
 _MAX_CACHED = 1_000_000
@@ -82,27 +94,25 @@ class Lexicon(dict):
         Tokens are distinct, in UTF-8, with a zero after each.
         """
         if letters.count(b"\0") <= _FEW:
-            terms = [self[token] for token in _split(letters)]
-            which = np.arange(len(terms))
+            terms = letters_of(self[token] or "" for token in split(letters))
+            which = np.arange(terms.count(b"\0"))
         else:
             terms, which = self._analyze_many(letters)
         return self.tokens.learn(letters, terms, which, most=_MAX_CACHED)
 
     def _analyze_many(self, letters):
-        """Return the terms of tokens, and which of them each token has.
+        """Return the terms of tokens as letters, empty for none, and which of them each token has.
 
         Those that have only the letters A to Z, which have one spelling, are analysed together.
         """
         starts, ends = borders_of(letters)
         plain = np.full(ends.size, self._language not in TURKIC)
-        strange = np.flatnonzero(~_IS_PLAIN[np.frombuffer(letters, dtype=np.uint8)])
-        plain[np.searchsorted(ends, strange)] = False
+        plain[np.searchsorted(ends, np.flatnonzero(~_IS_PLAIN[bytes_of(letters)]))] = False
         which = np.empty(ends.size, dtype=np.intp)
         which[plain], words = distinct(self._cased(letters, starts), starts[plain], ends[plain])
-        terms = self._terms_of_plain(_split(words))
-        others = zip(starts[~plain].tolist(), ends[~plain].tolist(), strict=True)
-        which[~plain] = np.arange(len(terms), len(terms) + np.count_nonzero(~plain))
-        return terms + [self[letters[start:end].decode()] for start, end in others], which
+        others = split(chosen(letters, ~plain))
+        which[~plain] = np.arange(len(others)) + words.count(b"\0")
+        return self._terms_of_plain(words) + letters_of(self[word] or "" for word in others), which
 
     def _cased(self, letters, starts):
         """Return plain tokens in the case in which they are reduced; others may be spoiled."""
@@ -110,35 +120,38 @@ class Lexicon(dict):
             return letters
         if not self._capital_nouns:
             return letters.lower()
-        cased = bytearray(letters.lower())
-        np.frombuffer(cased, dtype=np.uint8)[starts] = np.frombuffer(letters, np.uint8)[starts]
-        return bytes(cased)
+        cased = bytes_of(letters.lower()).copy()
+        cased[starts] = bytes_of(letters)[starts]
+        return cased.tobytes()
 
     def _terms_of_plain(self, words):
-        """Return the terms of distinct words in the case in which they are reduced."""
-        words = self._kept(words)
-        if self._reduce is None:
-            return words
-        kept = [word for word in words if word is not None]
-        terms = self._reduce.of_letters(kept)
-        terms = self._kept(self._folded(terms) if self._lowercase else terms)
-        return list(map(dict(zip(kept, terms, strict=True)).get, words))
+        """Return the terms of words in the case in which they are reduced, all as letters."""
+        kept = self._keep(words)
+        terms = chosen(words, kept)
+        if self._reduce is not None:
+            terms = self._reduce.of_letters(terms)
+            terms = self._folded(terms) if self._lowercase else terms
+            kept[kept] = own = self._keep(terms)
+            terms = chosen(terms, own)
+        return spread(terms, kept)
 
-    def _kept(self, words):
-        """Return words, None for those that are dropped."""
-        least, most, stop_words = self._lengths[0], self._lengths[-1], self._stop_words
-        return [
-            word if least <= len(own) <= most and own not in stop_words else None
-            for word, own in zip(words, self._folded(words), strict=True)
-        ]
+    def _keep(self, words):
+        """Return which of words are kept."""
+        if not words.isascii():
+            return np.array([self._keeps(fold(word, self._language)) for word in split(words)])
+        starts, ends = borders_of(words)
+        sizes = ends - starts
+        kept = (sizes >= self._lengths[0]) & (sizes <= self._lengths[-1])
+        return kept & ~self._plain_stop_words.has(words.lower())
+
+    @cached_property
+    def _plain_stop_words(self):
+        plain = [word for word in self._stop_words if word.isascii() and "\0" not in word]
+        terms = Terms()
+        terms.number(letters_of(plain))
+        return terms
 
     def _folded(self, words):
-        joined = "\0".join(words)
-        if not joined.isascii():
-            return [fold(word, self._language) for word in words]
-        return words if joined == joined.lower() else joined.lower().split("\0")
-
-
-def _split(letters):
-    """Return tokens that have a zero after each."""
-    return letters.decode().split("\0")[:-1]
+        if words.isascii():
+            return words.lower()
+        return letters_of(fold(word, self._language) for word in split(words))

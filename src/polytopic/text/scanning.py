@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels.tokens import PADDING, distinct_tokens, find_tokens
-from polytopic.text.token_table import TokenTable, words_of
+from polytopic.kernels.tokens import PADDING, find_tokens
+from polytopic.text.letters import bytes_of, distinct, words_of
+from polytopic.text.token_table import TokenTable
 
-_NOTHING = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.uint8)
+_NOTHING = np.zeros(0, dtype=np.int32), b""
 
 
 class Scan(NamedTuple):
@@ -43,9 +44,8 @@ def scan(strings, pattern, table):
     texts = strings if is_ascii else [text.encode("utf-8", "surrogatepass") for text in strings]
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
     data = ("\0".join(texts).encode() if is_ascii else b"\0".join(texts)) + bytes(PADDING)
-    text = np.frombuffer(data, dtype=np.uint8)
+    text = bytes_of(data)
     kinds = pattern.kinds(0x7F if is_ascii else text.max())
-    words = words_of(data)
-    numbers, n_terms, new = find_tokens(text, words, sizes, kinds, table.slots)
-    which, letters = distinct_tokens(text, words, new[1], new[2]) if new.size else _NOTHING
-    return Scan(table, numbers, n_terms, new[0], letters.tobytes(), which)
+    numbers, n_terms, new = find_tokens(text, words_of(data), sizes, kinds, table.slots)
+    which, letters = distinct(data, new[1], new[2]) if new.size else _NOTHING
+    return Scan(table, numbers, n_terms, new[0], letters, which)

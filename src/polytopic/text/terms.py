@@ -1,62 +1,127 @@
 """The terms that a lexicon has met, by numbers."""
 
-from collections import defaultdict
-from itertools import count, islice
+from typing import NamedTuple
 
 import numpy as np
 
+from polytopic.kernels.tokens import (
+    PADDING,
+    known_tokens,
+    move_tokens,
+    number_tokens,
+    pack_tokens,
+    settle_order,
+)
+from polytopic.text.letters import borders_of, bytes_of, words_of
+
+_FEWEST_SLOTS = 64
 _WORD = 8  # bytes that are compared at once
 _MASKS = np.array([(1 << 64) - (1 << 8 * (_WORD - n)) for n in range(_WORD + 1)], dtype=np.uint64)
 
 
-class Terms:
-    """Distinct terms by their numbers; more may come, and none ever goes or changes.
+class _Known(NamedTuple):
+    """Terms that are known. What their arrays have of them stays; later ones come behind."""
 
-    Attributes
-    ----------
-    names : list of str
-        The terms.
-    """
+    n: int
+    size: int  # of the letters
+    starts: np.ndarray  # of each term, and of the next one
+    letters: np.ndarray
+
+
+class Terms:
+    """Distinct terms by their numbers; more may come, and none ever goes or changes."""
 
     def __init__(self):
-        self.names: list[str] = []
-        self._numbers = defaultdict[str | None, int](count().__next__, {None: -1})
+        self._table = np.zeros((_FEWEST_SLOTS, 4), dtype=np.int64)
+        starts, letters = np.zeros(_FEWEST_SLOTS, np.int64), np.zeros(_FEWEST_SLOTS, np.uint8)
+        self._known = _Known(0, 0, starts, letters)  # at once, for threads that only read
         self._rank = np.zeros(0, dtype=np.int32)
 
     def __len__(self):
-        return len(self.names)
+        return self._known.n
 
-    def number(self, terms):
-        """Return the numbers of terms, new ones where they are new; one thread at a time."""
-        numbers = np.fromiter(map(self._numbers.__getitem__, terms), np.int32, len(terms))
-        n_new = len(self._numbers) - 1 - len(self.names)  # without None
-        self.names.extend(reversed(list(islice(reversed(self._numbers), n_new))))
+    def number(self, letters):
+        """Return the numbers of terms, new ones where they are new; one thread at a time.
+
+        -1 for an empty one.
+        """
+        starts, ends = borders_of(letters)
+        full, data = ends > starts, letters + bytes(PADDING)
+        known = self._reserved(int(np.count_nonzero(full)), len(letters))
+        numbers = np.full(ends.size, -1, dtype=np.int32)
+        numbers[full], n, size = number_tokens(
+            bytes_of(data),
+            words_of(data),
+            starts[full],
+            ends[full],
+            self._table,
+            known.letters,
+            known.n,
+            known.size,
+        )
+        known.starts[known.n + 1 : n + 1] = (
+            known.size + 1 + np.flatnonzero(known.letters[known.size : size] == 0)
+        )
+        self._known = known._replace(n=n, size=size)
         return numbers
+
+    def _reserved(self, n_more, size_more):
+        """Return what is known, in arrays that have place for more."""
+        known = self._known
+        n = known.n + n_more
+        if 2 * n > self._table.shape[0]:
+            table = np.zeros((1 << (4 * n).bit_length(), 4), dtype=np.int64)
+            move_tokens(self._table[self._table[:, 0] != 0], table)
+            self._table = table
+        starts = _with_place(known.starts, n + 1)
+        return known._replace(
+            starts=starts, letters=_with_place(known.letters, known.size + size_more)
+        )
+
+    def has(self, letters):
+        """Return which terms are known."""
+        starts, ends = borders_of(letters)
+        data = letters + bytes(PADDING)
+        return known_tokens(
+            bytes_of(data), words_of(data), starts, ends, self._table, self._known.letters
+        )
+
+    def names(self, numbers):
+        """Return terms by their numbers."""
+        _, _, starts, letters = self._known
+        packed = pack_tokens(letters, starts[numbers], starts[numbers + 1] - 1)
+        return packed.tobytes().decode().split("\0")[:-1]
 
     def rank(self):
         """Return where each of the terms so far is among all in sorted order."""
-        rank, n = self._rank, len(self.names)  # at once: another thread may put others there
-        if rank.size != n:
-            rank = np.empty(n, dtype=np.int32)
-            rank[sorted_order(self.names[:n])] = np.arange(n)
+        rank, known = self._rank, self._known  # at once: another thread may put others there
+        if rank.size != known.n:
+            rank = np.empty(known.n, dtype=np.int32)
+            rank[_sorted_order(known)] = np.arange(known.n)
             self._rank = rank
         return rank
 
 
-def sorted_order(names):
-    """Return the numbers of strings in sorted order.
+def _with_place(array, size):
+    """Return an array that has at least this size, and begins with what was there."""
+    if size <= array.size:
+        return array
+    return np.concatenate([array, np.zeros(2 * size - array.size, dtype=array.dtype)])
 
-    They are sorted by the first bytes of their UTF-8, whose order is that of characters; what is
-    nearly sorted then takes little time.
+
+def _sorted_order(known):
+    """Return the numbers of terms in sorted order.
+
+    That of UTF-8 is that of characters. The first bytes are compared as numbers; few terms have
+    the same there.
     """
-    data = "\0".join([*names, "\0" * 2 * _WORD]).encode("utf-8", "surrogatepass")
-    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 0)[: len(names)]
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    if not names or starts.size != len(names):
-        return sorted(range(len(names)), key=names.__getitem__)
+    starts, sizes = known.starts[: known.n], np.diff(known.starts[: known.n + 1]) - 1
+    data = known.letters[: known.size].tobytes() + bytes(2 * _WORD)
     words = np.ndarray((len(data) - 7,), dtype=">u8", buffer=data, strides=(1,))
     parts = [
-        words[starts + begin].astype(np.uint64) & _MASKS[np.clip(ends - starts - begin, 0, _WORD)]
+        words[starts + begin].astype(np.uint64) & _MASKS[np.clip(sizes - begin, 0, _WORD)]
         for begin in (_WORD, 0)
     ]
-    return sorted(np.lexsort(parts).tolist(), key=names.__getitem__)
+    order = np.lexsort(parts)
+    settle_order(order, known.letters, starts)
+    return order

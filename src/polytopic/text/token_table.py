@@ -4,43 +4,13 @@ from threading import Lock
 
 import numpy as np
 
-from polytopic.kernels.tokens import (
-    PADDING,
-    PLACE,
-    Slots,
-    add_tokens,
-    distinct_tokens,
-    move_tokens,
-)
+from polytopic.kernels.tokens import PADDING, PLACE, Slots, add_tokens, move_tokens
+from polytopic.text.letters import borders_of, bytes_of, words_of
 from polytopic.text.terms import Terms
 
 _FEWEST_SLOTS = 1024
 _FEWEST_NEW = 256  # tokens that make a new table,
 _SHARE_NEW = 16  # or one in so many
-
-
-def words_of(data):
-    """Return the eight bytes from each place on, as one number."""
-    return np.ndarray((len(data) - 7,), dtype=np.int64, buffer=data, strides=(1,))
-
-
-def borders_of(letters):
-    """Return where tokens start and end that have a zero after each."""
-    ends = np.flatnonzero(np.frombuffer(letters, dtype=np.uint8) == 0)
-    return np.concatenate([[0], ends[:-1] + 1])[: ends.size], ends
-
-
-def distinct(letters, starts=None, ends=None):
-    """Return the number of each token among the distinct ones, and these, a zero after each.
-
-    A token is ``letters[start:end]``; without places all of them have zeros after them.
-    """
-    if starts is None:
-        starts, ends = borders_of(letters)
-    data = letters + bytes(PADDING)
-    text = np.frombuffer(data, dtype=np.uint8)
-    which, own = distinct_tokens(text, words_of(data), starts, ends)
-    return which, own.tobytes()
 
 
 class TokenTable:
@@ -91,7 +61,7 @@ class TokenTable:
 
     def _make_slots(self, rows):
         data = self._letters + bytes(PADDING)
-        return Slots(rows, np.frombuffer(data, dtype=np.uint8), words_of(data))
+        return Slots(rows, bytes_of(data), words_of(data))
 
 
 class GrowingTable:
@@ -113,8 +83,8 @@ class GrowingTable:
         ----------
         letters : bytes
             Distinct tokens in UTF-8, with a zero after each.
-        terms : list of str or None
-            The terms they have.
+        terms : bytes
+            The terms they have as letters, empty for none.
         which : ndarray of int
             Which of them each token has.
         most : int
@@ -125,7 +95,7 @@ class GrowingTable:
         terms : Terms
             What has numbered the terms.
         numbers : ndarray of int32
-            The number of each token's term, -1 for None.
+            The number of each token's term, -1 for none.
         """
         with self._lock:
             if self.newest.n_tokens + len(self._waiting) + which.size > most:
