@@ -173,7 +173,7 @@ def test_a_token_that_is_known_is_not_added_again():
         table = grown(table, ["oil", "gold" * 9])
 
     assert table.n_tokens == 2
-    assert np.count_nonzero(table.slots.table[:, 0]) == 2
+    assert np.count_nonzero(table.slots.index >= 0) == 2
 
 
 @pytest.mark.parametrize("other", ["x" * 30, "x" * 29, "x" * 31, "y" * 30, "x" * 29 + "y"])
@@ -202,7 +202,7 @@ def test_full_chains_of_slots(monkeypatch):
 
         assert [names_of(table)[number] for number in found.numbers[:-1]] == words
         assert new_tokens(found) == ["w" * (n + 1)]
-        assert table.slots.table.shape[0] <= 4 * n
+        assert table.slots.index.size <= 4 * n
 
 
 def test_the_table_is_bounded(monkeypatch):

@@ -37,9 +37,12 @@ def distinct(letters, starts, ends):
     They come in the order of the first of each.
     """
     data = letters + bytes(PADDING)
-    table = np.zeros((max(2, 1 << (2 * starts.size - 1).bit_length()), 4), dtype=np.int64)
+    index = np.full(2 << starts.size.bit_length(), -1, dtype=np.int32)
+    rows = np.empty((starts.size, 4), dtype=np.int64)
     own = np.empty((ends - starts).sum() + starts.size, dtype=np.uint8)
-    which, _, size = number_tokens(bytes_of(data), words_of(data), starts, ends, table, own, 0, 0)
+    which, _, size = number_tokens(
+        bytes_of(data), words_of(data), starts, ends, index, rows, own, 0, 0
+    )
     return which, own[:size].tobytes()
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from polytopic.kernels.tokens import (
     PADDING,
+    index_tokens,
     known_tokens,
-    move_tokens,
     number_tokens,
     pack_tokens,
     settle_order,
@@ -32,7 +32,8 @@ class Terms:
     """Distinct terms by their numbers; more may come, and none ever goes or changes."""
 
     def __init__(self):
-        self._table = np.zeros((_FEWEST_SLOTS, 4), dtype=np.int64)
+        self._index = np.full(_FEWEST_SLOTS, -1, dtype=np.int32)
+        self._rows = np.empty((0, 4), dtype=np.int64)
         starts, letters = np.zeros(_FEWEST_SLOTS, np.int64), np.zeros(_FEWEST_SLOTS, np.uint8)
         self._known = _Known(0, 0, starts, letters)  # at once, for threads that only read
         self._rank = np.zeros(0, dtype=np.int32)
@@ -54,7 +55,8 @@ class Terms:
             words_of(data),
             starts[full],
             ends[full],
-            self._table,
+            self._index,
+            self._rows,
             known.letters,
             known.n,
             known.size,
@@ -69,10 +71,10 @@ class Terms:
         """Return what is known, in arrays that have place for more."""
         known = self._known
         n = known.n + n_more
-        if 2 * n > self._table.shape[0]:
-            table = np.zeros((1 << (4 * n).bit_length(), 4), dtype=np.int64)
-            move_tokens(self._table[self._table[:, 0] != 0], table)
-            self._table = table
+        self._rows = _with_place(self._rows, n)
+        if 2 * n > self._index.size:
+            self._index = np.full(1 << (4 * n).bit_length(), -1, dtype=np.int32)
+            index_tokens(self._rows, known.n, self._index)
         starts = _with_place(known.starts, n + 1)
         return known._replace(
             starts=starts, letters=_with_place(known.letters, known.size + size_more)
@@ -82,9 +84,8 @@ class Terms:
         """Return which terms are known."""
         starts, ends = borders_of(letters)
         data = letters + bytes(PADDING)
-        return known_tokens(
-            bytes_of(data), words_of(data), starts, ends, self._table, self._known.letters
-        )
+        own = self._index, self._rows, self._known.letters
+        return known_tokens(bytes_of(data), words_of(data), starts, ends, *own)
 
     def names(self, numbers):
         """Return terms by their numbers."""
@@ -104,9 +105,11 @@ class Terms:
 
 def _with_place(array, size):
     """Return an array that has at least this size, and begins with what was there."""
-    if size <= array.size:
+    if size <= array.shape[0]:
         return array
-    return np.concatenate([array, np.zeros(2 * size - array.size, dtype=array.dtype)])
+    larger = np.zeros((2 * size, *array.shape[1:]), dtype=array.dtype)
+    larger[: array.shape[0]] = array
+    return larger
 
 
 def _sorted_order(known):

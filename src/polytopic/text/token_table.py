@@ -4,7 +4,7 @@ from threading import Lock
 
 import numpy as np
 
-from polytopic.kernels.tokens import PADDING, PLACE, Slots, add_tokens, move_tokens
+from polytopic.kernels.tokens import PADDING, Slots, add_tokens, index_tokens
 from polytopic.text.letters import borders_of, bytes_of, words_of
 from polytopic.text.terms import Terms
 
@@ -34,34 +34,33 @@ class TokenTable:
     def __init__(self, terms):
         self.terms, self.n_terms, self.n_tokens = terms, len(terms), 0
         self._letters = b""
-        self.slots = self._make_slots(np.zeros((_FEWEST_SLOTS, 4), dtype=np.int64))
+        index = np.full(_FEWEST_SLOTS, -1, dtype=np.int32)
+        self.slots = self._make_slots(index, np.empty((0, 4), dtype=np.int64))
 
     def grown(self, letters, numbers):
         """Return a table with more tokens, a zero after each, given with their terms' numbers."""
-        table = object.__new__(type(self))
+        table, n = object.__new__(type(self)), self.n_tokens
         table.terms, table.n_terms = self.terms, len(self.terms)
         table._letters = self._letters + letters
-        table.slots = table._make_slots(self._rows_for(self.n_tokens + len(numbers)))
+        rows = np.empty((n + len(numbers), 4), dtype=np.int64)
+        rows[:n] = self.slots.rows[:n]
+        table.slots = table._make_slots(self._index_for(rows), rows)
         starts, ends = (len(self._letters) + border for border in borders_of(letters))
-        table.n_tokens = self.n_tokens + add_tokens(table.slots, starts, ends, numbers)
+        table.n_tokens = add_tokens(table.slots, n, starts, ends, numbers)
         return table
 
-    def _rows_for(self, n_tokens):
-        """Return a copy of the table, larger where less than half of it would stay empty."""
-        old = self.slots.table
-        n = max(_FEWEST_SLOTS, 1 << (2 * n_tokens).bit_length())
-        if n <= old.shape[0]:
+    def _index_for(self, rows):
+        """Return a copy of the slots, more where less than half of them would stay empty."""
+        old, n = self.slots.index, max(_FEWEST_SLOTS, 1 << (2 * len(rows)).bit_length())
+        if n <= old.size:
             return old.copy()
-        used = old[old[:, 0] != 0]
-        rows = np.full(len(self._letters), -1, dtype=np.int32)
-        rows[used[:, PLACE]] = np.arange(used.shape[0])
-        larger = np.zeros((n, 4), dtype=np.int64)
-        move_tokens(used[rows[rows >= 0]], larger)  # in their order: the first are most frequent
+        larger = np.full(n, -1, dtype=np.int32)
+        index_tokens(rows, self.n_tokens, larger)
         return larger
 
-    def _make_slots(self, rows):
+    def _make_slots(self, index, rows):
         data = self._letters + bytes(PADDING)
-        return Slots(rows, bytes_of(data), words_of(data))
+        return Slots(index, rows, bytes_of(data), words_of(data))
 
 
 class GrowingTable:
