@@ -22,12 +22,15 @@ from polytopic.text.letters import (
     chosen,
     distinct,
     filled,
+    having,
     letters_of,
+    main_parts,
     split,
     spread,
 )
 from polytopic.text.terms import Terms
 from polytopic.text.token_table import GrowingTable
+from polytopic.text.tokens import main_part
 
 from .test_scanning import LONG_WORDS, STRINGS, as_bags, plain_counts
 
@@ -65,6 +68,11 @@ TEXTS = st.lists(st.lists(FORMS).map(" ".join), max_size=4) | STRINGS
 def tokens_of(own, texts):
     """Return the distinct tokens of texts."""
     return list(dict.fromkeys(t for text in texts for t in own.pattern_of(text).findall(text)))
+
+
+def is_plain(word):
+    """Return whether a word has only the letters A to Z and apostrophes between them."""
+    return all(part.isascii() and part.isalpha() for part in word.split("'"))
 
 
 @cache
@@ -123,8 +131,9 @@ def test_lemmas_of_many_words_are_those_of_each(monkeypatch, language, is_read):
     lemmas, dictionary = Lemmas(language), kept(language)
     lemmas._dictionaries = SimpleNamespace(get_dictionary=lambda _: dictionary)
     some = [word for word in islice(dictionary, None, None, 40) if word.isascii()]
-    endings = ["", "s", "cies", "isms", "ized", "erves", "tions", "zz", "d"]
+    endings = ["", "'s", "s", "cies", "isms", "ized", "erves", "tions", "zz", "d"]
     words = [word + end for word in some if word.isalpha() for end in endings]
+    words += [word.replace("\u2019", "'") for word in dictionary.joint_words if is_plain(word)]
 
     for form in (str, str.lower, str.upper, str.capitalize):
         given = list(map(form, words))
@@ -158,6 +167,13 @@ def test_words_with_apostrophes(language):
     plain = [word.replace("\u2019", "'").replace("\u02bc", "'") for word in dictionary]
 
     assert dictionary.joint_words == {word.lower() for word in plain if "'" in word}
+
+
+def test_main_parts():
+    """They are those of each word."""
+    words = ["l'eau", "eau", "bank's", "dell'arte", "rock'n'roll", "a'b", ""]
+
+    assert split(main_parts(letters_of(words))) == list(map(main_part, words))
 
 
 @given(tokens=st.lists(st.sampled_from(["a", "b", "A", "abcdefghi", "é"]) | LONG_WORDS))
@@ -214,6 +230,7 @@ def test_words_as_letters(words):
     assert are_empty(letters).tolist() == [not word for word, _ in words]
     assert split(chosen(letters, mask)) == some
     assert split(spread(letters_of(some), mask)) == [word if m else "" for word, m in words]
+    assert having(letters, b"o").tolist() == ["o" in word for word, _ in words]
     others = [f"{place}" for place in range(len(some))]
     expected = iter(others)
     assert split(filled(letters, letters_of(others), mask)) == [

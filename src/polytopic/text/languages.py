@@ -1,8 +1,10 @@
 """What is known of each language: its lemmas, its stems, its stop words."""
 
+from itertools import compress
 from threading import Lock
 from unicodedata import normalize
 
+import numpy as np
 import simplemma
 import snowballstemmer
 import stopwordsiso
@@ -18,7 +20,9 @@ from polytopic.text.letters import (
     bytes_of,
     chosen,
     filled,
+    having,
     letters_of,
+    main_parts,
     split,
 )
 from polytopic.text.tokens import main_part
@@ -35,7 +39,7 @@ _SNOWBALL_NAMES = {
 _STOP_LISTS = {"nb": "no", "nn": "no", "hbs": "hr"}
 _IS_READ = simplemma.__version__ == "2.0.0"  # whose order of steps is known here
 _RULES = RulesStrategy()
-_ENDS_BY_RULE = "ds"  # letters at the end of the English words for which it has rules
+_ENDS_BY_RULE = list(b"ds")  # letters at the end of the English words for which it has rules
 
 LEMMATIZED = frozenset(SUPPORTED_LANGUAGES)
 STEMMED = frozenset(
@@ -87,10 +91,17 @@ class Lemmas:
         return known(word) or known(_other_case(word)) or _RULES.get_lemma(word, "en") or word
 
     def of_letters(self, letters):
-        """Return the dictionary forms of many words of the letters A to Z, all as letters."""
+        """Return the dictionary forms of many words of A to Z and apostrophes, all as letters."""
         dictionary = self._dictionary
         if not (_IS_READ and isinstance(dictionary, KeptDictionary)):
             return letters_of(map(self, split(letters)))
+        joint = having(letters, b"'")
+        words = split(chosen(letters, joint))
+        joint[joint] = has = np.array([self._has(word) for word in words], dtype=bool)
+        lemmas = self._of_many(main_parts(letters), dictionary)
+        return filled(lemmas, letters_of(map(self, compress(words, has))), joint)
+
+    def _of_many(self, letters, dictionary):
         lemmas = dictionary.lemmas(letters)
         unknown = are_empty(lemmas)
         return filled(lemmas, self._of_unknown(chosen(letters, unknown), dictionary), unknown)
@@ -122,10 +133,9 @@ def _other_cases(letters):
 
 def _by_rules(letters):
     """Return what simplemma's rules make of English words, or the words as they are."""
-    return letters_of(
-        (word[-1] in _ENDS_BY_RULE and _RULES.get_lemma(word, "en")) or word
-        for word in split(letters)
-    )
+    has_rule = np.isin(bytes_of(letters)[borders_of(letters)[1] - 1], _ENDS_BY_RULE)
+    words = split(chosen(letters, has_rule))
+    return filled(letters, letters_of(_RULES.get_lemma(w, "en") or w for w in words), has_rule)
 
 
 class Stems:

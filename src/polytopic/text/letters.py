@@ -3,6 +3,7 @@
 import numpy as np
 
 from polytopic.kernels.tokens import PADDING, number_tokens, pack_tokens
+from polytopic.text.tokens import main_part
 
 
 def letters_of(words):
@@ -74,3 +75,17 @@ def are_empty(letters):
     """Return which words are empty."""
     starts, ends = borders_of(letters)
     return starts == ends
+
+
+def having(letters, byte):
+    """Return which words have a byte."""
+    ends = borders_of(letters)[1]
+    has = np.zeros(ends.size, dtype=bool)
+    has[np.searchsorted(ends, np.flatnonzero(bytes_of(letters) == ord(byte)))] = True
+    return has
+
+
+def main_parts(letters):
+    """Return the longest part of each word between apostrophes, the last of equals."""
+    joint = having(letters, b"'")
+    return filled(letters, letters_of(map(main_part, split(chosen(letters, joint)))), joint)

@@ -1,6 +1,7 @@
 """The term of each token, analysed once."""
 
 from functools import cached_property
+from string import ascii_letters
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from polytopic.text.letters import (
     chosen,
     distinct,
     letters_of,
+    main_parts,
     split,
     spread,
 )
@@ -24,7 +26,7 @@ _REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
     "lemma": languages.Lemmas,
     "stem": languages.Stems,
 }
-_IS_PLAIN = np.array([byte < 0x80 and (byte == 0 or chr(byte).isalpha()) for byte in range(256)])
+_IS_PLAIN = np.isin(np.arange(256), list(b"\0'" + ascii_letters.encode()))
 
 
 class Lexicon(dict):
@@ -103,7 +105,7 @@ class Lexicon(dict):
     def _analyze_many(self, letters):
         """Return the terms of tokens as letters, empty for none, and which of them each token has.
 
-        Those that have only the letters A to Z, which have one spelling, are analysed together.
+        Those of the letters A to Z and apostrophes, which have one spelling, are analysed together.
         """
         starts, ends = borders_of(letters)
         plain = np.full(ends.size, self._language not in TURKIC)
@@ -127,13 +129,15 @@ class Lexicon(dict):
     def _terms_of_plain(self, words):
         """Return the terms of words in the case in which they are reduced, all as letters."""
         kept = self._keep(words)
-        terms = chosen(words, kept)
-        if self._reduce is not None:
-            terms = self._reduce.of_letters(terms)
-            terms = self._folded(terms) if self._lowercase else terms
-            kept[kept] = own = self._keep(terms)
-            terms = chosen(terms, own)
-        return spread(terms, kept)
+        terms = self._reduced(chosen(words, kept))
+        kept[kept] = own = self._keep(terms)
+        return spread(chosen(terms, own), kept)
+
+    def _reduced(self, words):
+        if self._reduce is None:
+            return main_parts(words)
+        terms = self._reduce.of_letters(words)
+        return self._folded(terms) if self._lowercase else terms
 
     def _keep(self, words):
         """Return which of words are kept."""
@@ -142,7 +146,9 @@ class Lexicon(dict):
         starts, ends = borders_of(words)
         sizes = ends - starts
         kept = (sizes >= self._lengths[0]) & (sizes <= self._lengths[-1])
-        return kept & ~self._plain_stop_words.has(words.lower())
+        if self._stop_words:
+            kept &= ~self._plain_stop_words.has(words.lower())
+        return kept
 
     @cached_property
     def _plain_stop_words(self):
