@@ -11,12 +11,12 @@ from simplemma.strategies.dictionaries import DefaultDictionaryFactory
 
 from polytopic.text import dictionaries, languages
 from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary
-from polytopic.text.languages import lemmatizer
+from polytopic.text.languages import Lemmas
 from polytopic.text.tokens import main_part
 
 PLAIN = DefaultDictionaryFactory(cache_max_size=2)
 SLOW = ("ar", "de", "es", "fi", "ru", "tr")  # to unpack
-LEMMAS = {language: lemmatizer(language) for language in ("en", "fr", "hy", "ms", "tr")}
+LEMMAS = {language: Lemmas(language) for language in ("en", "fr", "hy", "ms", "tr")}
 ENDINGS = [
     "",
     "s",
@@ -85,7 +85,7 @@ def test_what_is_in_no_dictionary(word):
 def test_lemmas_equal_those_of_simplemma(language):
     """For words of its dictionary, in any case, and for what its rules do with others."""
     words = PLAIN.get_dictionary(language)
-    lemma = lemmatizer(language)
+    lemma = Lemmas(language)
 
     for word in islice(words, None, None, len(words) // 300):
         for ending in ENDINGS:
@@ -97,7 +97,7 @@ def test_lemmas_equal_those_of_simplemma(language):
 def test_lemmas_of_all_english_words(monkeypatch, is_read):
     """The short way gives what simplemma gives, and so does the long way, for other releases."""
     monkeypatch.setattr(languages, "_IS_READ", is_read)
-    lemma = lemmatizer("en")
+    lemma = Lemmas("en")
 
     for word in PLAIN.get_dictionary("en"):
         assert lemma(word) == lemma_by_simplemma(word, "en"), word

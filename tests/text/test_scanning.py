@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from polytopic.kernels.tokens import BEGINS, GOES_ON, JOINS
 from polytopic.text import Analyzer, Vocabulary, counting, lexicon, token_table
+from polytopic.text.letters import letters_of
 from polytopic.text.scanning import scan
+from polytopic.text.terms import Terms
 from polytopic.text.token_table import GrowingTable, TokenTable
 from polytopic.text.tokens import TokenPattern
 
@@ -36,9 +38,21 @@ SETTINGS = [
 ]
 
 
-def as_they_are(tokens):
-    """Return tokens in UTF-8 that are their own terms."""
-    return {token.encode(): token for token in tokens}
+def grown(table, tokens):
+    """Return a table that has grown by tokens, which are their own terms."""
+    letters = letters_of(tokens)
+    return table.grown(letters, table.terms.number(letters))
+
+
+def names_of(table):
+    """Return the names of a table's terms, and None as the last."""
+    return [*table.terms.names(np.arange(len(table.terms))), None]
+
+
+def new_tokens(found):
+    """Return the tokens that were not known, in order."""
+    distinct = found.new_tokens.decode().split("\0")
+    return [distinct[which] for which in found.which]
 
 
 def plain_counts(analyzer, texts):
@@ -62,14 +76,15 @@ def test_tokens_are_those_of_the_regular_expression(settings, strings):
     distinct = list(dict.fromkeys(tokens))
 
     for known in ([], distinct[::2], distinct):
-        table = TokenTable().grown(as_they_are(known))
+        table = grown(TokenTable(Terms()), known)
         found = scan(strings, pattern, table)
 
-        names = [table.terms[number] if number >= 0 else None for number in found.numbers]
+        names = [names_of(table)[number] for number in found.numbers]
         new = [token for token in tokens if token not in set(known)]
         assert found.sizes.tolist() == [len(own) for own in expected]
         assert names == [token if token in set(known) else None for token in tokens]
-        assert [token.decode() for token in found.new_tokens] == new
+        assert new_tokens(found) == new
+        assert found.new_tokens.count(b"\0") == len(set(new))
         assert found.new_places.tolist() == [k for k, name in enumerate(names) if name is None]
 
 
@@ -110,13 +125,10 @@ def test_counts_are_those_of_plain_terms(language, texts):
         counts, terms = analyzer.count(texts)
         assert as_bags(counts, terms) == plain_counts(analyzer, texts) or not texts
         assert terms == sorted(set().union(*plain_counts(analyzer, texts)))
-        analyzer._lexicon.tokens.newest = analyzer._lexicon.tokens.newest.grown(
-            {
-                token.encode(): analyzer._lexicon[token]
-                for text in texts
-                for token in analyzer._lexicon.pattern_of(text).findall(text)
-            }
-        )
+        table = analyzer._lexicon.tokens.newest
+        tokens = {t for text in texts for t in analyzer._lexicon.pattern_of(text).findall(text)}
+        numbers = table.terms.number(letters_of(analyzer._lexicon[t] or "" for t in tokens))
+        analyzer._lexicon.tokens.newest = table.grown(letters_of(tokens), numbers)
 
 
 @given(texts=STRINGS, every=st.integers(1, 3))
@@ -143,39 +155,39 @@ def test_tables_grow_and_keep_their_tokens():
     """What a table knew, those that grew from it know; it does not change itself."""
     words = [f"{chr(97 + i % 26) * (1 + i % 30)}{chr(97 + i // 26 % 26)}" for i in range(3000)]
     words = list(dict.fromkeys(words))
-    tables = [TokenTable()]
+    tables = [TokenTable(Terms())]
     for start in range(0, len(words), 100):
-        tables.append(tables[-1].grown(as_they_are(words[start : start + 100])))
+        tables.append(grown(tables[-1], words[start : start + 100]))
 
     for known, table in enumerate(tables):
         found = scan(words, TokenPattern(numbers=False, hyphens=False), table)
-        numbers = [table.terms[number] if number >= 0 else None for number in found.numbers]
+        numbers = [names_of(table)[number] for number in found.numbers]
         assert numbers == [word if i < 100 * known else None for i, word in enumerate(words)]
         assert table.n_tokens == min(100 * known, len(words))
 
 
 def test_a_token_that_is_known_is_not_added_again():
     """Two threads may learn the same token; it takes one slot, in a table that could be full."""
-    table = TokenTable()
+    table = TokenTable(Terms())
     for _ in range(20):
-        table = table.grown(as_they_are(["oil", "gold" * 9]))
+        table = grown(table, ["oil", "gold" * 9])
 
     assert table.n_tokens == 2
-    assert np.count_nonzero(table.slots.table[:, 0]) == 2
+    assert np.count_nonzero(table.slots.index >= 0) == 2
 
 
 @pytest.mark.parametrize("other", ["x" * 30, "x" * 29, "x" * 31, "y" * 30, "x" * 29 + "y"])
 def test_equal_hashes_are_not_equal_tokens(other):
     """A long token is compared letter by letter with one that has its very hash."""
     pattern, token = TokenPattern(numbers=False, hyphens=False), "x" * 30
-    table = TokenTable().grown(as_they_are([token]))
+    table = grown(TokenTable(Terms()), [token])
     forged = table.slots._replace(letters=np.frombuffer(other.encode() + bytes(40), dtype=np.uint8))
     table.slots = forged
 
     found = scan([token], pattern, table)
 
     assert (found.numbers.tolist() == [0]) == (other == token)
-    assert found.new_tokens == ([] if other == token else [token.encode()])
+    assert new_tokens(found) == ([] if other == token else [token])
 
 
 def test_full_chains_of_slots(monkeypatch):
@@ -184,13 +196,13 @@ def test_full_chains_of_slots(monkeypatch):
     pattern = TokenPattern(numbers=False, hyphens=False)
     for n in range(1, 40):
         words = ["w" * length for length in range(1, n + 1)]
-        table = TokenTable().grown(as_they_are(words))
+        table = grown(TokenTable(Terms()), words)
 
         found = scan([" ".join(words), "w" * (n + 1)], pattern, table)
 
-        assert [table.terms[number] for number in found.numbers[:-1]] == words
-        assert found.new_tokens == [b"w" * (n + 1)]
-        assert table.slots.table.shape[0] <= 4 * n
+        assert [names_of(table)[number] for number in found.numbers[:-1]] == words
+        assert new_tokens(found) == ["w" * (n + 1)]
+        assert table.slots.index.size <= 4 * n
 
 
 def test_the_table_is_bounded(monkeypatch):

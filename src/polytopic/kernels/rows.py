@@ -9,6 +9,32 @@ _FEW = 24  # entries that are sorted faster one by one
 
 
 @compiled
+def number_columns(numbers, columns, n_columns):
+    """Give columns to terms as they come, in place: ``columns`` has -2 where there is none yet.
+
+    Returns
+    -------
+    found : ndarray of int32
+        The column of each number, -1 for -1.
+    new : ndarray of int32
+        The numbers of the terms that got columns from ``n_columns`` on, in this order.
+    """
+    found, new = np.empty(numbers.size, np.int32), np.empty(numbers.size, np.int32)
+    n = 0
+    for k in range(numbers.size):
+        number = numbers[k]
+        column = np.int32(-1)
+        if number >= 0:
+            column = columns[number]
+            if column == -2:
+                column = np.int32(n_columns + n)
+                columns[number], new[n] = column, number
+                n += 1
+        found[k] = column
+    return found, new[:n]
+
+
+@compiled
 def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns):
     """Return the counts of rows, whose entries come in parts that weigh the same.
 

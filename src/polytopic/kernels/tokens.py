@@ -19,13 +19,14 @@ _WORD = 7  # bytes
 _MASKS = (1 << 8 * np.arange(_WORD + 1)) - 1  # of so many bytes of a word
 _LONG = 1 << 56  # in the second word of a token that is longer than two
 _LOW = (1 << 28) - 1
-_FIRST, _SECOND, _TERM, PLACE = range(4)
+_FIRST, _SECOND, _TERM, _PLACE = range(4)
 
 
 class Slots(NamedTuple):
     """Known tokens by open addressing; at least half of the slots, a power of two, are empty."""
 
-    table: np.ndarray  # (n_slots, 4): a token's two words, its term or -1, the place of its bytes
+    index: np.ndarray  # (n_slots,): which token is there, -1 for none
+    rows: np.ndarray  # (n_tokens, 4): a token's two words, its term or -1, the place of its bytes
     letters: np.ndarray  # bytes of all tokens, with a zero after each, which is in no token
     words: np.ndarray  # eight of these bytes from each place on, as one number
 
@@ -119,14 +120,14 @@ def find_tokens(text, words, sizes, kinds, slots):
         The term of each token that is not dropped, -1 for one that is not known.
     n_terms : ndarray of shape (n_texts,)
         How many of them each text has.
-    new : ndarray of shape (n_new, 3)
+    new : ndarray of shape (3, n_new)
         Place among the terms, start and end in ``text`` of each token that is not known.
     """
     borders = _borders(text, kinds)
     terms, n_terms = np.empty(borders.size // 2, np.int32), np.zeros(sizes.size, np.int64)
-    new = np.empty((borders.size // 2, 3), np.int64)
-    table, letters = slots.table, slots.letters  # counting references in the loop takes long
-    last_slot = table.shape[0] - 1
+    new = np.empty((3, borders.size // 2), np.int64)
+    index, rows, letters = slots.index, slots.rows, slots.letters  # counting references takes long
+    last_slot = index.size - 1
     n, n_new, d, text_end = 0, 0, -1, -1
     for b in range(0, borders.size, 2):
         start, end = borders[b], borders[b + 1]
@@ -136,61 +137,152 @@ def find_tokens(text, words, sizes, kinds, slots):
         first, second = _key(words, start, end)
         slot = (_mixed(first, second) >> 25) & last_slot
         while True:
-            known = table[slot, _FIRST]
-            if (
-                known == first
-                and table[slot, _SECOND] == second
-                and (second < _LONG or _equal(letters, table[slot, PLACE], text, start, end))
+            row = index[slot]
+            if row < 0 or (
+                rows[row, _FIRST] == first
+                and rows[row, _SECOND] == second
+                and (second < _LONG or _equal(letters, rows[row, _PLACE], text, start, end))
             ):
                 break
-            if not known:
-                break
             slot = (slot + 1) & last_slot
-        if known:
-            terms[n] = table[slot, _TERM]
-            kept = np.int64(table[slot, _TERM] >= 0)
+        if row >= 0:
+            terms[n] = rows[row, _TERM]
+            kept = np.int64(rows[row, _TERM] >= 0)
         else:
             terms[n], kept = -1, 1
-            new[n_new, 0], new[n_new, 1], new[n_new, 2] = n, start, end
+            new[0, n_new], new[1, n_new], new[2, n_new] = n, start, end
             n_new += 1
         n += kept
         n_terms[d] += kept
-    return terms[:n], n_terms, new[:n_new]
+    return terms[:n], n_terms, new[:, :n_new]
+
+
+@inlined
+def _slot(index, rows, letters, first, second, text, start, end):
+    """Return the slot of a token, or the empty one where it is to be."""
+    last_slot = index.size - 1
+    slot = (_mixed(first, second) >> 25) & last_slot
+    while index[slot] >= 0 and not (
+        rows[index[slot], _FIRST] == first
+        and rows[index[slot], _SECOND] == second
+        and (second < _LONG or _equal(letters, rows[index[slot], _PLACE], text, start, end))
+    ):
+        slot = (slot + 1) & last_slot
+    return slot
 
 
 @compiled
-def add_tokens(slots, starts, ends, terms):
-    """Put tokens into empty slots, in place, unless they are known; return how many were new.
+def add_tokens(slots, n, starts, ends, terms):
+    """Add tokens to ``n``, in place, unless they are known; return how many there are then.
 
-    A token is ``slots.letters[start:end]``.
+    A token is ``slots.letters[start:end]``. The first are the most frequent ones, so they come
+    first: then fewer are elsewhere than where they should be, and these are near to each other.
     """
-    table, letters = slots.table, slots.letters
-    last_slot = table.shape[0] - 1
-    n_new = 0
+    index, rows, letters = slots.index, slots.rows, slots.letters
     for token in range(starts.size):
         start, end = starts[token], ends[token]
         first, second = _key(slots.words, start, end)
-        slot = (_mixed(first, second) >> 25) & last_slot
-        while table[slot, _FIRST] and not (
-            table[slot, _FIRST] == first
-            and table[slot, _SECOND] == second
-            and (second < _LONG or _equal(letters, table[slot, PLACE], letters, start, end))
-        ):
-            slot = (slot + 1) & last_slot
-        if not table[slot, _FIRST]:
-            table[slot, _FIRST], table[slot, _SECOND] = first, second
-            table[slot, _TERM], table[slot, PLACE] = terms[token], start
-            n_new += 1
-    return n_new
+        slot = _slot(index, rows, letters, first, second, letters, start, end)
+        if index[slot] < 0:
+            index[slot] = n
+            rows[n, _FIRST], rows[n, _SECOND] = first, second
+            rows[n, _TERM], rows[n, _PLACE] = terms[token], start
+            n += 1
+    return n
 
 
 @compiled
-def move_tokens(table, other):
-    """Put the tokens of a table of slots into another, which is empty, in their order, in place."""
-    last_slot = other.shape[0] - 1
-    for old in range(table.shape[0]):
-        if table[old, _FIRST]:
-            slot = (_mixed(table[old, _FIRST], table[old, _SECOND]) >> 25) & last_slot
-            while other[slot, _FIRST]:
-                slot = (slot + 1) & last_slot
-            other[slot] = table[old]
+def number_tokens(text, words, starts, ends, index, rows, letters, n, size):
+    """Give numbers to tokens, the same to equal ones; a token is ``text[start:end]``.
+
+    Parameters
+    ----------
+    text, words : ndarray
+        Bytes, and eight of them from each place on, as one number.
+    starts, ends : ndarray of int64
+        Where the tokens are.
+    index, rows, letters : ndarray
+        Tokens that have numbers, as in `Slots`. New ones are put there in place, so there must be
+        place for them.
+    n, size : int
+        How many tokens have numbers, and how many bytes these have.
+
+    Returns
+    -------
+    numbers : ndarray of int32
+        The number of each token; new ones get the next.
+    n, size : int
+        How many there are then.
+    """
+    numbers = np.empty(starts.size, np.int32)
+    for token in range(starts.size):
+        start, end = starts[token], ends[token]
+        first, second = _key(words, start, end)
+        slot = _slot(index, rows, letters, first, second, text, start, end)
+        if index[slot] < 0:
+            index[slot] = n
+            rows[n, _FIRST], rows[n, _SECOND] = first, second
+            rows[n, _TERM], rows[n, _PLACE] = n, size
+            n += 1
+            for i in range(start, end):
+                letters[size] = text[i]
+                size += 1
+            letters[size] = 0
+            size += 1
+        numbers[token] = index[slot]
+    return numbers, n, size
+
+
+@compiled
+def known_tokens(text, words, starts, ends, index, rows, letters):
+    """Return which tokens, at ``text[start:end]``, are known."""
+    known = np.empty(starts.size, np.bool_)
+    for token in range(starts.size):
+        start, end = starts[token], ends[token]
+        first, second = _key(words, start, end)
+        known[token] = index[_slot(index, rows, letters, first, second, text, start, end)] >= 0
+    return known
+
+
+@compiled
+def pack_tokens(text, starts, ends):
+    """Return the bytes ``text[start:end]`` of tokens, with a zero after each."""
+    letters = np.empty((ends - starts).sum() + starts.size, np.uint8)
+    size = 0
+    for token in range(starts.size):
+        for i in range(starts[token], ends[token]):
+            letters[size] = text[i]
+            size += 1
+        letters[size] = 0
+        size += 1
+    return letters
+
+
+@compiled
+def settle_order(order, letters, starts):
+    """Sort tokens by their bytes, in place; fast if only few are not where they should be.
+
+    ``order`` has their numbers; a zero, which is in no token, is after each.
+    """
+    for e in range(1, order.size):
+        token, place = order[e], e
+        while place:
+            one, other = starts[token], starts[order[place - 1]]
+            while letters[one] and letters[one] == letters[other]:
+                one, other = one + 1, other + 1
+            if letters[one] >= letters[other]:
+                break
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = token
+
+
+@compiled
+def index_tokens(rows, n, index):
+    """Put ``n`` tokens into slots, which are empty, in their order, in place."""
+    last_slot = index.size - 1
+    for row in range(n):
+        slot = (_mixed(rows[row, _FIRST], rows[row, _SECOND]) >> 25) & last_slot
+        while index[slot] >= 0:
+            slot = (slot + 1) & last_slot
+        index[slot] = row

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 from polytopic.kernels.blocks import block_borders, run_blocks
 from polytopic.kernels.rows import sum_rows
 from polytopic.text.columns import NewColumns
+from polytopic.text.letters import borders_of, distinct
 from polytopic.text.scanning import scan
 
 Text = str | Mapping[str, str] | Mapping[str, float]
@@ -62,15 +63,26 @@ def _read_blocks(texts, n_before, lexicon, fields, columns):
     parts = _parts_in_blocks(texts, n_before, fields)
     table = lexicon.tokens.newest
     scans = _run(lambda own: scan(own.strings, lexicon.pattern, table), parts)
-    terms = lexicon.learn(dict.fromkeys(chain.from_iterable(own.new_tokens for own in scans)))
-    return [_entries(*pair, terms, columns) for pair in zip(parts, scans, strict=True)]
+    learned = _learn([own.new_tokens for own in scans], lexicon, columns)
+    return [_entries(*three, columns) for three in zip(parts, scans, learned, strict=True)]
 
 
-def _entries(parts, found, terms, columns):
+def _learn(new_tokens, lexicon, columns):
+    """Return the columns of new tokens, as many lists of them, each token with a zero after it."""
+    letters = b"".join(new_tokens)
+    if not letters:
+        return [_AS_IT_IS] * len(new_tokens)
+    which, letters = distinct(letters, *borders_of(letters))
+    found = columns.of_numbers(*lexicon.learn(letters))[which]
+    sizes = [own.count(b"\0") for own in new_tokens]
+    return np.split(found, np.cumsum(sizes[:-1]))
+
+
+def _entries(parts, found, learned, columns):
     """Return the columns of a block's terms, and how many are in each part."""
     entries, sizes = columns.of_scan(found), found.sizes
-    if found.new_tokens:
-        entries[found.new_places] = columns.of_terms([terms[t] for t in found.new_tokens])
+    if found.which.size:
+        entries[found.new_places] = learned[found.which]
     if parts.terms:
         places = np.cumsum(sizes)[parts.term_parts]
         entries = np.insert(entries, places, columns.of_terms(parts.terms))

@@ -7,25 +7,30 @@ by their hashes, where the compiled loops are kept; from then on it is checked a
 
 import hashlib
 import mmap
+import re
 import sys
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 from simplemma.strategies.dictionaries import DefaultDictionaryFactory, DictionaryFactory
 from simplemma.strategies.dictionaries.dictionary_factory import DATA_FOLDER
+from simplemma.utils import normalize_apostrophes
 
 from polytopic.errors import PolytopicError
 from polytopic.files import new_file
-from polytopic.kernels.tokens import find_tokens
+from polytopic.kernels.dictionary import LEMMA, WORD, find_lemmas
+from polytopic.text.letters import borders_of, bytes_of, packed
 
 _FORMAT = f"slots 1, {sys.byteorder}".encode()
-_WORD, _LEMMA = b"\xff", b"\xfe"  # what is before words and lemmas, and in no UTF-8
+_WORD, _LEMMA = bytes([WORD]), bytes([LEMMA])
 _ENTRY = _WORD + b"%b" + _LEMMA
+_APOSTROPHES = [re.compile(glyph.encode()) for glyph in "'\u2019\u02bc"]
 _SEAL = 32  # bytes
 _AT_ONCE = 1 << 16  # words to write
 
@@ -56,6 +61,21 @@ class KeptDictionary(Mapping):
         if place < 0:
             return default
         return entries[place + len(letters) + 2 :].partition(_WORD)[0].decode()
+
+    def lemmas(self, letters):
+        """Return the lemmas of many words as letters, empty for one that is not known."""
+        data, places = bytes_of(self._data), np.frombuffer(self._places, dtype=np.uint32)
+        found = find_lemmas(bytes_of(letters), *borders_of(letters), data, places)
+        return packed(self._data, *found)
+
+    @cached_property
+    def joint_words(self):
+        """The words that have apostrophes, in lower case and with plain ones."""
+        found = chain(*(glyph.finditer(self._data, self._begin) for glyph in _APOSTROPHES))
+        places = {self._data.rfind(_WORD, 0, match.start()) + 1 for match in found}
+        words = [self._data[place : self._data.find(_LEMMA, place)].decode() for place in places]
+        plain = [normalize_apostrophes(word) for word in words]
+        return frozenset(word.lower() for word in plain if "'" in word)
 
     def __getitem__(self, word):
         lemma = self.get(word)
@@ -95,7 +115,7 @@ class KeptDictionaries(DictionaryFactory):
 
 def _folder():
     """Return where compiled loops are kept; None if they are not."""
-    path = getattr(getattr(find_tokens, "stats", None), "cache_path", None)
+    path = getattr(getattr(find_lemmas, "stats", None), "cache_path", None)
     return path and Path(path)
 
 

@@ -1,11 +1,32 @@
 """The term of each token, analysed once."""
 
+from functools import cached_property
+from string import ascii_letters
+
+import numpy as np
+
 from polytopic.text import languages
+from polytopic.text.letters import (
+    borders_of,
+    bytes_of,
+    chosen,
+    distinct,
+    letters_of,
+    main_parts,
+    split,
+    spread,
+)
+from polytopic.text.terms import Terms
 from polytopic.text.token_table import GrowingTable
-from polytopic.text.tokens import TokenPattern, fold, lower, main_part, spell
+from polytopic.text.tokens import TURKIC, TokenPattern, fold, lower, main_part, spell
 
 _MAX_CACHED = 1_000_000
-_REDUCERS = {"lemma": languages.lemmatizer, "stem": languages.stemmer}
+_FEW = 32  # tokens that are analysed faster one by one
+_REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
+    "lemma": languages.Lemmas,
+    "stem": languages.Stems,
+}
+_IS_PLAIN = np.isin(np.arange(256), list(b"\0'" + ascii_letters.encode()))
 
 
 class Lexicon(dict):
@@ -39,12 +60,7 @@ class Lexicon(dict):
         """Return the compiled expression that finds the tokens of this text."""
         return self.pattern.of(text)
 
-    def learn(self, tokens):
-        """Return the terms of tokens in UTF-8, and let the compiled loops know them."""
-        terms = {token: self[token.decode()] for token in tokens}
-        if terms:
-            self.tokens.learn(terms, most=_MAX_CACHED)
-        return terms
+    # One by one
 
     def __missing__(self, token):
         if len(self) >= _MAX_CACHED:
@@ -71,3 +87,77 @@ class Lexicon(dict):
         capital_noun = self._capital_nouns and word[0].isupper()
         word = word.capitalize() if capital_noun else lower(word, self._language)
         return fold(self._reduce(word), self._language)
+
+    # Many at once, with the same terms
+
+    def learn(self, letters):
+        """Let the compiled loops know tokens; return what numbers terms, and their numbers.
+
+        Tokens are distinct, in UTF-8, with a zero after each.
+        """
+        if letters.count(b"\0") <= _FEW:
+            terms = letters_of(self[token] or "" for token in split(letters))
+            which = np.arange(terms.count(b"\0"))
+        else:
+            terms, which = self._analyze_many(letters)
+        return self.tokens.learn(letters, terms, which, most=_MAX_CACHED)
+
+    def _analyze_many(self, letters):
+        """Return the terms of tokens as letters, empty for none, and which of them each token has.
+
+        Those of the letters A to Z and apostrophes, which have one spelling, are analysed together.
+        """
+        starts, ends = borders_of(letters)
+        plain = np.full(ends.size, self._language not in TURKIC)
+        plain[np.searchsorted(ends, np.flatnonzero(~_IS_PLAIN[bytes_of(letters)]))] = False
+        which = np.empty(ends.size, dtype=np.intp)
+        which[plain], words = distinct(self._cased(letters, starts), starts[plain], ends[plain])
+        others = split(chosen(letters, ~plain))
+        which[~plain] = np.arange(len(others)) + words.count(b"\0")
+        return self._terms_of_plain(words) + letters_of(self[word] or "" for word in others), which
+
+    def _cased(self, letters, starts):
+        """Return plain tokens in the case in which they are reduced; others may be spoiled."""
+        if not self._lowercase:
+            return letters
+        if not self._capital_nouns:
+            return letters.lower()
+        cased = bytes_of(letters.lower()).copy()
+        cased[starts] = bytes_of(letters)[starts]
+        return cased.tobytes()
+
+    def _terms_of_plain(self, words):
+        """Return the terms of words in the case in which they are reduced, all as letters."""
+        kept = self._keep(words)
+        terms = self._reduced(chosen(words, kept))
+        kept[kept] = own = self._keep(terms)
+        return spread(chosen(terms, own), kept)
+
+    def _reduced(self, words):
+        if self._reduce is None:
+            return main_parts(words)
+        terms = self._reduce.of_letters(words)
+        return self._folded(terms) if self._lowercase else terms
+
+    def _keep(self, words):
+        """Return which of words are kept."""
+        if not words.isascii():
+            return np.array([self._keeps(fold(word, self._language)) for word in split(words)])
+        starts, ends = borders_of(words)
+        sizes = ends - starts
+        kept = (sizes >= self._lengths[0]) & (sizes <= self._lengths[-1])
+        if self._stop_words:
+            kept &= ~self._plain_stop_words.has(words.lower())
+        return kept
+
+    @cached_property
+    def _plain_stop_words(self):
+        plain = [word for word in self._stop_words if word.isascii() and "\0" not in word]
+        terms = Terms()
+        terms.number(letters_of(plain))
+        return terms
+
+    def _folded(self, words):
+        if words.isascii():
+            return words.lower()
+        return letters_of(fold(word, self._language) for word in split(words))

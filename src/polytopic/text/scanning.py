@@ -5,7 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from polytopic.kernels.tokens import PADDING, find_tokens
-from polytopic.text.token_table import TokenTable, words_of
+from polytopic.text.letters import bytes_of, distinct, words_of
+from polytopic.text.token_table import TokenTable
+
+_NOTHING = np.zeros(0, dtype=np.int32), b""
 
 
 class Scan(NamedTuple):
@@ -21,24 +24,28 @@ class Scan(NamedTuple):
         How many terms each string has.
     new_places : ndarray
         Where the numbers are -1.
-    new_tokens : list of bytes
-        The tokens that are not known, in UTF-8.
+    new_tokens : bytes
+        The distinct tokens that are not known, in UTF-8, with a zero after each.
+    which : ndarray of int32
+        Which of them is at each of these places.
     """
 
     table: TokenTable
     numbers: np.ndarray
     sizes: np.ndarray
     new_places: np.ndarray
-    new_tokens: list[bytes]
+    new_tokens: bytes
+    which: np.ndarray
 
 
 def scan(strings, pattern, table):
     """Find the tokens of strings, and the terms of those that a table knows."""
-    texts = [string.encode("utf-8", "surrogatepass") for string in strings]
+    is_ascii = all(map(str.isascii, strings))
+    texts = strings if is_ascii else [text.encode("utf-8", "surrogatepass") for text in strings]
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
-    data = b"\0".join(texts) + bytes(PADDING)
-    text = np.frombuffer(data, dtype=np.uint8)
-    kinds = pattern.kinds(0x7F if data.isascii() else text.max())
+    data = ("\0".join(texts).encode() if is_ascii else b"\0".join(texts)) + bytes(PADDING)
+    text = bytes_of(data)
+    kinds = pattern.kinds(0x7F if is_ascii else text.max())
     numbers, n_terms, new = find_tokens(text, words_of(data), sizes, kinds, table.slots)
-    tokens = [data[start:end] for _, start, end in new.tolist()]
-    return Scan(table, numbers, n_terms, new[:, 0], tokens)
+    which, letters = distinct(data, new[1], new[2]) if new.size else _NOTHING
+    return Scan(table, numbers, n_terms, new[0], letters, which)

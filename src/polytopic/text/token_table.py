@@ -1,25 +1,25 @@
 """Tokens that were met before, with their terms, in the form that compiled loops read."""
 
-from functools import cached_property
-from itertools import islice
 from threading import Lock
 
 import numpy as np
 
-from polytopic.kernels.tokens import PADDING, PLACE, Slots, add_tokens, move_tokens
+from polytopic.kernels.tokens import PADDING, Slots, add_tokens, index_tokens
+from polytopic.text.letters import borders_of, bytes_of, words_of
+from polytopic.text.terms import Terms
 
 _FEWEST_SLOTS = 1024
 _FEWEST_NEW = 256  # tokens that make a new table,
 _SHARE_NEW = 16  # or one in so many
 
 
-def words_of(data):
-    """Return the eight bytes from each place on, as one number."""
-    return np.ndarray((len(data) - 7,), dtype=np.int64, buffer=data, strides=(1,))
-
-
 class TokenTable:
     """Tokens in UTF-8 and the numbers of their terms; it does not change.
+
+    Parameters
+    ----------
+    terms : Terms
+        What numbers the terms; more may come.
 
     Attributes
     ----------
@@ -27,60 +27,40 @@ class TokenTable:
         The tokens.
     n_tokens : int
         How many there are.
-    terms : list of str
-        The terms by their numbers. A table that grew from this one shares the list, and may have
-        put more terms at its end.
     n_terms : int
-        How many of them are known here.
+        One more than the largest number here.
     """
 
-    def __init__(self):
-        self.terms, self.n_terms, self.n_tokens = [], 0, 0
-        self._numbers = {}  # of the terms, shared as they are
+    def __init__(self, terms):
+        self.terms, self.n_terms, self.n_tokens = terms, len(terms), 0
         self._letters = b""
-        self.slots = self._make_slots(np.zeros((_FEWEST_SLOTS, 4), dtype=np.int64))
+        index = np.full(_FEWEST_SLOTS, -1, dtype=np.int32)
+        self.slots = self._make_slots(index, np.empty((0, 4), dtype=np.int64))
 
-    def grown(self, found):
-        """Return a table with more tokens, given with their terms; one thread at a time."""
-        table = object.__new__(type(self))
-        table.terms, table._numbers = self.terms, self._numbers
-        terms = np.fromiter(map(self._number, found.values()), np.int64, len(found))
-        table.n_terms = len(self.terms)
-        table._letters = self._letters + b"".join([token + b"\0" for token in found])
-        table.slots = table._make_slots(self._rows_for(self.n_tokens + len(found)))
-        sizes = np.fromiter(map(len, found), np.int64, len(found))
-        ends = len(self._letters) + np.cumsum(sizes + 1) - 1
-        table.n_tokens = self.n_tokens + add_tokens(table.slots, ends - sizes, ends, terms)
+    def grown(self, letters, numbers):
+        """Return a table with more tokens, a zero after each, given with their terms' numbers."""
+        table, n = object.__new__(type(self)), self.n_tokens
+        table.terms, table.n_terms = self.terms, len(self.terms)
+        table._letters = self._letters + letters
+        rows = np.empty((n + len(numbers), 4), dtype=np.int64)
+        rows[:n] = self.slots.rows[:n]
+        table.slots = table._make_slots(self._index_for(rows), rows)
+        starts, ends = (len(self._letters) + border for border in borders_of(letters))
+        table.n_tokens = add_tokens(table.slots, n, starts, ends, numbers)
         return table
 
-    def _rows_for(self, n_tokens):
-        """Return a copy of the table, larger where less than half of it would stay empty."""
-        old = self.slots.table
-        n = max(_FEWEST_SLOTS, 1 << (2 * n_tokens).bit_length())
-        if n <= old.shape[0]:
+    def _index_for(self, rows):
+        """Return a copy of the slots, more where less than half of them would stay empty."""
+        old, n = self.slots.index, max(_FEWEST_SLOTS, 1 << (2 * len(rows)).bit_length())
+        if n <= old.size:
             return old.copy()
-        larger = np.zeros((n, 4), dtype=np.int64)
-        move_tokens(old[np.argsort(old[:, PLACE])], larger)  # the first are the most frequent ones
+        larger = np.full(n, -1, dtype=np.int32)
+        index_tokens(rows, self.n_tokens, larger)
         return larger
 
-    def _make_slots(self, rows):
+    def _make_slots(self, index, rows):
         data = self._letters + bytes(PADDING)
-        return Slots(rows, np.frombuffer(data, dtype=np.uint8), words_of(data))
-
-    @cached_property
-    def rank(self):
-        """Where each term is among all terms in sorted order."""
-        rank = np.empty(self.n_terms, dtype=np.int64)
-        rank[sorted(range(self.n_terms), key=self.terms.__getitem__)] = np.arange(self.n_terms)
-        return rank
-
-    def _number(self, term):
-        if term is None:
-            return -1
-        number = self._numbers.setdefault(term, len(self.terms))
-        if number == len(self.terms):
-            self.terms.append(term)
-        return number
+        return Slots(index, rows, bytes_of(data), words_of(data))
 
 
 class GrowingTable:
@@ -91,18 +71,48 @@ class GrowingTable:
     """
 
     def __init__(self):
-        self.newest = TokenTable()
-        self._waiting = {}
+        self.newest = TokenTable(Terms())
+        self._waiting: dict[bytes, int] = {}  # tokens, and the numbers of their terms
         self._lock = Lock()
 
-    def learn(self, found, most):
-        """Add tokens in UTF-8 with their terms, and begin anew rather than have too many."""
+    def learn(self, letters, terms, which, most):
+        """Add tokens, and begin anew rather than have too many.
+
+        Parameters
+        ----------
+        letters : bytes
+            Distinct tokens in UTF-8, with a zero after each.
+        terms : bytes
+            The terms they have as letters, empty for none.
+        which : ndarray of int
+            Which of them each token has.
+        most : int
+            How many tokens to know at most.
+
+        Returns
+        -------
+        terms : Terms
+            What has numbered the terms.
+        numbers : ndarray of int32
+            The number of each token's term, -1 for none.
+        """
         with self._lock:
-            self._waiting.update(found)
-            table, n = self.newest, len(self._waiting)
-            if n < max(_FEWEST_NEW, table.n_tokens // _SHARE_NEW):
-                return
-            if table.n_tokens + n > most:
-                table, self._waiting = TokenTable(), dict(islice(self._waiting.items(), most))
-            self.newest = table.grown(self._waiting)
-            self._waiting = {}
+            if self.newest.n_tokens + len(self._waiting) + which.size > most:
+                self.newest, self._waiting = TokenTable(Terms()), {}
+            known = self.newest.terms
+            numbers = known.number(terms)[which]
+            end = borders_of(letters)[1][most - 1] + 1 if which.size > most else None
+            self._add(letters[:end], numbers[:most])
+            return known, numbers
+
+    def _add(self, letters, numbers):
+        """Let tokens wait, or make a table of them and of those that waited."""
+        waiting = self._waiting
+        n_many = max(_FEWEST_NEW, self.newest.n_tokens // _SHARE_NEW)
+        if len(waiting) + numbers.size < n_many:
+            waiting.update(zip(letters.split(b"\0")[:-1], numbers.tolist(), strict=True))
+            return
+        waited = np.fromiter(waiting.values(), np.int32, len(waiting))
+        before = b"".join([token + b"\0" for token in waiting])
+        self.newest = self.newest.grown(before + letters, np.concatenate([waited, numbers]))
+        self._waiting = {}

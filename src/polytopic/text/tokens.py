@@ -25,7 +25,7 @@ _SPELLING = {
     **dict.fromkeys([0x00AD, *range(0xFE00, 0xFE10)]),  # soft hyphen, variation selectors
 }
 _TURKISH_CASE = str.maketrans({"I": "ı", "İ": "i"})
-_TURKIC = ("az", "tr")
+TURKIC = ("az", "tr")
 
 
 class TokenPattern:
@@ -103,7 +103,7 @@ def spell(token):
 
 def lower(word, language=None):
     """Lower the case of a word as its language does: İ is i, and I is ı in Turkish."""
-    if language in _TURKIC:
+    if language in TURKIC:
         word = word.translate(_TURKISH_CASE)
     lowered = word.lower()
     return lowered if lowered.isascii() else lowered.replace("i̇", "i")
@@ -111,7 +111,7 @@ def lower(word, language=None):
 
 def fold(word, language=None):
     """Return the form in which words that differ in case alone are equal: ß is ss, ς is σ."""
-    if word.isascii() and language not in _TURKIC:
+    if word.isascii() and language not in TURKIC:
         return word.lower()
     return unicodedata.normalize("NFC", lower(word, language).casefold())
 

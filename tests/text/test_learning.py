@@ -1,0 +1,292 @@
+"""Many new tokens analysed at once, against one by one."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import islice
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from polytopic.kernels.rows import number_columns
+from polytopic.text import Analyzer, counting, languages, lexicon
+from polytopic.text.columns import NewColumns
+from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary, _parts
+from polytopic.text.languages import Lemmas
+from polytopic.text.letters import (
+    are_empty,
+    borders_of,
+    chosen,
+    distinct,
+    filled,
+    having,
+    letters_of,
+    main_parts,
+    split,
+    spread,
+)
+from polytopic.text.terms import Terms
+from polytopic.text.token_table import GrowingTable
+from polytopic.text.tokens import main_part
+
+from .test_scanning import LONG_WORDS, STRINGS, as_bags, plain_counts
+
+ANALYZERS = [
+    Analyzer(None),
+    Analyzer("en"),
+    Analyzer("de"),
+    Analyzer("tr"),
+    Analyzer("cs"),
+    Analyzer("en", normalize="stem"),
+    Analyzer("en", normalize=None),
+    Analyzer("en", lowercase=False, min_length=1),
+    Analyzer("de", lowercase=False, stop_words=None),
+    Analyzer(None, lowercase=False, stop_words=["Bank", "a"]),
+    Analyzer("en", hyphens=True, numbers=True, min_length=3, max_length=7),
+    Analyzer(None, hyphens=True, numbers=True, min_length=1, max_length=1),
+]
+WORDS = st.sampled_from(
+    re.findall(
+        r"\S+",
+        "The mice nations isms agencies bank bank's don't I'll rock'n'roll Haus Häuser Bäume bäume "
+        "Istanbul İstanbul ISTANBUL ışık psům Psům městech café naïve ﬁre Straße o'er we b2b 2024 "
+        "well-known X-RAY Monday mondays organized deserves Ments cies fancies policies",
+    )
+)
+FORMS = st.builds(
+    lambda word, change, end: change(word) + end,
+    WORDS,
+    st.sampled_from([str, str.lower, str.upper, str.capitalize, str.swapcase]),
+    st.sampled_from(["", "s", "'s", "tions", "ized", "x", "\u0301"]),
+)
+TEXTS = st.lists(st.lists(FORMS).map(" ".join), max_size=4) | STRINGS
+
+
+def tokens_of(own, texts):
+    """Return the distinct tokens of texts."""
+    return list(dict.fromkeys(t for text in texts for t in own.pattern_of(text).findall(text)))
+
+
+def is_plain(word):
+    """Return whether a word has only the letters A to Z and apostrophes between them."""
+    return all(part.isascii() and part.isalpha() for part in word.split("'"))
+
+
+@cache
+def kept(language):
+    """Return a dictionary as it is kept, also where nothing is."""
+    plain = KeptDictionaries.get_dictionary(language)
+    return KeptDictionary(bytes(32) + b"".join(_parts(plain)))
+
+
+@pytest.mark.parametrize("analyzer", ANALYZERS, ids=str)
+@given(texts=TEXTS)
+def test_many_tokens_have_the_terms_of_each(analyzer, texts):
+    """On all of Unicode and with any setting, the terms are those of one token after the other."""
+    own = analyzer._lexicon
+    tokens = tokens_of(own, texts)
+
+    terms, which = own._analyze_many(letters_of(tokens))
+
+    terms = [term or None for term in split(terms)]
+    assert [terms[place] for place in which] == [own._analyze(token) for token in tokens]
+
+
+@pytest.mark.parametrize("analyzer", ANALYZERS, ids=str)
+@given(texts=TEXTS)
+def test_first_counts_are_those_of_plain_terms(analyzer, texts):
+    """An analyzer that has met no token counts what `Analyzer.terms` finds."""
+    expected = plain_counts(analyzer, texts)
+    own = analyzer._lexicon
+    own.clear()
+    own.tokens = GrowingTable()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexicon, "_FEW", 0)
+        counts, terms = analyzer.count(texts)
+
+    assert as_bags(counts, terms) == expected or not texts
+    assert terms == sorted(set().union(*expected))
+
+
+def test_few_tokens_are_looked_up_and_many_are_not(monkeypatch):
+    """Few go one by one, through the cache that `terms` uses; many go together."""
+    analyzer = Analyzer(None, max_length=61)
+    monkeypatch.setattr(lexicon, "_FEW", 3)
+
+    analyzer.count(["oil gas tin"])
+    analyzer.count(["zinc gold lead iron"])
+
+    assert set(analyzer._lexicon) == {"oil", "gas", "tin"}
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+@pytest.mark.parametrize("language", ["en", "cs", "fr"])
+def test_lemmas_of_many_words_are_those_of_each(monkeypatch, language, is_read):
+    """Known words and others, in any case; for another release of simplemma, too."""
+    monkeypatch.setattr(languages, "_IS_READ", is_read)
+    lemmas, dictionary = Lemmas(language), kept(language)
+    lemmas._dictionaries = SimpleNamespace(get_dictionary=lambda _: dictionary)
+    some = [word for word in islice(dictionary, None, None, 40) if word.isascii()]
+    endings = ["", "'s", "s", "cies", "isms", "ized", "erves", "tions", "zz", "d"]
+    words = [word + end for word in some if word.isalpha() for end in endings]
+    words += [word.replace("\u2019", "'") for word in dictionary.joint_words if is_plain(word)]
+
+    for form in (str, str.lower, str.upper, str.capitalize):
+        given = list(map(form, words))
+        assert split(lemmas.of_letters(letters_of(given))) == list(map(lemmas, given))
+
+
+def test_only_some_english_endings_have_rules():
+    """What no rule can change is not given to the rules."""
+    others = [chr(letter) for letter in range(97, 123) if chr(letter) not in "ds"]
+
+    for stem in ("organize", "agencie", "deserve", "movement", "abcdefghi"):
+        assert all(languages._RULES.get_lemma(stem + end, "en") is None for end in others)
+
+
+@given(words=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"))))
+@example(words=[])
+@example(words=[""])
+def test_many_words_are_found_as_each(words):
+    """Looking up many words gives what looking up each gives, empty for none."""
+    dictionary = kept("ms")
+    words = [*words, *islice(dictionary, 200), *(f"{word}x" for word in islice(dictionary, 200))]
+
+    assert split(dictionary.lemmas(letters_of(words))) == [dictionary.get(w, "") for w in words]
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "hy"])
+def test_words_with_apostrophes(language):
+    """They are those of the dictionary, whatever apostrophes they have there."""
+    dictionary = kept(language)
+
+    plain = [word.replace("\u2019", "'").replace("\u02bc", "'") for word in dictionary]
+
+    assert dictionary.joint_words == {word.lower() for word in plain if "'" in word}
+
+
+def test_main_parts():
+    """They are those of each word."""
+    words = ["l'eau", "eau", "bank's", "dell'arte", "rock'n'roll", "a'b", ""]
+
+    assert split(main_parts(letters_of(words))) == list(map(main_part, words))
+
+
+@given(tokens=st.lists(st.sampled_from(["a", "b", "A", "abcdefghi", "é"]) | LONG_WORDS))
+def test_distinct_tokens(tokens):
+    """Each token has the place of the first that equals it."""
+    tokens = [token for token in tokens if token]
+
+    which, letters = distinct(letters_of(tokens), *borders_of(letters_of(tokens)))
+
+    own = list(dict.fromkeys(tokens))
+    assert letters == letters_of(own)
+    assert which.tolist() == [own.index(token) for token in tokens]
+
+
+@given(numbers=st.lists(st.integers(-1, 9)), known=st.integers(0, 10))
+def test_columns_come_in_order(numbers, known):
+    """A term gets its column when it first comes; what has none stays without."""
+    columns = np.array([*range(known), *[-2] * (10 - known)], dtype=np.int32)
+    expected = dict(zip(range(known), range(known), strict=True)) | {-1: -1}
+    for number in numbers:
+        expected.setdefault(number, len(expected) - 1)
+
+    found, new = number_columns(np.array(numbers, dtype=np.int32), columns, known)
+
+    assert found.tolist() == [expected[number] for number in numbers]
+    assert new.tolist() == list(expected)[known + 1 :]
+    assert [expected.get(number, -2) for number in range(10)] == columns.tolist()
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0")) | LONG_WORDS
+
+
+@given(batches=st.lists(st.lists(NAMES | st.sampled_from(["oil", "gas", "é", "z" * 20]))))
+def test_terms_keep_their_numbers(batches):
+    """A term has one number, and its rank is its place among all, sorted as Python does."""
+    terms, own = Terms(), []
+    for batch in batches:
+        numbers = terms.number(letters_of(batch))
+        own = list(dict.fromkeys([*own, *filter(None, batch)]))
+
+        assert numbers.tolist() == [own.index(name) if name else -1 for name in batch]
+        assert [sorted(own)[rank] for rank in terms.rank()] == own
+        assert terms.names(np.arange(len(terms))) == own
+        assert terms.has(letters_of([*own, "never met"])).tolist() == [True] * len(own) + [False]
+
+
+@given(words=st.lists(st.tuples(st.sampled_from(["", "a", "é", "long" * 9]), st.booleans())))
+def test_words_as_letters(words):
+    """Choosing, spreading and filling is what lists do."""
+    letters, mask = letters_of(word for word, _ in words), np.array([m for _, m in words], bool)
+    some = [word for word, is_chosen in words if is_chosen]
+
+    assert split(letters) == [word for word, _ in words]
+    assert are_empty(letters).tolist() == [not word for word, _ in words]
+    assert split(chosen(letters, mask)) == some
+    assert split(spread(letters_of(some), mask)) == [word if m else "" for word, m in words]
+    assert having(letters, b"o").tolist() == ["o" in word for word, _ in words]
+    others = [f"{place}" for place in range(len(some))]
+    expected = iter(others)
+    assert split(filled(letters, letters_of(others), mask)) == [
+        next(expected) if m else word for word, m in words
+    ]
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(["name", 0, 1]), st.lists(st.sampled_from("abcdefgh"))),
+        max_size=6,
+    ),
+    n_before=st.sampled_from([0, 500]),
+)
+def test_a_term_is_one_column_wherever_it_comes_from(steps, n_before):
+    """From bags, from one lexicon or two, from few or many, the columns are those of the names."""
+    numbered = [Terms(), Terms()]
+    for terms in numbered:
+        terms.number(letters_of(f"other{n}" for n in range(n_before)))
+    columns, found = NewColumns(), []
+    for source, names in steps:
+        if source == "name":
+            found += columns.of_terms(names)
+        else:
+            terms = numbered[source]
+            found += columns.of_numbers(terms, terms.number(letters_of(names))).tolist()
+
+    names, order = columns.sorted()
+
+    given = [name for _, own in steps for name in own]
+    assert names == sorted(set(given))
+    assert [names[order[column]] for column in found] == given
+
+
+def test_few_texts_and_then_many(monkeypatch):
+    """A lexicon of many terms, and texts of few at first, then of most, give the same columns."""
+    monkeypatch.setattr(counting, "_FIRST_TEXTS", 1)
+    words = ["".join(chr(97 + n // 26**k % 26) for k in range(3)) for n in range(1000)]
+    analyzer = Analyzer(None, max_length=62)
+    analyzer.count([" ".join(words)])
+    texts = ["zzz aaa", *words[::2]]
+
+    counts, terms = analyzer.count(texts)
+
+    assert as_bags(counts, terms) == plain_counts(analyzer, texts)
+
+
+def test_many_threads_learn_many_tokens(monkeypatch):
+    """Each thread counts rightly while all learn, and while the table begins anew."""
+    monkeypatch.setattr(lexicon, "_MAX_CACHED", 900)
+    words = ["".join(chr(97 + n // 26**k % 26) for k in range(3)) for n in range(2000)]
+    analyzer = Analyzer("en", max_length=63)
+    batches = [[" ".join(words[start::7]), "mice mice"] for start in range(40)]
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(analyzer.count, batches))
+
+    for batch, (counts, terms) in zip(batches, results, strict=True):
+        assert as_bags(counts, terms) == plain_counts(analyzer, batch)
