@@ -17,7 +17,8 @@ from polytopic.errors import ModelFileError
 from polytopic.files import new_file
 
 FORMAT = "polytopic-model"
-VERSION = 2
+VERSION = 3
+READABLE = (2, VERSION)  # arrays of format 2 are not packed
 BEGINNING = b'{"__metadata__":{"manifest":'
 
 
@@ -45,7 +46,7 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
     """Return the manifest and the arrays of what a model file holds; failures are of this name."""
     manifest = _read_manifest(name, content)
     version = manifest["format_version"]
-    if version != VERSION:
+    if version not in READABLE:
         newer = version > VERSION
         raise ModelFileError(
             f"{str(name)!r} was written by {'a newer' if newer else 'an older'} polytopic "

@@ -14,6 +14,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
+from polytopic.counts import LabelSetCounts
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
 from polytopic.labeler.answers import (
@@ -121,6 +122,8 @@ class Labeler(BaseEstimator):
     >>> labeler.forget(["A goal on Mars."], [["space", "sport"]]).counts_.n_docs
     2
     """
+
+    _counts: LabelSetCounts | None
 
     def __init__(
         self,
@@ -297,6 +300,17 @@ class Labeler(BaseEstimator):
             self.model_.counts_ = vocabulary_view(counts, self.vocabulary_)
         self.counts_ = counts
         return self
+
+    @property
+    def counts_(self) -> LabelSetCounts | None:
+        """All terms of all documents learned; None if loaded from a file without them."""
+        if self._counts is None and self.documents_ is not None:  # a file holds no table then
+            self._counts = self.documents_.table()
+        return self._counts
+
+    @counts_.setter
+    def counts_(self, counts):
+        self._counts = counts
 
     def _vocabulary(self, counts):
         return choose_vocabulary(counts, self.min_df, self.max_terms)
