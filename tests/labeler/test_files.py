@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save as save_tensors
 
 import polytopic
 from polytopic import MML, PMM1, CoL, Labeler, NaiveBayes
@@ -21,6 +22,7 @@ from polytopic.decision import (
     WorldModel,
 )
 from polytopic.errors import ModelFileError, PolytopicError
+from polytopic.labeler.files import to_bytes
 from polytopic.labels import LabelTree
 from polytopic.modelfile import read_model, write_model
 from tests.labeler.test_labeler import LABELS, TEXTS
@@ -329,6 +331,18 @@ def test_a_failed_save_leaves_the_old_file(path, monkeypatch):
 
 def _no_space(*_):
     raise OSError(28, "No space left on device")
+
+
+def test_files_are_what_safetensors_writes(path):
+    """They are written piece by piece, to the same bytes."""
+    labeler = Labeler(rule=TopK(2)).fit([*TEXTS, 'Überraschung "ŝ\\'], [*LABELS, ['ŝ"']])
+    labeler.save(path)
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+
+    assert save_tensors(load_file(path), metadata=metadata) == content
+    assert to_bytes(labeler) == content
 
 
 def test_arrays_are_plain(path):

@@ -66,7 +66,8 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _pack_columns(columns, indptr):
     """Return the gaps between ascending columns: their low bytes, and what is above."""
     columns = columns.astype(np.uint32)
-    gaps = np.diff(columns, prepend=columns[:1])  # where it falls, it goes round and comes back
+    gaps = columns.copy()
+    gaps[1:] -= columns[:-1]  # where columns fall, it goes round and comes back
     begins = indptr[:-1][np.diff(indptr) > 0]
     gaps[begins] = columns[begins]
     mask, high = _without_zeros(gaps >> 8)
