@@ -263,12 +263,18 @@ class Labeler(BaseEstimator):
     def _refit_documents(self, rows, analyzer, *, chosen=None, warm=None):
         counts = rows.table()
         vocabulary = self._vocabulary(counts)
-        X, model, weights = vocabulary.select(rows.X, rows.terms), self._new_model(), None
+        model, weights = self._new_model(), None
         if not model.sees_counts:
             weights = self._term_weights(counts, vocabulary)
-            X = weights.transform(X)
-        start = {} if warm is None else {"warm": warm, "rows": rows.before}
-        model.fit(X, rows.label_names, chosen=chosen, **start)
+
+        def seen():
+            X = vocabulary.select(rows.X, rows.terms)
+            return X if weights is None else weights.transform(X)
+
+        if warm is None:  # what is seen is not held here, so that a model can let go of it
+            model.fit(seen(), rows.label_names, chosen=chosen)
+        else:
+            model.fit(seen(), rows.label_names, chosen=chosen, warm=warm, rows=rows.before)
         kept = rows if self.keep_documents else None
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights)
 
