@@ -4,36 +4,55 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
-from safetensors.numpy import save as serialize_tensors
 
 from polytopic.errors import ModelFileError
 from polytopic.files import new_file
 
 FORMAT = "polytopic-model"
-VERSION = 2
+VERSION = 3
+READABLE = (2, VERSION)  # arrays of format 2 are not packed
+ALIGNMENT = 8  # bytes
 BEGINNING = b'{"__metadata__":{"manifest":'
 
 
 def write_model(path: str | Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write a manifest and arrays to one file, whole or not at all."""
-    content = model_bytes(manifest, arrays)
     with new_file(path, ModelFileError) as file:
-        file.write(content)
+        file.writelines(_pieces(manifest, arrays))
 
 
 def model_bytes(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
     """Return what a model file holds."""
+    return b"".join(_pieces(manifest, arrays))
+
+
+def _pieces(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
+    """Yield what a model file holds, without a copy of the arrays.
+
+    It is what safetensors writes: a header that tells what is where, and the arrays, those of
+    large numbers first.
+    """
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
     manifest["digest"] = _digest(manifest, tensors)
-    return serialize_tensors(tensors, metadata={"manifest": _to_json(manifest)})
+    header: dict[str, Any] = {"__metadata__": {"manifest": _to_json(manifest)}}
+    order, end = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name)), 0
+    for name in order:
+        array, begin = tensors[name], end
+        end = begin + array.nbytes
+        kind = f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [begin, end]}
+    told = json.dumps(header, separators=(",", ":")).encode()
+    told += b" " * (-len(told) % ALIGNMENT)
+    yield len(told).to_bytes(8, "little") + told
+    yield from (_content(tensors[name]) for name in order)
 
 
 def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -45,7 +64,7 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
     """Return the manifest and the arrays of what a model file holds; failures are of this name."""
     manifest = _read_manifest(name, content)
     version = manifest["format_version"]
-    if version != VERSION:
+    if version not in READABLE:
         newer = version > VERSION
         raise ModelFileError(
             f"{str(name)!r} was written by {'a newer' if newer else 'an older'} polytopic "
@@ -92,8 +111,13 @@ def _digest(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> st
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.data if array.size else b"")
+        digest.update(_content(array))
     return f"sha256:{digest.hexdigest()}"
+
+
+def _content(array: np.ndarray) -> bytes | memoryview:
+    """Return the bytes of an array; a view cannot be empty."""
+    return array.data if array.size else b""
 
 
 def _to_json(value: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save as save_tensors
 
 import polytopic
 from polytopic import MML, PMM1, CoL, Labeler, NaiveBayes
@@ -21,6 +22,7 @@ from polytopic.decision import (
     WorldModel,
 )
 from polytopic.errors import ModelFileError, PolytopicError
+from polytopic.labeler.files import to_bytes
 from polytopic.labels import LabelTree
 from polytopic.modelfile import read_model, write_model
 from tests.labeler.test_labeler import LABELS, TEXTS
@@ -194,8 +196,58 @@ def test_newer_formats_are_told(path):
     manifest, arrays = read_model(path)
     write_model(path, {**manifest, "format_version": 99}, arrays)
 
-    with pytest.raises(ModelFileError, match=r"newer polytopic \(format 99, .* reads 2\)"):
+    with pytest.raises(ModelFileError, match=r"newer polytopic \(format 99, .* reads 3\)"):
         polytopic.load(path)
+
+
+@pytest.mark.parametrize("model", ["mml", "pmm1"])
+def test_files_of_format_2_are_read(model, tmp_path):
+    """What an earlier release wrote is known to the bit, learns, and is saved as of today."""
+    path = Path(__file__).with_name(f"format2-{model}.model")
+    manifest, arrays = read_model(path)
+    fresh = Labeler(model, max_terms=12).fit(TEXTS, LABELS)
+
+    loaded = polytopic.load(path)
+    loaded.save(tmp_path / "m")
+    again = polytopic.load(tmp_path / "m")
+
+    assert manifest["format_version"] == 2
+    for labeler in (loaded, again):
+        own = labeler.model_.to_arrays()
+        assert all(own[name].tobytes() == arrays[f"model.{name}"].tobytes() for name in own)
+        assert labeler.counts_ == fresh.counts_
+        assert labeler.predict(FRESH) == fresh.predict(FRESH)
+        labeler.learn(["A symphony on Mars"], [["music", "space"]])
+    assert same_arrays(loaded.model_, again.model_)
+
+
+def test_the_table_follows_from_the_documents(tmp_path):
+    """A file with documents holds no table beside them; it is counted when it is asked for."""
+    labeler = Labeler(max_terms=9).fit(TEXTS, LABELS)
+    labeler.save(tmp_path / "m")
+
+    loaded = polytopic.load(tmp_path / "m")
+
+    assert not any(name.startswith("counts.") for name in load_file(tmp_path / "m"))
+    assert loaded._counts is None
+    assert loaded.counts_ == labeler.counts_
+    assert loaded.counts_ is loaded.counts_
+
+
+def test_terms_of_the_vocabulary_are_named_once(tmp_path):
+    """Of the table's terms only the others are told again, unless it lacks some of them."""
+    labeler = Labeler("pmm1", max_terms=9).fit(TEXTS, LABELS)
+    labeler.save(tmp_path / "m")
+    names = read_model(tmp_path / "m")[0]["counts"]
+
+    assert names["terms"] is None
+    assert set(names["beside"]).isdisjoint(labeler.vocabulary_)
+    assert polytopic.load(tmp_path / "m").counts_.terms == labeler.counts_.terms
+
+    few = Labeler(keep_documents=False).fit(TEXTS, LABELS)
+    few.take_counts(Labeler("nb").fit(TEXTS[:2], LABELS[:2]).counts_)
+    few.save(tmp_path / "few")
+    assert polytopic.load(tmp_path / "few").counts_ == few.counts_
 
 
 def test_missing_files_are_told(tmp_path):
@@ -213,11 +265,16 @@ def test_missing_files_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("model.indices", lambda a: a + 10_000),
-        ("model.indptr", lambda a: a[::-1].copy()),
+        ("model.gaps", lambda a: a + np.uint8(99)),
+        ("model.gaps", lambda a: a[:-1].copy()),
+        ("model.gaps_mask", lambda a: ~a),
+        ("model.sizes", lambda a: a[:-1].copy()),
+        ("model.sizes", lambda a: np.full(a.size, 1 << 40)),
         ("model.set_docs", lambda a: a[:-1].copy()),
-        ("model.set_indices", lambda a: a + 99),
-        ("counts.indices", lambda a: a.astype(np.int64) - 10_000),
+        ("model.set_indices", lambda a: a + np.uint8(99)),
+        ("counts.gaps", lambda a: a + np.uint8(199)),
+        ("counts.data_mask", lambda a: ~a),
+        ("counts.data_more", lambda a: a[:-1].copy()),
         ("counts.set_indices", lambda a: a.astype(np.int64) + 10_000),
     ],
 )
@@ -234,16 +291,19 @@ def test_hostile_arrays_are_told(path, name, change):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("model.weights", lambda a: a[:-1].copy()),
-        ("model.weights", lambda a: a * np.float32(np.nan)),
+        ("model.weights_mask", lambda a: a[:-1].copy()),
+        ("model.weights_mask", lambda a: ~a),
+        ("model.weights_values", lambda a: a[:-1].copy()),
+        ("model.weights_values", lambda a: a * np.float32(np.nan)),
         ("model.fallback", lambda a: a + 99),
         ("model.columns", lambda a: a - 99),
         ("weights.idf", lambda a: a[:-1].copy()),
         ("weights.idf", lambda a: -a),
-        ("documents.indices", lambda a: a.astype(np.int64) + 10_000),
+        ("documents.gaps", lambda a: a + np.uint8(99)),
+        ("documents.gaps", lambda a: -a.astype(np.int64)),
         ("documents.label_indices", lambda a: a.astype(np.int64) - 10_000),
-        ("documents.label_indptr", lambda a: a[:-1].copy()),
-        ("documents.data", lambda a: -a.astype(np.float64)),
+        ("documents.label_sizes", lambda a: a[:-1].copy()),
+        ("documents.data_mask", lambda a: ~a),
     ],
 )
 def test_hostile_arrays_of_document_models_are_told(tmp_path, name, change):
@@ -273,22 +333,40 @@ def _no_space(*_):
     raise OSError(28, "No space left on device")
 
 
+def test_files_are_what_safetensors_writes(path):
+    """They are written piece by piece, to the same bytes."""
+    labeler = Labeler(rule=TopK(2)).fit([*TEXTS, 'Überraschung "ŝ\\'], [*LABELS, ['ŝ"']])
+    labeler.save(path)
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + size])["__metadata__"]
+
+    assert save_tensors(load_file(path), metadata=metadata) == content
+    assert to_bytes(labeler) == content
+
+
 def test_arrays_are_plain(path):
     """Any safetensors reader can open a model file."""
     assert {array.dtype.kind for array in load_file(path).values()} <= {"f", "i", "u"}
 
 
 @pytest.mark.parametrize(
-    ("weight", "kind"), [(1, np.uint8), (300, np.uint16), (70_000, np.uint32), (0.3, np.float64)]
+    ("weight", "name", "kind"),
+    [
+        (1, "data_more", np.uint8),
+        (300, "data_more", np.uint16),
+        (70_000, "data_more", np.uint32),
+        (0.3, "data", np.float64),
+    ],
 )
-def test_counts_take_few_bytes(tmp_path, weight, kind):
+def test_counts_take_few_bytes(tmp_path, weight, name, kind):
     """Whole counts are held in as few bytes as they need, and come back as they were."""
     texts = [{"title": text, "body": text} for text in TEXTS]
     labeler = Labeler(MML(), fields={"title": weight}).fit(texts, LABELS)
     labeler.save(tmp_path / "m")
     loaded = polytopic.load(tmp_path / "m")
 
-    assert load_file(tmp_path / "m")["documents.data"].dtype == kind
+    assert load_file(tmp_path / "m")[f"documents.{name}"].dtype == kind
     assert loaded.documents_.X.dtype == np.float64
     assert (loaded.documents_.X != labeler.documents_.X).nnz == 0
     assert (loaded.counts_.matrix != labeler.counts_.matrix).nnz == 0

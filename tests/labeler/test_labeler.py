@@ -307,7 +307,7 @@ def test_a_single_label_works():
 def test_learning_needs_counts():
     """A labeler without its counts says what to do."""
     labeler = fitted()
-    labeler.counts_ = None
+    labeler.counts_ = labeler.documents_ = None
 
     with pytest.raises(PolytopicError, match="saved without its counts"):
         labeler.learn(["Mars"], [["space"]])

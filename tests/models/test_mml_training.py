@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from polytopic import MML
+from polytopic.models.label_embedding import rotated
 from tests import margins
 from tests.margins import Problem, label_sets, own_sets, stored_problem
 from tests.strategies import matrices
@@ -377,3 +378,23 @@ def test_a_warm_start_from_another_kind():
     assert all(other for _, other in stored_problem(dice, X, Y)[0].pairs)
     assert dice.objective_ == pytest.approx(MML(**settings).fit(X, Y).objective_, rel=1e-5)
     assert single.objective_ == pytest.approx(MML(**settings).fit(X, first).objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize("n_sizes", [2, 3, 9])
+def test_weights_are_turned_where_they_are(n_sizes):
+    """To the bits of the sum over axes, without a second copy unless axes are dropped."""
+    random = np.random.RandomState(0)
+    vectors = random.normal(size=(n_sizes, 3))
+    weights = random.normal(size=(2500, 3, 4)).astype(np.float32)
+    before = weights.copy()
+
+    turned, found = rotated(vectors, weights)
+
+    axes = np.linalg.svd(vectors, full_matrices=False)[2]
+    expected = np.zeros((2500, len(axes), 4), np.float32)
+    for k, axis in enumerate(axes.astype(np.float32)):
+        for q, factor in enumerate(axis):
+            expected[:, k] += factor * before[:, q]
+    assert found.tobytes() == expected.tobytes()
+    assert np.shares_memory(found, weights) == (n_sizes > 2)
+    np.testing.assert_allclose(turned @ axes, vectors)

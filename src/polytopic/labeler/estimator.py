@@ -14,6 +14,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
+from polytopic.counts import LabelSetCounts
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
 from polytopic.labeler.answers import (
@@ -121,6 +122,8 @@ class Labeler(BaseEstimator):
     >>> labeler.forget(["A goal on Mars."], [["space", "sport"]]).counts_.n_docs
     2
     """
+
+    _counts: LabelSetCounts | None
 
     def __init__(
         self,
@@ -260,12 +263,18 @@ class Labeler(BaseEstimator):
     def _refit_documents(self, rows, analyzer, *, chosen=None, warm=None):
         counts = rows.table()
         vocabulary = self._vocabulary(counts)
-        X, model, weights = vocabulary.select(rows.X, rows.terms), self._new_model(), None
+        model, weights = self._new_model(), None
         if not model.sees_counts:
             weights = self._term_weights(counts, vocabulary)
-            X = weights.transform(X)
-        start = {} if warm is None else {"warm": warm, "rows": rows.before}
-        model.fit(X, rows.label_names, chosen=chosen, **start)
+
+        def seen():
+            X = vocabulary.select(rows.X, rows.terms)
+            return X if weights is None else weights.transform(X)
+
+        if warm is None:  # what is seen is not held here, so that a model can let go of it
+            model.fit(seen(), rows.label_names, chosen=chosen)
+        else:
+            model.fit(seen(), rows.label_names, chosen=chosen, warm=warm, rows=rows.before)
         kept = rows if self.keep_documents else None
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights)
 
@@ -297,6 +306,17 @@ class Labeler(BaseEstimator):
             self.model_.counts_ = vocabulary_view(counts, self.vocabulary_)
         self.counts_ = counts
         return self
+
+    @property
+    def counts_(self) -> LabelSetCounts | None:
+        """All terms of all documents learned; None if loaded from a file without them."""
+        if self._counts is None and self.documents_ is not None:  # a file holds no table then
+            self._counts = self.documents_.table()
+        return self._counts
+
+    @counts_.setter
+    def counts_(self, counts):
+        self._counts = counts
 
     def _vocabulary(self, counts):
         return choose_vocabulary(counts, self.min_df, self.max_terms)

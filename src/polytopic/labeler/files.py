@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,13 @@ from polytopic.counts import LabelSetCounts
 from polytopic.errors import ModelFileError
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.learning import sees_documents, vocabulary_view
+from polytopic.labeler.packing import pack, unpack
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labels import LabelTree
 from polytopic.modelfile import model_bytes, parse_model, read_model, write_model
 from polytopic.models import MODELS
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
-
-WIDE = {  # what numbers are made of that files may hold in fewer bytes
-    "data": np.float64,
-    "indices": np.int64,
-    "set_indices": np.int64,
-    "label_indices": np.int64,
-}
 
 
 def save(labeler: Labeler, path: str | Path, *, counts: bool = True) -> None:
@@ -51,15 +45,19 @@ def from_bytes(content: bytes, name: str) -> Labeler:
 
 def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the manifest and the arrays of a labeler."""
-    counts = counts and labeler.counts_ is not None
-    arrays = _named("model.", labeler.model_.to_arrays())
-    if counts:
-        arrays |= _named("counts.", _narrow(labeler.counts_.to_arrays()))
-        if labeler.documents_ is not None:
-            arrays |= _named("documents.", _narrow(labeler.documents_.to_arrays()))
+    kept = _kept(labeler) if counts else None
+    arrays = _named("model.", pack(labeler.model_.to_arrays()))
+    if kept is not None:
+        prefix = "documents." if kept is labeler.documents_ else "counts."
+        arrays |= _named(prefix, pack(kept.to_arrays()))
     if labeler.weights_ is not None:
         arrays["weights.idf"] = labeler.weights_.idf_
-    return _manifest(labeler, counts=counts), arrays
+    return _manifest(labeler, kept), arrays
+
+
+def _kept(labeler: Labeler) -> DocumentRows | LabelSetCounts | None:
+    """Return the documents that were learned, from which the table follows, or else the table."""
+    return labeler.counts_ if labeler.documents_ is None else labeler.documents_
 
 
 def _labeler_of(name: str | Path, manifest, arrays) -> Labeler:
@@ -71,10 +69,10 @@ def _labeler_of(name: str | Path, manifest, arrays) -> Labeler:
         ) from error
 
 
-def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
+def _manifest(labeler: Labeler, kept: DocumentRows | LabelSetCounts | None) -> dict[str, Any]:
     from polytopic import __version__
 
-    model, table, vocabulary = labeler.model_, labeler.counts_, labeler.vocabulary_
+    model, vocabulary = labeler.model_, labeler.vocabulary_
     return {
         "polytopic_version": __version__,
         "model": {
@@ -95,15 +93,30 @@ def _manifest(labeler: Labeler, *, counts: bool) -> dict[str, Any]:
             **_plain({"keep_documents": labeler.keep_documents, "abstain": labeler.abstain}),
         },
         "training": labeler.training_,
-        "counts": {
-            "labels": list(table.labels),
-            "terms": None if table.terms == vocabulary.terms else list(table.terms),
-            "exact": table.exact,
-        }
-        if counts
-        else None,
-        "documents": (counts and labeler.documents_ is not None) if sees_documents(model) else None,
+        "counts": None
+        if kept is None
+        else {
+            "labels": list(kept.labels),
+            "exact": getattr(kept, "exact", None),  # documents tell it themselves
+            **_names_of_terms(kept.terms, vocabulary),
+        },
+        "documents": isinstance(kept, DocumentRows) if sees_documents(model) else None,
     }
+
+
+def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, Any]:
+    """Return the terms that are not in the vocabulary, or all where these lack some of it."""
+    beside = [term for term in terms if term not in vocabulary]
+    if len(beside) + len(vocabulary) > len(terms):
+        return {"terms": list(terms)}
+    return {"terms": None, "beside": beside}
+
+
+def _terms(names: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the terms in order; those of format 2 are all, or None for the vocabulary's."""
+    if names["terms"] is not None:
+        return tuple(names["terms"])
+    return tuple(sorted([*vocabulary.terms, *names.get("beside", ())]))
 
 
 def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labeler:
@@ -126,32 +139,35 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
     labeler.analyzer_ = Analyzer.from_dict(manifest["analyzer"])
     labeler.vocabulary_ = Vocabulary(manifest["vocabulary"])
     labeler.training_ = manifest["training"]
-    table = manifest["counts"]
-    labeler.counts_ = table and LabelSetCounts.from_arrays(
-        _wide(_part(arrays, "counts.")),
-        labels=table["labels"],
-        terms=labeler.vocabulary_.terms if table["terms"] is None else tuple(table["terms"]),
-        exact=table["exact"],
-    )
     labeler.model_ = clone(model).from_arrays(
-        _part(arrays, "model."),
+        unpack(_part(arrays, "model.")),
         labels=manifest["labels"],
         n_words=len(labeler.vocabulary_),
         chosen=manifest["model"]["chosen"],
     )
-    labeler.documents_ = labeler.weights_ = labeler._beside = None
+    labeler.weights_ = labeler._beside = None
+    _take_kept(labeler, manifest, arrays)
     if sees_documents(model):
         if not model.sees_counts:
             labeler.weights_ = _weights(labeler, arrays["weights.idf"])
-        if manifest["documents"]:
-            labeler.documents_ = DocumentRows.from_arrays(
-                _wide(_part(arrays, "documents.")),
-                terms=labeler.counts_.terms,
-                labels=labeler.counts_.labels,
-            )
     elif labeler.counts_ is not None:
         labeler.model_.counts_ = vocabulary_view(labeler.counts_, labeler.vocabulary_)
     return labeler
+
+
+def _take_kept(labeler: Labeler, manifest, arrays) -> None:
+    """Take over the documents, or the table of counts, if either is in the file."""
+    labeler.counts_ = labeler.documents_ = None
+    names = manifest["counts"]
+    if names is None:
+        return
+    columns = {"labels": names["labels"], "terms": _terms(names, labeler.vocabulary_)}
+    if manifest["documents"]:
+        own = unpack(_part(arrays, "documents."))
+        labeler.documents_ = DocumentRows.from_arrays(own, **columns)
+    else:
+        own = unpack(_part(arrays, "counts."))
+        labeler.counts_ = LabelSetCounts.from_arrays(own, **columns, exact=names["exact"])
 
 
 def _weights(labeler: Labeler, idf: np.ndarray) -> TermWeights:
@@ -172,30 +188,6 @@ def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
         name.removeprefix(prefix): array
         for name, array in arrays.items()
         if name.startswith(prefix)
-    }
-
-
-def _narrow(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return arrays with whole numbers in as few bytes as hold them."""
-    return {
-        name: _fewest_bytes(array) if name in WIDE and array.size else array
-        for name, array in arrays.items()
-    }
-
-
-def _fewest_bytes(array: np.ndarray) -> np.ndarray:
-    whole = array.min() >= 0 and array.max() <= np.iinfo(np.uint32).max
-    if not whole:
-        return array
-    narrow = array.astype(np.min_scalar_type(int(array.max())))
-    return narrow if np.array_equal(narrow, array) else array
-
-
-def _wide(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return arrays as they were before they were narrowed."""
-    return {
-        name: array.astype(WIDE[name], copy=False) if name in WIDE else array
-        for name, array in arrays.items()
     }
 
 

@@ -178,8 +178,8 @@ def sees_documents(model) -> bool:
 
 def require_documents(labeler) -> DocumentRows:
     """Return the rows that a labeler has kept, or say what is lacking without them."""
-    require_counts(labeler.counts_)
     if labeler.documents_ is None:
+        require_counts(labeler.counts_)
         raise PolytopicError(
             f"{type(labeler.model_).__name__} learns from whole documents, which this labeler has "
             "not kept, so it cannot learn or forget; use keep_documents=True "

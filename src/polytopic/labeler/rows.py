@@ -95,10 +95,10 @@ class DocumentRows:
         """Return the numbers of the rows; ``terms`` and ``labels`` are those of the table."""
         return {
             "data": self.X.data,
-            "indices": self.X.indices.astype(np.int64),
-            "indptr": self.X.indptr.astype(np.int64),
-            "label_indices": self.Y.indices.astype(np.int64),
-            "label_indptr": self.Y.indptr.astype(np.int64),
+            "indices": self.X.indices,
+            "indptr": self.X.indptr,
+            "label_indices": self.Y.indices,
+            "label_indptr": self.Y.indptr,
         }
 
     @classmethod

@@ -12,6 +12,7 @@ NEGLIGIBLE = 1e-13  # of a squared length that no vector so far accounts for
 DENSE = 4  # sizes up to this are looked at one by one, larger ones where they can matter
 GROWTH = 1.5  # from one end of sizes to the next
 LARGE, LARGE_GROWTH = 60, 3.0
+AT_ONCE = 1024  # words whose weights are turned
 
 
 def embed_sizes(similarity, n_labels, used, rank) -> Sizes:
@@ -57,16 +58,20 @@ def by_vectors(vectors, *, empty) -> Sizes:
 def rotated(vectors, weights):
     """Turn sizes and weights (n_words, rank, n_labels) to the principal axes of the sizes.
 
-    Axes that no size needs are dropped.
+    Axes that no size needs are dropped. The weights are turned where they are, some words at a
+    time: they are most of what a model takes.
     """
     _, lengths, axes = np.linalg.svd(vectors, full_matrices=False)
     axes = axes[lengths > lengths[0] * np.finfo(weights.dtype).eps]
-    n_words, _, n_labels = weights.shape
-    turned = np.zeros((n_words, len(axes), n_labels), weights.dtype)
-    for k, axis in enumerate(axes.astype(weights.dtype)):
-        for q, factor in enumerate(axis):  # no product of matrices, whose threads change bits
-            turned[:, k] += factor * weights[:, q]
-    return vectors @ axes.T, turned
+    turned = weights[:, : len(axes)]
+    for begin in range(0, len(weights), AT_ONCE):
+        block = weights[begin : begin + AT_ONCE].copy()
+        for k, axis in enumerate(axes.astype(weights.dtype)):
+            own = np.zeros_like(block[:, 0])
+            for q, factor in enumerate(axis):  # no product of matrices, whose threads change bits
+                own += factor * block[:, q]
+            turned[begin : begin + AT_ONCE, k] = own
+    return vectors @ axes.T, np.ascontiguousarray(turned)
 
 
 def _usage(used, n_labels):

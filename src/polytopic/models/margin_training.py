@@ -35,7 +35,7 @@ class Ascent:
         Whether the gap is small enough.
     """
 
-    corpus: Corpus
+    corpus: Corpus | None
     sizes: Sizes
     W: np.ndarray
     chunks: list
@@ -151,7 +151,7 @@ def new_ascent(X, Y, sizes, dtype, order) -> Ascent:
     """Return the state of training at its beginning, with weights of zero."""
     corpus = Corpus(
         X.data.astype(dtype),
-        X.indices.astype(np.int32),
+        X.indices.astype(np.int32, copy=False),
         X.indptr.astype(np.int64),
         Y.indices.astype(np.int64),
         Y.indptr.astype(np.int64),

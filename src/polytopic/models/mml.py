@@ -202,6 +202,7 @@ class MML(MarginReasons):
         start = None if warm is None else warm.duals_over(self.classes_[self._columns], rows, known)
         trained = train(X, Y, sizes, self._dtype, **self._settings(), start=start)
         self._take_over(trained, sizes)
+        trained.corpus = None  # only the dual variables are needed from here on
         self._duals = trained, known
 
     def _embed(self, n_labels, used):

@@ -1,0 +1,135 @@
+"""Arrays of models, tables and documents in few bytes for files, without loss.
+
+What an array holds most of the time is left out, and a bit for each entry tells where it was:
+weights of zero, counts of one, and the upper bytes of small numbers. Columns of a row are
+ascending, so that the gaps between them are small numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+KINDS = {  # of whole numbers that files hold in fewer bytes
+    "data": np.float64,
+    "indices": np.int64,
+    "set_indices": np.int64,
+    "label_indices": np.int64,
+    "set_docs": np.float64,
+    "document_frequency": np.float64,
+    "world_counts": np.float64,
+}
+INDPTR, SIZES = "indptr", "sizes"  # where rows begin; in files, how long they are
+LOW = np.uint32(255)  # the part of a gap that one byte holds
+
+
+def pack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays in as few bytes as hold them."""
+    packed: dict[str, np.ndarray] = {}
+    for name, array in arrays.items():
+        if name.endswith(INDPTR):
+            packed[name.removesuffix(INDPTR) + SIZES] = _narrow(np.diff(array))
+        elif name == "indices":
+            packed |= _pack_columns(array, arrays[INDPTR])
+        elif name == "data":
+            packed |= _pack_counts(array)
+        elif name == "weights":
+            packed |= _pack_weights(array)
+        else:
+            packed[name] = _narrow(array) if name in KINDS else array
+    return packed
+
+
+def unpack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays that :func:`pack` was given; those that are not packed stay."""
+    found = dict(arrays)
+    for name in [name for name in found if name.endswith(SIZES)]:
+        sizes = found.pop(name)
+        ends = np.cumsum(sizes, dtype=np.int64)
+        found[name.removesuffix(SIZES) + INDPTR] = np.concatenate([[0], ends])
+    if "gaps" in found:
+        low, mask, high = (found.pop(name) for name in ("gaps", "gaps_mask", "gaps_high"))
+        found["indices"] = _unpack_columns(low, mask, high, found[INDPTR])
+    if "data_mask" in found:
+        mask, more = found.pop("data_mask"), found.pop("data_more")
+        found["data"] = _spread(mask, more, found["indices"].size, np.float64) + 1.0
+    if "weights_mask" in found:
+        mask, values = found.pop("weights_mask"), found.pop("weights_values")
+        found["weights"] = _unpack_weights(mask, values, found["columns"].size)
+    for name, kind in KINDS.items():
+        if name in found and found[name].dtype.kind == "u":
+            found[name] = found[name].astype(kind)
+    return found
+
+
+def _pack_columns(columns, indptr):
+    """Return the gaps between ascending columns: their low bytes, and what is above."""
+    columns = columns.astype(np.uint32)
+    gaps = columns.copy()
+    gaps[1:] -= columns[:-1]  # where columns fall, it goes round and comes back
+    begins = indptr[:-1][np.diff(indptr) > 0]
+    gaps[begins] = columns[begins]
+    mask, high = _without_zeros(gaps >> 8)
+    return {"gaps": (gaps & LOW).astype(np.uint8), "gaps_mask": mask, "gaps_high": high}
+
+
+def _unpack_columns(low, mask, high, indptr):
+    if indptr[-1] != low.size:
+        raise ValueError("rows have other sizes than their columns")
+    gaps = _spread(mask, high, low.size, np.uint32)
+    gaps <<= 8
+    gaps |= low
+    columns = np.cumsum(gaps, dtype=np.uint32, out=gaps)
+    before = np.concatenate([np.zeros(1, np.uint32), columns])[indptr[:-1]]
+    columns -= np.repeat(before, np.diff(indptr))
+    return columns.view(np.int32)
+
+
+def _pack_counts(counts):
+    """Return what counts are more than one, if they are whole and none is less."""
+    narrow = _narrow(counts)
+    if narrow.dtype.kind != "u" or not narrow.all():
+        return {"data": narrow}
+    mask, more = _without_zeros(narrow - 1)
+    return {"data_mask": mask, "data_more": more}
+
+
+def _pack_weights(weights):
+    """Return the weights of those pairs of a word and a label that have any."""
+    bits = weights.view(f"u{weights.itemsize}")  # a zero may be negative
+    mask = np.zeros((len(weights), weights.shape[2]), dtype=bool)
+    for axis in range(weights.shape[1]):
+        mask |= bits[:, axis] != 0
+    values = np.array([weights[:, axis][mask] for axis in range(weights.shape[1])])
+    return {"weights_mask": np.packbits(mask, axis=1), "weights_values": values}
+
+
+def _unpack_weights(mask, values, n_labels):
+    weights = np.zeros((len(mask), len(values), n_labels), dtype=values.dtype)
+    mask = np.unpackbits(mask, axis=1, count=n_labels).view(bool)
+    for axis, own in enumerate(values):
+        weights[:, axis][mask] = own
+    return weights
+
+
+def _without_zeros(numbers):
+    """Return a bit for each number, and those that are not zero in few bytes."""
+    mask = numbers != 0
+    return np.packbits(mask), _narrow(numbers[mask])
+
+
+def _spread(mask, values, size, dtype):
+    """Return as many numbers with these values where a bit is set, and zero elsewhere."""
+    numbers = np.zeros(size, dtype=dtype)
+    numbers[np.unpackbits(mask, count=size).view(bool)] = values
+    return numbers
+
+
+def _narrow(numbers):
+    """Return numbers in as few bytes as hold them, if they are whole and not negative."""
+    largest = numbers.max(initial=0)
+    if numbers.min(initial=0) < 0 or not largest <= np.iinfo(np.uint32).max:
+        return numbers
+    narrow = numbers.astype(np.min_scalar_type(int(largest)))
+    return narrow if np.array_equal(narrow, numbers) else numbers

@@ -1,0 +1,98 @@
+"""Arrays in few bytes: they come back as they were, whatever they hold."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from polytopic.labeler.packing import pack, unpack
+
+
+def rows(seed, *, n_rows=40, n_columns=70_000, largest=3):
+    """Return rows of counts with ascending columns, some of them empty, as arrays."""
+    random = np.random.RandomState(seed)
+    X = sparse.random(n_rows, n_columns, density=0.0005, format="csr", random_state=random)
+    X = sparse.csr_matrix(sparse.diags_array((np.arange(n_rows) % 5 > 0).astype(float)) @ X)
+    X.eliminate_zeros()
+    X.sort_indices()
+    return {
+        "data": random.randint(1, largest + 1, X.nnz).astype(np.float64),
+        "indices": X.indices.astype(np.int64),
+        "indptr": X.indptr.astype(np.int64),
+    }
+
+
+def assert_same(found, arrays):
+    """Compare all arrays by value."""
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("largest", [1, 3, 300, 70_000, 2**32])
+@pytest.mark.parametrize("n_columns", [200, 70_000, 20_000_000])
+def test_rows_come_back(largest, n_columns):
+    """Columns and counts of one to four bytes; counts that need more stay as they are."""
+    arrays = rows(1, n_columns=n_columns, largest=largest)
+
+    packed = pack(arrays)
+
+    assert_same(unpack(packed), arrays)
+    assert unpack(packed)["data"].dtype == np.float64
+    assert "indices" not in packed
+    assert "indptr" not in packed
+
+
+@pytest.mark.parametrize("change", [lambda a: a[::-1], lambda a: np.zeros_like(a)])
+def test_columns_in_no_order_come_back(change):
+    """Gaps may be negative; they take more bytes, and are right."""
+    arrays = rows(2)
+    arrays["indices"] = change(arrays["indices"]).copy()
+
+    assert_same(unpack(pack(arrays)), arrays)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, -1.0, 2.0**60])
+def test_numbers_that_are_no_counts_come_back(value):
+    """They are kept as they are."""
+    arrays = rows(3)
+    arrays["data"][::7] = value
+
+    assert_same(unpack(pack(arrays)), arrays)
+
+
+def test_nothing_comes_back():
+    """There may be no entry, or no row at all."""
+    for n_rows in (0, 3):
+        arrays = {
+            "data": np.zeros(0),
+            "indices": np.zeros(0, np.int64),
+            "indptr": np.zeros(n_rows + 1, np.int64),
+        }
+        assert_same(unpack(pack(arrays)), arrays)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_come_back_to_the_bit(dtype):
+    """Zeros may be negative, and a pair with one weight keeps all of its weights."""
+    random = np.random.RandomState(4)
+    weights = random.normal(size=(50, 3, 13)).astype(dtype)
+    weights = np.where(random.uniform(size=(50, 1, 13)) < 0.3, weights, dtype(0))
+    weights[4, 1] = 0.0
+    weights[7] = -0.0
+    arrays = {"weights": weights, "columns": np.arange(13), "vectors": np.ones((14, 3))}
+
+    packed = pack(arrays)
+    found = unpack(packed)["weights"]
+
+    assert found.dtype == dtype
+    assert found.tobytes() == weights.tobytes()
+    assert sum(array.nbytes for array in packed.values()) < weights.nbytes / 1.5
+
+
+def test_a_row_takes_few_bytes():
+    """About two bytes for a word: most gaps take two, and a bit tells that a count is one."""
+    arrays = rows(5, n_columns=60_000)
+
+    size = sum(array.nbytes for array in pack(arrays).values())
+
+    assert size < 3.2 * arrays["data"].size
