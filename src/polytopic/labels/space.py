@@ -69,7 +69,10 @@ class LabelSpace:
 
     def encode(self, label_sets: Iterable[Collection]) -> sparse.csr_matrix:
         """Return the indicator of collections of label ids."""
-        columns = [sorted({self.index(label) for label in labels}) for labels in label_sets]
+        try:
+            columns = [sorted({self._index[label] for label in labels}) for labels in label_sets]
+        except KeyError as error:
+            raise ValueError(f"label {error.args[0]!r} is not known.") from None
         indptr = np.cumsum([0, *map(len, columns)])
         indices = np.fromiter((c for row in columns for c in row), dtype=np.intp, count=indptr[-1])
         return indicator(indices, indptr, len(self))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -112,10 +113,10 @@ def _holds_names(Y) -> bool:
     """Tell whether each row is a collection of strings."""
     if isinstance(Y, np.ndarray) and Y.dtype != object:
         return False
-    rows = [row for row in Y if not isinstance(row, str) and isinstance(row, Collection)]
-    if len(rows) != len(Y) or not rows:
+    kinds = set(map(type, Y))
+    if not kinds or any(issubclass(k, str) or not issubclass(k, Collection) for k in kinds):
         return False
-    return all(isinstance(label, str) for row in rows for label in row)
+    return all(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(Y))))
 
 
 def _from_names(rows) -> Targets:
