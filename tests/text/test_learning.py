@@ -112,6 +112,18 @@ def test_first_counts_are_those_of_plain_terms(analyzer, texts):
     assert terms == sorted(set().union(*expected))
 
 
+def test_nouns_of_german_keep_their_capital():
+    """Many tokens at once tell the noun from the verb by its first letter, as one by one."""
+    own = Analyzer("de")._lexicon
+    tokens = ["Klage", "klage", "KLAGE", "Pfade", "pfade"]
+
+    terms, which = own._analyze_many(letters_of(tokens))
+
+    found = [split(terms)[place] for place in which]
+    assert found == ["klage", "klagen", "klage", "pfad", "pfaden"]
+    assert found == [own._analyze(token) for token in tokens]
+
+
 def test_few_tokens_are_looked_up_and_many_are_not(monkeypatch):
     """Few go one by one, through the cache that `terms` uses; many go together."""
     analyzer = Analyzer(None, max_length=61)
