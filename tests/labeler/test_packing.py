@@ -94,3 +94,25 @@ def test_a_row_takes_few_bytes():
     size = sum(array.nbytes for array in pack(arrays).values())
 
     assert size < 3.2 * arrays["data"].size
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("gaps_mask", lambda a: a[:-1]),
+        ("data_mask", lambda a: np.append(a, a[:1])),
+        ("weights_mask", lambda a: a[:, :0]),
+        ("weights_values", lambda a: np.empty((10**9, 0), a.dtype)),
+        ("columns", lambda a: np.zeros(10**8, a.dtype)),
+    ],
+)
+def test_parts_that_do_not_fit_take_no_memory(name, change):
+    """A few bytes cannot ask for many: sizes are compared first."""
+    weights = np.ones((3, 2, 9), np.float32)
+    packed = pack(
+        rows(4) | {"weights": weights, "vectors": np.ones((4, 2)), "columns": np.arange(9)}
+    )
+    packed[name] = change(packed[name])
+
+    with pytest.raises(ValueError, match=r"size|bit"):
+        unpack(packed)

@@ -56,7 +56,8 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         found["data"] = _spread(mask, more, found["indices"].size, np.float64) + 1.0
     if "weights_mask" in found:
         mask, values = found.pop("weights_mask"), found.pop("weights_values")
-        found["weights"] = _unpack_weights(mask, values, found["columns"].size)
+        rank, n_labels = found["vectors"].shape[1], found["columns"].size
+        found["weights"] = _unpack_weights(mask, values, rank, n_labels)
     for name, kind in KINDS.items():
         if name in found and found[name].dtype.kind == "u":
             found[name] = found[name].astype(kind)
@@ -105,12 +106,19 @@ def _pack_weights(weights):
     return {"weights_mask": np.packbits(mask, axis=1), "weights_values": values}
 
 
-def _unpack_weights(mask, values, n_labels):
+def _unpack_weights(mask, values, rank, n_labels):
+    if len(values) != rank or mask.shape[1] != _n_bytes(n_labels):  # before any memory is taken
+        raise ValueError("weights have another size than their vectors and labels")
     weights = np.zeros((len(mask), len(values), n_labels), dtype=values.dtype)
     mask = np.unpackbits(mask, axis=1, count=n_labels).view(bool)
     for axis, own in enumerate(values):
         weights[:, axis][mask] = own
     return weights
+
+
+def _n_bytes(n_bits: int) -> int:
+    """Return how many bytes hold so many bits."""
+    return -(-n_bits // 8)
 
 
 def _without_zeros(numbers):
@@ -121,6 +129,8 @@ def _without_zeros(numbers):
 
 def _spread(mask, values, size, dtype):
     """Return as many numbers with these values where a bit is set, and zero elsewhere."""
+    if mask.size != _n_bytes(size):
+        raise ValueError("a bit is missing for a number, or there is one too many")
     numbers = np.zeros(size, dtype=dtype)
     numbers[np.unpackbits(mask, count=size).view(bool)] = values
     return numbers
