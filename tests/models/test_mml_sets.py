@@ -317,7 +317,7 @@ def test_the_rotation_changes_no_score():
     sizes = sizes_of("dice", None, 9)
     weights = rng.normal(size=(5, sizes.vectors.shape[1], 9))
 
-    vectors, turned = rotated(sizes.vectors, weights)
+    vectors, turned = rotated(sizes.vectors, weights.copy())
 
     assert vectors.shape[1] <= sizes.vectors.shape[1]
     for size, word in product(range(10), range(5)):

@@ -9,6 +9,8 @@ from numba.core.runtime import rtsys
 _FILES = [file.stat() for file in sorted(Path(__file__).parent.glob("*.py"))]
 _STAMP = max(file.st_mtime for file in _FILES), sum(file.st_size for file in _FILES)
 
+_KNOWN_PARTS = "load_overload", "_load_overload", "_guard_against_spurious_io_errors"
+
 
 def compiled(function, **options):
     """Compile a kernel, without the GIL; keep the result on disk where there is a place for it."""
@@ -20,7 +22,8 @@ def compiled(function, **options):
     if kept is not None:
         kept._source_stamp = _STAMP
         kept._load_index = _forgiving(kept._load_index)
-        kernel._cache.load_overload = _without_a_compiler(kernel._cache)
+        if all(hasattr(kernel._cache, name) for name in _KNOWN_PARTS):  # else numba has changed
+            kernel._cache.load_overload = _without_a_compiler(kernel._cache)
     return kernel
 
 
