@@ -34,7 +34,7 @@ class MarginAnswers(DocumentModel):
     def _set_weights(self, vectors, weights):
         self._vectors, self._weights = vectors, weights
         self.n_features_in_ = weights.shape[0]
-        self._open = np.arange(self._columns.size)  # of the columns, those that may be answered
+        self._allow(np.arange(self._columns.size))
 
     def to_arrays(self):
         """Return what was learned as plain arrays."""
@@ -59,14 +59,13 @@ class MarginAnswers(DocumentModel):
 
     # Answers
 
-    @property
-    def _scorer(self):
-        """What scores the label sets that may be answered."""
-        return SetScorer(
+    def _allow(self, places):
+        """Answer with labels at these places of the columns only."""
+        self._scorer = SetScorer(
             self._weights,
             self._vectors,
             self._columns,
-            self._open,
+            places,
             n_labels=self.classes_.size,
             single=self._form.kind == "single",
         )
@@ -74,9 +73,10 @@ class MarginAnswers(DocumentModel):
     def restricted(self, allowed):
         """Return this model with some of its labels only: those where ``allowed`` is true."""
         model = copy(self)
-        model._open = np.flatnonzero(allowed[self._columns])
-        if not model._open.size:
+        places = np.flatnonzero(allowed[self._columns])
+        if not places.size:
             raise ValueError("none of the labels that are allowed has a document.")
+        model._allow(places)
         model._fallback = self._fallback_within(allowed)
         return model
 
