@@ -10,10 +10,10 @@ import numpy as np
 from polytopic.kernels import compiled, inlined, reordered
 from polytopic.kernels.heaps import Heap, new_heap, pop, push
 from polytopic.kernels.sizes import (
-    NEAR,
     SCORE,
     best_set,
     column_norms,
+    exceeds,
     highest,
     new_room,
     size_scores,
@@ -185,12 +185,12 @@ def n_best_sets(Z, sizes, n_best, found, scores):
             limit = max(here, before) + sizes.slack[k] * spread
             before = here
             for size in range(least, most + 1):
-                if n_kept == n_best and not limit + NEAR > listing.kept.key[0]:
+                if n_kept == n_best and not exceeds(limit, listing.kept.key[0]):
                     break
                 if least < most:
                     size_scores(Z[d], sizes.vectors, size, values)
                     here = np.float64(sum_above(values, 0.0))
-                if n_kept < n_best or here + NEAR > listing.kept.key[0]:
+                if n_kept < n_best or exceeds(here, listing.kept.key[0]):
                     held = highest(values, none, min(size + n_best, n_labels), top)
                     n_kept, n_found = _list_sets(values, top[:held], size, listing, n_kept, n_found)
         scores[d, n_kept:] = -np.inf

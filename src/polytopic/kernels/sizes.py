@@ -150,7 +150,13 @@ def sort_places(values, places):
 SCORE, EXACT, RESCALED = 0, 1, 2
 
 FAR = 8  # lengths that are bounded nearly exactly: so many others are in a large set
-NEAR = 1e-6  # that bounds may be too low by, for they are rounded
+NEAR = 1e-5  # the part of a bound that it may be too low by, for it is rounded
+
+
+@inlined
+def exceeds(limit, value):
+    """Return whether a bound is above a value, or may be but for rounding."""
+    return limit + NEAR * (1.0 + abs(limit)) > value
 
 
 @inlined
@@ -279,19 +285,19 @@ def best_set(Z, labels, goal, sizes, floor, room):
         low[:] = own
         prices = Prices(before, here, span, slack)
         limit = limit_between(goal, base, n_own, least, most, prices, below, above)
-        if limit + NEAR > best_merit:  # then a better price is worth its time
+        if exceeds(limit, best_merit):  # then a better price is worth its time
             mean = 0.0
             for q in range(Z.shape[0]):
                 mean += vectors[most, q] * room.means[q]
             here = price_of(values, most, mean, here.rest, logs)
             prices = Prices(here if least == most else before, here, span, slack)
             limit = limit_between(goal, base, n_own, least, most, prices, below, above)
-        if limit + NEAR > best_merit:
+        if exceeds(limit, best_merit):
             for size in range(least, most + 1):
                 limit = limit_at(
                     goal, vectors, base, n_own, n_others, size, shares[size], prices, below, above
                 )
-                if limit + NEAR > best_merit:
+                if exceeds(limit, best_merit):
                     if least < most:
                         size_scores(Z, vectors, size, values)
                         set_apart(values, labels, -np.inf, own)

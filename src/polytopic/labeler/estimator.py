@@ -394,8 +394,10 @@ class Labeler(BaseEstimator):
         for X in self._seen(texts):
             Y = self._choose(self.model_, X)
             rows = space.decode(Y if above is None else above.sets(Y))
-            sure = self._is_sure(self.model_, X).tolist()
-            answers += [row if ok else [] for row, ok in zip(rows, sure, strict=True)]
+            if self.abstain is not None:
+                sure = self._is_sure(self.model_, X).tolist()
+                rows = [row if ok else [] for row, ok in zip(rows, sure, strict=True)]
+            answers += rows
         return answers
 
     def predict_proba(self, texts) -> np.ndarray:

@@ -82,11 +82,8 @@ class LabelSpace:
         Y = sparse.csr_matrix(Y, copy=True)
         Y.eliminate_zeros()
         Y.sort_indices()
-        columns = Y.indices.tolist()
-        return [
-            [self.ids[column] for column in columns[start:stop]]
-            for start, stop in pairwise(Y.indptr.tolist())
-        ]
+        ids = list(map(self.ids.__getitem__, Y.indices.tolist()))
+        return [ids[start:stop] for start, stop in pairwise(Y.indptr.tolist())]
 
 
 def indicator(indices, indptr, n_labels: int) -> sparse.csr_matrix:
