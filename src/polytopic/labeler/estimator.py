@@ -177,7 +177,9 @@ class Labeler(BaseEstimator):
         else:
             sample = Sample(TUNING_DOCS if model.needs_documents else 0)
             counts = count_texts(texts, labels, analyzer, self.fields, sample, reader=reader)
-            rows = collect_rows(sample.texts, sample.labels, analyzer, self.fields)
+            rows = None
+            if sample.size:  # to choose by
+                rows = collect_rows(sample.texts, sample.labels, analyzer, self.fields)
             self._refit_counts(counts, analyzer, sample=rows)
         reader.warn(self.classes_.tolist())
         return self
