@@ -218,6 +218,19 @@ def test_columns_come_in_order(numbers, known):
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0")) | LONG_WORDS
 
 
+def test_terms_with_the_same_beginning_are_sorted():
+    """Those whose first sixteen bytes are the same, also with what is exactly these."""
+    rng = np.random.default_rng(0)
+    beginning = "internationalisa"
+    ends = ["", *("".join(rng.choice(list("abé"), 3)) for _ in range(200)), "tion"]
+    own = list(dict.fromkeys([beginning + end for end in ends] + ["inter", "z", beginning[:-1]]))
+    terms = Terms()
+
+    terms.number(letters_of(own))
+
+    assert [sorted(own)[rank] for rank in terms.rank()] == own
+
+
 @given(batches=st.lists(st.lists(NAMES | st.sampled_from(["oil", "gas", "é", "z" * 20]))))
 def test_terms_keep_their_numbers(batches):
     """A term has one number, and its rank is its place among all, sorted as Python does."""

@@ -259,25 +259,6 @@ def pack_tokens(text, starts, ends):
 
 
 @compiled
-def settle_order(order, letters, starts):
-    """Sort tokens by their bytes, in place; fast if only few are not where they should be.
-
-    ``order`` has their numbers; a zero, which is in no token, is after each.
-    """
-    for e in range(1, order.size):
-        token, place = order[e], e
-        while place:
-            one, other = starts[token], starts[order[place - 1]]
-            while letters[one] and letters[one] == letters[other]:
-                one, other = one + 1, other + 1
-            if letters[one] >= letters[other]:
-                break
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = token
-
-
-@compiled
 def index_tokens(rows, n, index):
     """Put ``n`` tokens into slots, which are empty, in their order, in place."""
     last_slot = index.size - 1

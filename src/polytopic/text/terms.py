@@ -10,7 +10,6 @@ from polytopic.kernels.tokens import (
     known_tokens,
     number_tokens,
     pack_tokens,
-    settle_order,
 )
 from polytopic.text.letters import borders_of, bytes_of, words_of
 
@@ -126,5 +125,16 @@ def _sorted_order(known):
         for begin in (_WORD, 0)
     ]
     order = np.lexsort(parts)
-    settle_order(order, known.letters, starts)
+    for begin, end in _runs(*(part[order] for part in parts)):
+        order[begin:end] = sorted(
+            order[begin:end].tolist(), key=lambda k: data[starts[k] : starts[k] + sizes[k]]
+        )
     return order
+
+
+def _runs(*keys):
+    """Return where runs of terms that are equal by all keys begin and end."""
+    tied = np.flatnonzero(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]))
+    begins = tied[np.diff(tied, prepend=-2) > 1]
+    ends = tied[np.diff(tied, append=keys[0].size + 1) > 1] + 2
+    return zip(begins.tolist(), ends.tolist(), strict=True)
