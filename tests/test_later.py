@@ -105,3 +105,17 @@ def test_a_labeler_loads_neither_statistics_nor_the_models_that_it_does_not_use(
     print(*[name for name in heavy if name in sys.modules])
     """
     assert run(code) == []
+
+
+@pytest.mark.parametrize("model", ["nb", "pmm1", "mml"])
+def test_learning_loads_no_data_frames(model):
+    """scikit-learn's checks of targets would; names of labels, and samples, do not need them."""
+    code = f"""
+    import sys
+    from polytopic.later import postpone
+    postpone()
+    from polytopic import Labeler
+    Labeler({model!r}).fit(["a goal", "a bank"], [["sport"], ["money"]]).predict(["the goal"])
+    print(*[name for name in ("pandas.core", "scipy.optimize") if name in sys.modules])
+    """
+    assert run(code) == []
