@@ -94,9 +94,9 @@ class LabelSetCounts:
         table.labels, table.indicator, table.set_docs = targets.labels, Y, weight
         table.terms = range(X.shape[1]) if terms is None else tuple(terms)
         table.matrix = X if sample_weight is None else sparse.diags_array(weight) @ X
-        table.document_frequency = np.bincount(
-            X.indices, weights=np.repeat(weight, np.diff(X.indptr)), minlength=X.shape[1]
-        )
+        each = None if sample_weight is None else np.repeat(weight, np.diff(X.indptr))
+        frequency = np.bincount(X.indices, weights=each, minlength=X.shape[1])
+        table.document_frequency = frequency.astype(np.float64, copy=False)
         table.exact = bool((weight % 1 == 0).all() and (X.data % 1 == 0).all())
         return table._in_order()._grouped()
 

@@ -11,7 +11,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-RARELY_NEEDED = ("scipy.stats", "scipy.spatial", "numpy.f2py", "pandas")
+RARELY_NEEDED = "scipy.stats", "scipy.special", "scipy.spatial", "numpy.f2py", "pandas", "asyncio"
 
 
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

@@ -110,7 +110,7 @@ def _slice(found, which, shown):
     vocabulary, labels, weights = shown
     rows = found[0]
     X = vocabulary.select(rows.X[which], rows.terms)
-    X = X if weights is None else weights.transform(X)
+    X = X if weights is None else weights.transform(X, copy=False)
     return X, widen(rows.Y[which], rows.labels, LabelSpace(labels))
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.special import xlogy
+from scipy import sparse, special
 
 from polytopic.explain.explanation import Keyword, LabelReason, Ledger, Objection, WhyNot, Word
 from polytopic.explain.places import PlaceFinder, strings_of
@@ -134,7 +133,7 @@ class Reasons:
         labels do not make likelier than the corpus does are none; of those with the same
         entropy, as all have under one label, the stronger evidence comes first, then the term.
         """
-        entropy = -xlogy(self.shares, self.shares).sum(axis=1) + 0.0  # no -0.0
+        entropy = -special.xlogy(self.shares, self.shares).sum(axis=1) + 0.0  # no -0.0
         order = np.lexsort((-self.evidence, entropy))
         order = order[self.evidence[order] > 0]
         owner = self.shares.argmax(axis=1)

@@ -1,15 +1,18 @@
 """Compiled loops over plain arrays."""
 
+from functools import cache
 from pathlib import Path
 
-from numba import njit
-from numba.core.runtime import rtsys
+from llvmlite import binding
+from numba import njit, version_info
+from numba.core.runtime import _nrt_python, rtsys
 
 # A kernel is compiled into those that call it, so what is kept on disk is as old as all of them.
 _FILES = [file.stat() for file in sorted(Path(__file__).parent.glob("*.py"))]
 _STAMP = max(file.st_mtime for file in _FILES), sum(file.st_size for file in _FILES)
 
 _KNOWN_PARTS = "load_overload", "_load_overload", "_guard_against_spurious_io_errors"
+_KNOWN_RELEASE = (0, 68)  # what is kept by it holds the functions that count references
 
 
 def compiled(function, **options):
@@ -47,7 +50,7 @@ def _without_a_compiler(cache):
     compile_ready = cache.load_overload
 
     def load(signature, context):
-        rtsys.initialize(context)  # memory of arrays
+        _make_memory_ready(context)
         with cache._guard_against_spurious_io_errors():
             kept = cache._load_overload(signature, context)
             if kept is not None:
@@ -55,6 +58,20 @@ def _without_a_compiler(cache):
         return compile_ready(signature, context)
 
     return load
+
+
+@cache
+def _make_memory_ready(context):
+    """Let kernels find what gives them memory for arrays.
+
+    numba also compiles functions that count references, for which the system loads 20 MB of the
+    compiler; but those are in each kernel that is kept.
+    """
+    if version_info.short != _KNOWN_RELEASE:
+        rtsys.initialize(context)
+        return
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def _forgiving(load_index):

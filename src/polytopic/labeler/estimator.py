@@ -270,8 +270,7 @@ class Labeler(BaseEstimator):
             weights = self._term_weights(counts, vocabulary)
 
         def seen():
-            X = vocabulary.select(rows.X, rows.terms)
-            return X if weights is None else weights.transform(X)
+            return _weighed(vocabulary.select(rows.X, rows.terms), weights)
 
         if warm is None:  # what is seen is not held here, so that a model can let go of it
             model.fit(seen(), rows.label_names, chosen=chosen)
@@ -361,7 +360,8 @@ class Labeler(BaseEstimator):
         """Return what the model sees: the known terms' counts, or their weights."""
         self._require_model()
         texts = check_iterable(texts)
-        return self._weigh(self.analyzer_.count_known(texts, self.vocabulary_, self.fields))
+        X = self.analyzer_.count_known(texts, self.vocabulary_, self.fields)
+        return _weighed(X, self.weights_)
 
     def _seen(self, texts):
         """Yield what the model sees of texts as they come, in blocks that are not large."""
@@ -370,7 +370,7 @@ class Labeler(BaseEstimator):
         for X in self.analyzer_.count_known_by_blocks(
             check_iterable(texts), self.vocabulary_, self.fields, most=min(most, MOST_TEXTS)
         ):
-            yield self._weigh(X)
+            yield _weighed(X, self.weights_)
 
     def _weigh(self, X):
         return X if self.weights_ is None else self.weights_.transform(X)
@@ -630,3 +630,8 @@ class Labeler(BaseEstimator):
 
         check_is_fitted(self, "model_")
         save(self, path, counts=counts)
+
+
+def _weighed(counts, weights):
+    """Return what a model sees of counts, which may be lost."""
+    return counts if weights is None else weights.transform(counts, copy=False)

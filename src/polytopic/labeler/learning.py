@@ -99,8 +99,7 @@ def collect_rows(texts, labels, analyzer, fields, *, reader=None) -> DocumentRow
     """Return texts as rows of counts; documents from any iterator are read block by block."""
     rows = RowCollector()
     for block, targets in _blocks(texts, labels, reader):
-        X, terms = analyzer.count(block, fields)
-        rows.add(X, terms, targets)
+        rows.add(*analyzer.count(block, fields), targets)
     return rows.rows()
 
 

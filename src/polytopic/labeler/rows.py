@@ -159,10 +159,13 @@ def _renumbered(matrix, numbers):
 
 def _stacked(blocks, known: dict[str, int]):
     """Return the matrix of all blocks with sorted columns that occur, and their names."""
-    data, indices, sizes = (
-        np.concatenate([np.zeros(0, dtype), *(block[part] for block in blocks)])
-        for part, dtype in enumerate((np.float64, np.int32, np.int64))
-    )
+    if len(blocks) == 1:
+        data, indices, sizes = blocks[0]
+    else:
+        data, indices, sizes = (
+            np.concatenate([np.zeros(0, dtype), *(block[part] for block in blocks)])
+            for part, dtype in enumerate((np.float64, np.int32, np.int64))
+        )
     occurs = np.bincount(indices, minlength=len(known)) > 0
     names = sorted(name for name, number in known.items() if occurs[number])
     place = np.zeros(len(known), dtype=np.int32)

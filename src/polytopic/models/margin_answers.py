@@ -6,8 +6,7 @@ from copy import copy
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
-from scipy.special import expit
+from scipy import sparse, special
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -110,12 +109,17 @@ class MarginAnswers(DocumentModel):
         """Return predicted sets (CSR indicator), margins and probabilities."""
         check_is_fitted(self)
         X = self._check_words(X)
+        sets, margins = self.sets_and_margins(X)
+        return sets, margins, self._probabilities(X, margins)
+
+    def sets_and_margins(self, X):
+        """Return predicted sets (CSR indicator) and margins of documents that were checked."""
         sets, margins = self._scorer.assess(X)
-        return with_fallback(X, sets, self._fallback), margins, self._probabilities(X, margins)
+        return with_fallback(X, sets, self._fallback), margins
 
     def _probabilities(self, X, margins):
         if "label_curve" not in self.chosen_:
-            return expit(margins)
+            return special.expit(margins)
         proba = np.interp(margins, *self.chosen_["label_curve"])
         proba[X.getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
         proba[np.isneginf(margins)] = 0.0

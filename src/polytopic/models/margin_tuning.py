@@ -70,7 +70,7 @@ def _judge(fitted, X, Y, *, calibrated):
     measure = exact_match if fitted.goal == "exact" else labeling_f
     if not calibrated:
         return Judgement(measure(Y, fitted.choose(X)))
-    sets, margins, _ = fitted.assess(X)
+    sets, margins = fitted.sets_and_margins(X)
     known, right = np.isfinite(margins), (sets != Y).getnnz(axis=1) == 0
     truth = (Y.toarray() > 0)[known]
     return Judgement(measure(Y, sets), (fitted.lead(X), right, margins[known], truth))
@@ -90,7 +90,12 @@ def _held_out(models, X, Y, order, judge):
         fitted = clone(model).fit(X[order[~out]], Y[order[~out]])
         return judge(fitted, X[order[out]], Y[order[out]])
 
-    with warnings.catch_warnings(), ThreadPoolExecutor(n_threads()) as pool:
+    tasks = [(model, out) for model in models for out in folds]
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # that of the last fit is told
-        results = list(pool.map(run, [(model, out) for model in models for out in folds]))
+        if n_threads() == 1:  # what the first thread has let go of is used again
+            results = list(map(run, tasks))
+        else:
+            with ThreadPoolExecutor(n_threads()) as pool:
+                results = list(pool.map(run, tasks))
     return [results[start : start + len(folds)] for start in range(0, len(results), len(folds))]

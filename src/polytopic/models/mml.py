@@ -159,8 +159,8 @@ class MML(MarginReasons):
             self._check_warm(warm, rows, X.shape[0])
         self._set_labels(targets)
         known = np.flatnonzero(documents & (X.getnnz(axis=1) > 0))
-        X, Y = X[known], targets.Y[known][:, self._columns]
-        X = unit_rows(X)
+        X = unit_rows(X if known.size == X.shape[0] else X[known])
+        Y = targets.Y[known][:, self._columns]
         if chosen is None or (is_auto(self.C) and "C" not in chosen):
             self.chosen_ = margin_tuning.chosen(self, X, Y)
         else:

@@ -7,13 +7,11 @@ by their hashes, where the compiled loops are kept; from then on it is checked a
 
 import hashlib
 import mmap
-import re
 import sys
 from array import array
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from itertools import chain
 from pathlib import Path
 from zlib import crc32
 
@@ -27,10 +25,9 @@ from polytopic.files import new_file
 from polytopic.kernels.dictionary import LEMMA, WORD, find_lemmas
 from polytopic.text.letters import borders_of, bytes_of, packed
 
-_FORMAT = f"slots 1, {sys.byteorder}".encode()
+_FORMAT = f"slots 2, {sys.byteorder}".encode()
 _WORD, _LEMMA = bytes([WORD]), bytes([LEMMA])
 _ENTRY = _WORD + b"%b" + _LEMMA
-_APOSTROPHES = [re.compile(glyph.encode()) for glyph in "'\u2019\u02bc"]
 _SEAL = 32  # bytes
 _AT_ONCE = 1 << 16  # words to write
 
@@ -40,14 +37,14 @@ class KeptDictionary(Mapping):
 
     The file begins with a seal, which tells that it is whole and from what it was made. Then come
     the places where the slots begin, and where the last one ends; then the slots, each with the
-    words whose hash is its number, and their lemmas.
+    words whose hash is its number, and their lemmas; then the words that have apostrophes.
     """
 
     def __init__(self, data):
         self._data = data
         self._begin = int.from_bytes(data[_SEAL : _SEAL + 4], sys.byteorder)
         self._places = memoryview(data)[_SEAL : self._begin].cast("I")
-        self._mask = len(self._places) - 2
+        self._end, self._mask = self._places[-1], len(self._places) - 2
 
     def get(self, word, default=None):
         """Return the lemma of a word, the default if it is not known."""
@@ -71,11 +68,7 @@ class KeptDictionary(Mapping):
     @cached_property
     def joint_words(self):
         """The words that have apostrophes, in lower case and with plain ones."""
-        found = chain(*(glyph.finditer(self._data, self._begin) for glyph in _APOSTROPHES))
-        places = {self._data.rfind(_WORD, 0, match.start()) + 1 for match in found}
-        words = [self._data[place : self._data.find(_LEMMA, place)].decode() for place in places]
-        plain = [normalize_apostrophes(word) for word in words]
-        return frozenset(word.lower() for word in plain if "'" in word)
+        return frozenset(word.decode() for word in self._data[self._end :].split(_WORD)[1:])
 
     def __getitem__(self, word):
         lemma = self.get(word)
@@ -84,11 +77,11 @@ class KeptDictionary(Mapping):
         return lemma
 
     def __iter__(self):
-        for entry in self._data[self._begin + 1 :].split(_WORD):
+        for entry in self._data[self._begin + 1 : self._end].split(_WORD):
             yield entry.partition(_LEMMA)[0].decode()
 
     def __len__(self):
-        return self._data[self._begin :].count(_WORD)
+        return self._data[self._begin : self._end].count(_WORD)
 
 
 class KeptDictionaries(DictionaryFactory):
@@ -102,7 +95,8 @@ class KeptDictionaries(DictionaryFactory):
         if folder is None:
             return DefaultDictionaryFactory().get_dictionary(lang)
         path = folder / f"lemmas-{lang}.bin"
-        seal = hashlib.sha256(_FORMAT + (DATA_FOLDER / f"{lang}.plzma").read_bytes())
+        with open(DATA_FOLDER / f"{lang}.plzma", "rb") as packed_file:
+            seal = hashlib.file_digest(packed_file, lambda: hashlib.sha256(_FORMAT))
         kept = _open(path, seal)
         if kept is not None:
             return kept
@@ -162,3 +156,6 @@ def _parts(dictionary):
         some = order[begin : begin + _AT_ONCE]
         shifts = ends[some] - np.cumsum(lengths[some])
         yield letters[np.repeat(shifts, lengths[some]) + np.arange(lengths[some].sum())].tobytes()
+    plain = map(normalize_apostrophes, dictionary)
+    joint = sorted({word.lower() for word in plain if "'" in word})
+    yield b"".join(_WORD + word.encode() for word in joint)

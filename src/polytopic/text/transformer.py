@@ -77,13 +77,13 @@ class TextCounts(TransformerMixin, BaseEstimator):
     def fit_transform(self, texts, y=None):
         """Learn the terms of the texts, and count them, in one pass."""
         counts = self._learn(texts)
-        return self.weights_.transform(counts)
+        return self.weights_.transform(counts, copy=False)
 
     def transform(self, texts):
         """Count, or weigh, the known terms of each text; the result is a CSR matrix."""
         check_is_fitted(self)
         counts = self.analyzer_.count_known(texts, self.vocabulary_, self.fields)
-        return self.weights_.transform(counts)
+        return self.weights_.transform(counts, copy=False)
 
     def get_feature_names_out(self, input_features=None):
         """Return the terms of the columns; `input_features` is ignored."""

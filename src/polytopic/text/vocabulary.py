@@ -106,9 +106,12 @@ class Vocabulary:
         """
         if len(terms) != matrix.shape[1]:
             raise ValueError(f"{len(terms)} terms name {matrix.shape[1]} columns, must be as many.")
-        columns = self.columns(terms)[matrix.indices]
+        columns = self.columns(terms).astype(np.int32)[matrix.indices]
         kept = columns >= 0
-        indptr = np.concatenate(([0], np.cumsum(kept)))[matrix.indptr]
+        n_before = np.zeros(kept.size + 1, dtype=matrix.indptr.dtype)
+        np.cumsum(kept, out=n_before[1:])
+        indptr = n_before[matrix.indptr]
+        del n_before
         shape = (matrix.shape[0], len(self))
         selected = csr_matrix((matrix.data[kept], columns[kept], indptr), shape=shape)
         selected.sort_indices()

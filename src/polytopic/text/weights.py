@@ -55,7 +55,7 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Learn in how many documents each term is."""
-        X = self._check_counts(X, reset=True)
+        X = self._check_counts(X, reset=True, copy=True)
         return self._learn(np.bincount(X.indices[X.data > 0], minlength=X.shape[1]), X.shape[0])
 
     def fit_frequencies(self, document_frequency, n_docs):
@@ -75,28 +75,32 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.idf_ = np.log(n_docs / np.maximum(frequency, 1))
         return self
 
-    def transform(self, X):
-        """Weigh the counts of each document; the result is a CSR matrix."""
+    def transform(self, X, copy=True):
+        """Weigh the counts of each document; the result is a CSR matrix.
+
+        Without ``copy`` it may have the memory of ``X``, which is then lost.
+        """
         check_is_fitted(self)
-        X = self._check_counts(X, reset=False)
-        X.data = self._weigh(X)
+        X = self._check_counts(X, reset=False, copy=copy)
+        self._weigh(X)
         X.eliminate_zeros()
         if self.unit_length or self.scheme == "ltc":
-            return unit_rows(X)
+            inplace_csr_row_normalize_l2(X)
         return X
 
     def _weigh(self, X):
-        if self.scheme == "tf":
-            return X.data
+        """Put weights in the place of counts."""
         if self.scheme == "binary":
-            return np.ones_like(X.data)
-        idf = self.idf_[X.indices].astype(X.dtype, copy=False)
-        if self.scheme == "tfidf":
-            return X.data * idf
-        return np.maximum(1 + np.log(X.data), 0) * idf
+            X.data.fill(1)
+        if self.scheme == "ltc":
+            np.log(X.data, out=X.data)
+            X.data += 1
+            np.maximum(X.data, 0, out=X.data)
+        if self.scheme in ("tfidf", "ltc"):
+            X.data *= self.idf_.astype(X.dtype, copy=False)[X.indices]
 
-    def _check_counts(self, X, *, reset):
-        """Return the counts as CSR of their own, without stored zeros."""
+    def _check_counts(self, X, *, reset, copy):
+        """Return the counts as CSR, without stored zeros."""
         if not takes_as_it_is(self, X, reset=reset):
             X = validate_data(
                 self,
@@ -107,7 +111,7 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 reset=reset,
             )
         check_non_negative(X, "TermWeights")
-        X = csr_matrix(X, copy=True)
+        X = csr_matrix(X, copy=copy)
         X.eliminate_zeros()
         return X
 
