@@ -17,7 +17,7 @@ from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace
 from polytopic.models import MODELS, PMM1, CountModel, DocumentModel
 from polytopic.models.checks import require_counts
-from polytopic.text import Vocabulary, least_documents
+from polytopic.text import Analyzer, Vocabulary, least_documents
 
 BLOCK = 8192  # documents counted at once
 NAMED: dict[str, dict] = {  # parameters of a name
@@ -95,7 +95,7 @@ def count_texts(texts, labels, analyzer, fields, sample=None, *, reader=None) ->
     return counts
 
 
-def collect_rows(texts, labels, analyzer, fields, *, reader=None) -> DocumentRows:
+def collect_rows(texts, labels, analyzer: Analyzer, fields, *, reader=None) -> DocumentRows:
     """Return texts as rows of counts; documents from any iterator are read block by block."""
     rows = RowCollector()
     for block, targets in _blocks(texts, labels, reader):
