@@ -38,14 +38,19 @@ def find_lemmas(letters, starts, ends, data, places):
     begins, finishes : ndarray of int64
         Where the lemma of each word is in the data, zeros for a word that is not there.
     """
-    begins, finishes = np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64)
+    begins, finishes = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
+    for word in range(starts.size):
+        crc = np.int64(0xFFFFFFFF)
+        for i in range(starts[word], ends[word]):
+            crc = _CRC[(crc ^ letters[i]) & 0xFF] ^ crc >> 8
+        begins[word] = (crc ^ 0xFFFFFFFF) & (places.size - 2)
+    for word in range(starts.size):  # by itself, so that many places are fetched at the same time
+        slot = begins[word]
+        begins[word], finishes[word] = places[slot], places[slot + 1]
     for word in range(starts.size):
         start, size = starts[word], ends[word] - starts[word]
-        crc = np.int64(0xFFFFFFFF)
-        for i in range(start, start + size):
-            crc = _CRC[(crc ^ letters[i]) & 0xFF] ^ crc >> 8
-        slot = (crc ^ 0xFFFFFFFF) & (places.size - 2)
-        place, last = np.int64(places[slot]), np.int64(places[slot + 1])
+        place, last = begins[word], finishes[word]
+        begins[word] = finishes[word] = 0
         while place < last:
             place += 1
             same = 0

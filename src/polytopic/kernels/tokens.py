@@ -259,6 +259,22 @@ def pack_tokens(text, starts, ends):
 
 
 @compiled
+def token_borders(letters):
+    """Return where tokens, with a zero after each, start and end."""
+    n = 0
+    for place in range(letters.size):
+        n += letters[place] == 0
+    starts, ends = np.zeros(n + 1, np.int64), np.empty(n + 1, np.int64)
+    token = 0
+    for place in range(letters.size):  # without a branch, which could not be foreseen
+        ends[token] = place
+        token += letters[place] == 0
+    for token in range(n):
+        starts[token + 1] = ends[token] + 1
+    return starts[:n], ends[:n]
+
+
+@compiled
 def index_tokens(rows, n, index):
     """Put ``n`` tokens into slots, which are empty, in their order, in place."""
     last_slot = index.size - 1

@@ -116,8 +116,10 @@ def merge(Y: sparse.csr_matrix, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
 def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:
     """Return the label sets ``Y``, but ``fallback`` (columns) for documents without words."""
     X = X if sparse.issparse(X) and X.format == "csr" else sparse.csr_matrix(X)
-    known = np.zeros(Y.shape[0], dtype=bool)
-    known[np.repeat(np.arange(known.size), np.diff(X.indptr))[X.data != 0]] = True
+    if not X.data.all():
+        X = X.copy()
+        X.eliminate_zeros()
+    known = np.diff(X.indptr) > 0
     if known.all():
         return Y
     rest = sparse.diags_array(known.astype(np.float64)) @ Y

@@ -140,7 +140,8 @@ class SetScorer:
                 Z = np.ascontiguousarray(Z[:, :, self.allowed])
             return function(Z, rows)
 
-        X = unit_rows(X).astype(weights.dtype)
+        X = unit_rows(X)
+        X.data = X.data.astype(weights.dtype)
         return map_rows(block, X, (8 + answers) * self.columns.size)
 
     # Words

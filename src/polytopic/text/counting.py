@@ -115,13 +115,17 @@ def _run(function, blocks):
 
 def _parts_in_blocks(texts, n_before, fields):
     """Return the parts of texts, about as many characters at once as one thread reads."""
-    if set(map(type, texts)) != {str}:
+    if not _are_strings(texts):
         texts = [getattr(text, "content", text) for text in texts]
-    sizes = list(map(len if set(map(type, texts)) == {str} else _size, texts))
+    sizes = list(map(len if _are_strings(texts) else _size, texts))
     if sum(sizes) <= _BLOCK:
         return [_Parts(texts, fields, n_before)]
     borders = block_borders(np.cumsum([0, *sizes]), entries=_BLOCK).tolist()
     return [_Parts(texts[a:b], fields, n_before + a) for a, b in pairwise(borders)]
+
+
+def _are_strings(texts):
+    return set(map(type, texts)) == {str}
 
 
 def _size(text):
@@ -141,7 +145,7 @@ class _Parts:
         self.strings: list[str] = []
         self.weights: list[float] = []
         self.text_parts: list[int] = []  # how many parts each text has
-        if set(map(type, texts)) == {str}:
+        if _are_strings(texts):
             self.strings, self.weights, self.text_parts = (
                 texts,
                 [1.0] * len(texts),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from polytopic.kernels.tokens import PADDING, number_tokens, pack_tokens
+from polytopic.kernels.tokens import PADDING, number_tokens, pack_tokens, token_borders
 from polytopic.text.tokens import main_part
 
 
@@ -28,8 +28,7 @@ def words_of(data):
 
 def borders_of(letters):
     """Return where words start and end."""
-    ends = np.flatnonzero(bytes_of(letters) == 0)
-    return np.concatenate([[0], ends[:-1] + 1])[: ends.size], ends
+    return token_borders(bytes_of(letters))
 
 
 def distinct(letters, starts, ends):
