@@ -188,6 +188,17 @@ def test_main_parts():
     assert split(main_parts(letters_of(words))) == list(map(main_part, words))
 
 
+@given(words=st.lists(st.sampled_from(["", "a", "b", "abcdefghi", "é"]) | LONG_WORDS))
+def test_borders(words):
+    """Words are where their borders are, empty ones, too."""
+    letters = letters_of(words) if words else b""
+
+    starts, ends = borders_of(letters)
+
+    places = zip(starts.tolist(), ends.tolist(), strict=True)
+    assert [letters[start:end].decode() for start, end in places] == words
+
+
 @given(tokens=st.lists(st.sampled_from(["a", "b", "A", "abcdefghi", "é"]) | LONG_WORDS))
 def test_distinct_tokens(tokens):
     """Each token has the place of the first that equals it."""

@@ -51,6 +51,18 @@ def test_ltc_by_hand():
 
 
 @given(X=MATRICES)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_weights_in_the_memory_of_counts(scheme, X):
+    """They are the same to the bit, and counts are only lost if they may be."""
+    weights, counts = TermWeights(scheme).fit(X), csr_matrix(X)
+
+    expected = weights.transform(counts)
+
+    assert (counts != csr_matrix(X)).nnz == 0
+    assert (weights.transform(counts, copy=False) != expected).nnz == 0
+
+
+@given(X=MATRICES)
 @pytest.mark.parametrize("sublinear", [False, True])
 def test_weights_beside_scikit_learn(sublinear, X):
     """Term frequencies are scikit-learn's, times our idf."""
