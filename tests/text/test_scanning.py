@@ -161,7 +161,8 @@ def test_tables_grow_and_keep_their_tokens():
 
     for known, table in enumerate(tables):
         found = scan(words, TokenPattern(numbers=False, hyphens=False), table)
-        numbers = [names_of(table)[number] for number in found.numbers]
+        names = names_of(table)
+        numbers = [names[number] for number in found.numbers]
         assert numbers == [word if i < 100 * known else None for i, word in enumerate(words)]
         assert table.n_tokens == min(100 * known, len(words))
 
