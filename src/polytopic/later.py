@@ -11,7 +11,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-RARELY_NEEDED = "scipy.stats", "scipy.special", "scipy.spatial", "numpy.f2py", "pandas", "asyncio"
+RARELY_NEEDED = "scipy.stats", "scipy.special", "scipy.spatial", "numpy.f2py", "pandas"
 
 
 def attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -55,6 +55,7 @@ class _Finder:
         whole = sys.modules.get(self._name)
         if name.startswith(f"{self._name}.") and isinstance(whole, _Postponed):
             _load(whole)
+            _load_once(sys.modules.get(name))
         spec = PathFinder.find_spec(name, path, target) if name == self._name else None
         if spec is None or spec.loader is None:
             return None
@@ -75,6 +76,27 @@ class _Loader(Loader):
         """Make it one that loads itself."""
         module.__dict__["__lock"] = RLock()
         module.__class__ = _Postponed
+
+
+class _Loaded(Loader):
+    """Gives a module that its package has loaded, where it was about to be loaded again."""
+
+    def __init__(self, module: ModuleType, spec: ModuleSpec):
+        self.module, self.spec, self.loader = module, spec, spec.loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Take the module as it is."""
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Have its own loader again."""
+        self.spec.loader = self.loader
+
+
+def _load_once(module: ModuleType | None) -> None:
+    """Let the import that goes on find a module that is there already."""
+    if module is not None and module.__spec__ is not None:
+        module.__spec__.loader = _Loaded(module, module.__spec__)
 
 
 class _Postponed(ModuleType):

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
 
 from polytopic import MML, PMM1, CoL, Document, Labeler, NaiveBayes, PolytopicError
 from polytopic.corpus import load_sample
 from polytopic.decision import TopK
 from polytopic.labeler import learning
+from polytopic.labeler.rows import RowCollector
+from polytopic.labels import read_targets
 from polytopic.text import TextCounts
 from polytopic.text.weights import TermWeights
 from tests.labeler.test_files import same_arrays
@@ -293,3 +296,16 @@ def test_the_map_of_a_model_with_topics(sample):
     assert all(pair.documents > 0 for pair in found.positive + found.negative)
     shares = [share for topic in found.topics for _, share in topic.labels]
     assert 0 < min(shares) <= max(shares) <= 1
+
+
+def test_rows_leave_the_matrix_that_was_added_as_it_is():
+    """Terms are sorted in the rows; who gave them in another order keeps it."""
+    X = sparse.csr_matrix([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
+    added, collector = X.copy(), RowCollector()
+
+    collector.add(added, ["c", "b", "a"], read_targets([["x"], ["y"]]))
+    rows = collector.rows()
+
+    assert added.toarray().tolist() == X.toarray().tolist()
+    assert rows.terms == ("a", "b", "c")
+    assert rows.X.toarray().tolist() == [[0, 2, 1], [4, 3, 0]]

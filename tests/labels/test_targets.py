@@ -130,3 +130,4 @@ def test_fallback_for_documents_without_words():
     Y = sparse.csr_matrix([[1.0, 0, 0], [1, 0, 0]])
 
     assert with_fallback(X, Y, [1, 2]).toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert X.nnz == 2  # it is left as it is

@@ -51,15 +51,21 @@ def test_ltc_by_hand():
 
 
 @given(X=MATRICES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_weights_in_the_memory_of_counts(scheme, X):
+def test_weights_in_the_memory_of_counts(scheme, dtype, X):
     """They are the same to the bit, and counts are only lost if they may be."""
-    weights, counts = TermWeights(scheme).fit(X), csr_matrix(X)
+    weights = TermWeights(scheme).fit(X)
+    places = np.tile(np.arange(3), 4), np.arange(0, 13, 3)  # zeros are stored, too
+    counts = csr_matrix((X.astype(dtype).ravel(), *places), shape=X.shape)
 
     expected = weights.transform(counts)
 
-    assert (counts != csr_matrix(X)).nnz == 0
-    assert (weights.transform(counts, copy=False) != expected).nnz == 0
+    assert counts.toarray().tolist() == X.tolist()
+    found = weights.transform(counts, copy=False)
+    assert found.dtype == expected.dtype == dtype
+    assert (found != expected).nnz == 0
+    assert (weights.transform(X.astype(dtype)) != expected).nnz == 0
 
 
 @given(X=MATRICES)

@@ -3,34 +3,37 @@
 numba loads what it has kept as if more were to be compiled with it: it reads the code from which
 that would be made, imports the parts of its library that are in it, and compiles functions which
 count references. That takes five times as long as the kernel itself, and 30 MB. Here it waits until
-something is compiled, which is rare. Inner parts of numba are used for this.
+something is compiled, which is rare. A kernel that was loaded so can be called, also by others, but
+not be given to others as a function. Inner parts of numba are used for this.
 """
 
-import io
 import pickle
 import sys
 from functools import cache
+from importlib import import_module
 
 from llvmlite import binding
 from numba.core.environment import Environment, _rebuild_env, lookup_environment
 from numba.core.runtime import _nrt_python
 
+_WITH_SYMBOLS = "numba.cpython.hashing"  # tells the compiler addresses when it is imported
 
-def load_lightly(kept):
-    """Let the cache of a kernel load without what only a compiler needs."""
-    compile_ready, rebuild, file = kept.load_overload, kept._impl.rebuild, kept._cache_file
+
+def load_lightly(kernels):
+    """Let a cache of kernels load them without what only a compiler needs."""
+    compile_ready, rebuild, file = kernels.load_overload, kernels._impl.rebuild, kernels._cache_file
 
     def load_overload(signature, context):
         _make_memory_ready()
-        with kept._guard_against_spurious_io_errors():
-            found = kept._load_overload(signature, context)
+        with kernels._guard_against_spurious_io_errors():
+            found = kernels._load_overload(signature, context)
             if found is not None:
                 return found
         return compile_ready(signature, context)
 
     def load_data(name):
         with open(file._data_path(name), "rb") as data:
-            return _Unpickler(io.BytesIO(data.read())).load()
+            return _Unpickler(data).load()
 
     def rebuild_unlinked(context, payload):
         (name, kind, (code, bitcode)), function, *rest = payload
@@ -39,13 +42,13 @@ def load_lightly(kept):
         found.library._shared_module = _Unread(bitcode)
         return found
 
-    kept.load_overload, kept._impl.rebuild = load_overload, rebuild_unlinked
+    kernels.load_overload, kernels._impl.rebuild = load_overload, rebuild_unlinked
     file._load_data = load_data
 
 
 @cache
 def _make_memory_ready():
-    """Let kernels find what gives them memory; those that count references are in each kernel."""
+    """Let kernels find what gives them memory; what counts references is in each kernel."""
     for name, address in _nrt_python.c_helpers.items():
         binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
@@ -78,6 +81,8 @@ def _environment(module, constants, name):
     """Return the names and constants of compiled code; the names are not used by it."""
     found = lookup_environment(name)
     if found is None:
+        if module == _WITH_SYMBOLS:
+            import_module(module)
         loaded = sys.modules.get(module)
         found = Environment({"__name__": module} if loaded is None else vars(loaded))
         found.consts[:] = constants

@@ -270,7 +270,8 @@ class Labeler(BaseEstimator):
             weights = self._term_weights(counts, vocabulary)
 
         def seen():
-            return _weighed(vocabulary.select(rows.X, rows.terms), weights)
+            X = vocabulary.select(rows.X, rows.terms)
+            return X if weights is None else weights.transform(X, copy=False)
 
         if warm is None:  # what is seen is not held here, so that a model can let go of it
             model.fit(seen(), rows.label_names, chosen=chosen)
@@ -361,7 +362,7 @@ class Labeler(BaseEstimator):
         self._require_model()
         texts = check_iterable(texts)
         X = self.analyzer_.count_known(texts, self.vocabulary_, self.fields)
-        return _weighed(X, self.weights_)
+        return self._weigh(X, copy=False)
 
     def _seen(self, texts):
         """Yield what the model sees of texts as they come, in blocks that are not large."""
@@ -370,10 +371,10 @@ class Labeler(BaseEstimator):
         for X in self.analyzer_.count_known_by_blocks(
             check_iterable(texts), self.vocabulary_, self.fields, most=min(most, MOST_TEXTS)
         ):
-            yield _weighed(X, self.weights_)
+            yield self._weigh(X, copy=False)
 
-    def _weigh(self, X):
-        return X if self.weights_ is None else self.weights_.transform(X)
+    def _weigh(self, X, *, copy=True):
+        return X if self.weights_ is None else self.weights_.transform(X, copy)
 
     def predict(self, texts, *, level: int | None = None) -> list[list[str]]:
         """Return the labels of each text; one without a known word gets the commonest set.
@@ -630,8 +631,3 @@ class Labeler(BaseEstimator):
 
         check_is_fitted(self, "model_")
         save(self, path, counts=counts)
-
-
-def _weighed(counts, weights):
-    """Return what a model sees of counts, which may be lost."""
-    return counts if weights is None else weights.transform(counts, copy=False)

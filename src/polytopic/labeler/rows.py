@@ -173,5 +173,7 @@ def _stacked(blocks, known: dict[str, int]):
     shape = (sizes.size, len(names))
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     matrix = sparse.csr_matrix((data, place[indices], indptr), shape=shape)
-    matrix.sort_indices()
+    if not matrix.has_sorted_indices:
+        matrix.data = matrix.data.copy()  # one block has that of the matrix that was added
+        matrix.sort_indices()
     return matrix, tuple(names)

@@ -109,10 +109,10 @@ class MarginAnswers(DocumentModel):
         """Return predicted sets (CSR indicator), margins and probabilities."""
         check_is_fitted(self)
         X = self._check_words(X)
-        sets, margins = self.sets_and_margins(X)
+        sets, margins = self._sets_and_margins(X)
         return sets, margins, self._probabilities(X, margins)
 
-    def sets_and_margins(self, X):
+    def _sets_and_margins(self, X):
         """Return predicted sets (CSR indicator) and margins of documents that were checked."""
         sets, margins = self._scorer.assess(X)
         return with_fallback(X, sets, self._fallback), margins

@@ -70,7 +70,7 @@ def _judge(fitted, X, Y, *, calibrated):
     measure = exact_match if fitted.goal == "exact" else labeling_f
     if not calibrated:
         return Judgement(measure(Y, fitted.choose(X)))
-    sets, margins = fitted.sets_and_margins(X)
+    sets, margins = fitted._sets_and_margins(X)
     known, right = np.isfinite(margins), (sets != Y).getnnz(axis=1) == 0
     truth = (Y.toarray() > 0)[known]
     return Judgement(measure(Y, sets), (fitted.lead(X), right, margins[known], truth))
@@ -93,7 +93,7 @@ def _held_out(models, X, Y, order, judge):
     tasks = [(model, out) for model in models for out in folds]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # that of the last fit is told
-        if n_threads() == 1:  # what the first thread has let go of is used again
+        if n_threads() == 1:  # a thread of its own would keep the memory that it lets go of
             results = list(map(run, tasks))
         else:
             with ThreadPoolExecutor(n_threads()) as pool:
