@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
-from scipy.special import logsumexp
+from scipy import sparse, special
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.labels import indicator
@@ -87,7 +86,7 @@ class NaiveBayes(CountModel):
         scores = self._scores(X, None if theta is None else np.log(theta), masked=False)
         scores = np.where(sets.toarray() > 0, scores, -np.inf)
         with np.errstate(divide="ignore"):  # no label: -inf
-            return logsumexp(scores, axis=1) - np.log(np.maximum(1, np.diff(sets.indptr)))
+            return special.logsumexp(scores, axis=1) - np.log(np.maximum(1, np.diff(sets.indptr)))
 
     def best_with(self, X, label):
         """Return the label alone for each document: one label says all words of the model's own."""
