@@ -39,7 +39,9 @@ _SNOWBALL_NAMES = {
 _STOP_LISTS = {"nb": "no", "nn": "no", "hbs": "hr"}
 _IS_READ = simplemma.__version__ == "2.0.0"  # whose order of steps is known here
 _RULES = RulesStrategy()
-_ENDS_BY_RULE = list(b"ds")  # letters at the end of the English words for which it has rules
+_ENDS_BY_RULE = [  # the last three letters of the English words for which it has rules
+    int.from_bytes(end, "big") for end in b"ces ies ves ips nts oms ons sms sts ums zed".split()
+]
 
 LEMMATIZED = frozenset(SUPPORTED_LANGUAGES)
 STEMMED = frozenset(
@@ -97,7 +99,9 @@ class Lemmas:
             return letters_of(map(self, split(letters)))
         joint = having(letters, b"'")
         words = split(chosen(letters, joint))
-        joint[joint] = has = np.array([self._has(word) for word in words], dtype=bool)
+        known = dictionary.joint_words
+        has = np.array([word.lower() in known and self._has(word) for word in words], dtype=bool)
+        joint[joint] = has
         lemmas = self._of_many(main_parts(letters), dictionary)
         return filled(lemmas, letters_of(map(self, compress(words, has))), joint)
 
@@ -133,7 +137,8 @@ def _other_cases(letters):
 
 def _by_rules(letters):
     """Return what simplemma's rules make of English words, or the words as they are."""
-    has_rule = np.isin(bytes_of(letters)[borders_of(letters)[1] - 1], _ENDS_BY_RULE)
+    last, codes = borders_of(letters)[1] - 1, bytes_of(letters).astype(np.int32)
+    has_rule = np.isin(codes[last - 2] << 16 | codes[last - 1] << 8 | codes[last], _ENDS_BY_RULE)
     words = split(chosen(letters, has_rule))
     return filled(letters, letters_of(_RULES.get_lemma(w, "en") or w for w in words), has_rule)
 
