@@ -7,21 +7,22 @@ something is compiled, which is rare. A kernel that was loaded so can be called,
 not be given to others as a function. Inner parts of numba are used for this.
 """
 
-import pickle
 import sys
 from functools import cache
 from importlib import import_module
 
 from llvmlite import binding
-from numba.core.environment import Environment, _rebuild_env, lookup_environment
+from numba.core import environment
 from numba.core.runtime import _nrt_python
 
 _WITH_SYMBOLS = "numba.cpython.hashing"  # tells the compiler addresses when it is imported
+_rebuild_environment = environment._rebuild_env
 
 
 def load_lightly(kernels):
     """Let a cache of kernels load them without what only a compiler needs."""
     compile_ready, rebuild, file = kernels.load_overload, kernels._impl.rebuild, kernels._cache_file
+    load_all = file._load_data
 
     def load_overload(signature, context):
         _make_memory_ready()
@@ -31,9 +32,12 @@ def load_lightly(kernels):
                 return found
         return compile_ready(signature, context)
 
-    def load_data(name):
-        with open(file._data_path(name), "rb") as data:
-            return _Unpickler(data).load()
+    def load_data(name):  # while numba lets no other thread load or keep anything
+        environment._rebuild_env = _environment
+        try:
+            return load_all(name)
+        finally:
+            environment._rebuild_env = _rebuild_environment
 
     def rebuild_unlinked(context, payload):
         (name, kind, (code, bitcode)), function, *rest = payload
@@ -69,23 +73,18 @@ class _Unread:
         return binding.parse_bitcode(self._bitcode)
 
 
-class _Unpickler(pickle.Unpickler):
-    """Reads what was kept, but does not import the modules that were compiled into it."""
-
-    def find_class(self, module, name):
-        found = super().find_class(module, name)
-        return _environment if found is _rebuild_env else found
-
-
 def _environment(module, constants, name):
-    """Return the names and constants of compiled code; the names are not used by it."""
-    found = lookup_environment(name)
+    """Return the names and constants of compiled code; the names are not used by it.
+
+    So the modules that were compiled into a kernel are not imported.
+    """
+    found = environment.lookup_environment(name)
     if found is None:
         if module == _WITH_SYMBOLS:
             import_module(module)
         loaded = sys.modules.get(module)
-        found = Environment({"__name__": module} if loaded is None else vars(loaded))
+        found = environment.Environment({"__name__": module} if loaded is None else vars(loaded))
         found.consts[:] = constants
         found.env_name = name
-        Environment._memo[name] = found
+        environment.Environment._memo[name] = found
     return found
