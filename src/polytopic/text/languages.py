@@ -137,8 +137,8 @@ def _other_cases(letters):
 
 def _by_rules(letters):
     """Return what simplemma's rules make of English words, or the words as they are."""
-    last, codes = borders_of(letters)[1] - 1, bytes_of(letters).astype(np.int32)
-    has_rule = np.isin(codes[last - 2] << 16 | codes[last - 1] << 8 | codes[last], _ENDS_BY_RULE)
+    last, codes = borders_of(letters)[1] - 1, bytes_of(b"\0\0" + letters).astype(np.int32)
+    has_rule = np.isin(codes[last] << 16 | codes[last + 1] << 8 | codes[last + 2], _ENDS_BY_RULE)
     words = split(chosen(letters, has_rule))
     return filled(letters, letters_of(_RULES.get_lemma(w, "en") or w for w in words), has_rule)
 
