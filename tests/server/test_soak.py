@@ -1,0 +1,19 @@
+"""A short soak; ``make soak`` runs it for half an hour on each database."""
+
+import pytest
+
+from tests.soak import soak
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_mixed_load_loses_nothing_and_leaves_no_trace(database, request):
+    """Two services, one of them killed again and again, keep and erase what they acknowledged."""
+    if database == "postgresql":
+        request.getfixturevalue("server")  # skips where PostgreSQL is not installed
+
+    found = soak(database, 60, pause=30)
+
+    assert found.problems == []
+    assert found.done["kills"] > 0
+    assert found.done["forget"] > 10
