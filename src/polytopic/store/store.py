@@ -22,6 +22,7 @@ from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import ContentError, StoreError, StoreWarning
 from polytopic.labeler import Labeler
+from polytopic.labeler.files import to_bytes
 from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
@@ -34,10 +35,10 @@ from polytopic.store.packing import MultisetDigest, bag_digests, to_json
 from polytopic.store.reading import (
     StoredCounts,
     find_problems,
-    fit_labeler,
     ledger_digest,
     named,
     read_counts,
+    read_training,
 )
 from polytopic.store.receipts import Receipt, Verification
 from polytopic.store.selection import Selection, now, read_time, revision_at, stored_time
@@ -527,8 +528,9 @@ class Store:
         )
         with self._database.reading() as connection:
             labeler.tree = settings.read_tree(connection)
-            chosen = self._selection(connection, as_of, since, until, labels)
-            return fit_labeler(connection, labeler, chosen)
+            selection = self._selection(connection, as_of, since, until, labels)
+            data = read_training(connection, labeler, selection, tuned=True)
+        return data.fit(labeler)
 
     def labeler(self, *, like: Labeler | None = None) -> Labeler:
         """Return what answers now, with all that was learned.
@@ -586,7 +588,8 @@ class Store:
             last = _last_revision(connection)
             revision = last if as_of is None else as_of
             origin = replace(labeler.origin_, revision=revision, read_at=last)
-            return fit_labeler(connection, again, origin, chosen=chosen)
+            data = read_training(connection, again, origin, tuned=False)
+        return data.fit(again, chosen=chosen)
 
     def publish(
         self,
@@ -616,8 +619,9 @@ class Store:
         check_is_fitted(labeler, "model_")
         if keep is not None:
             check_scalar(keep, "keep", Integral, min_val=1)
+        content = to_bytes(labeler, counts=False)  # before others have to wait
         with self._database.writing() as connection:
-            return publishing.publish(connection, labeler, note, keep)
+            return publishing.publish(connection, labeler, content, note, keep)
 
     def refresh(self, *, keep: int | None = 10) -> int | None:
         """Publish the model that answers afresh, if something changed since; return its number.
