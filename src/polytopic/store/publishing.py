@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from polytopic.errors import StoreError
 from polytopic.labeler.files import from_bytes
-from polytopic.store import tables
+from polytopic.store import erasure, tables
 from polytopic.store.reading import origin_of, set_origin
 from polytopic.store.selection import Selection, now
 
@@ -102,7 +102,8 @@ def publish(
     connection.execute(update(tables.state).values(published=number, current_model=number))
     if keep is not None:
         kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
-        connection.execute(delete(table).where(table.c.id.not_in(kept)))
+        if connection.execute(delete(table).where(table.c.id.not_in(kept))).rowcount:
+            erasure.rewrite_models(connection)
     return number
 
 
