@@ -106,7 +106,7 @@ def read_bags(
 
     With ``newest``, only as many of those that were learned last.
     """
-    query = select(*COLUMNS).where(*conditions)
+    query = select(*COLUMNS).where(ledger.c.learned > 0, *conditions)  # the others are blank
     if newest is not None:
         query = query.order_by(ledger.c.row.desc()).limit(newest)
     rows = fetch(connection, query)

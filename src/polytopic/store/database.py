@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +16,10 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 
 from polytopic.errors import StoreError, UnavailableError
 from polytopic.files import is_database
+from polytopic.store import erasure
 
 PATIENCE = 60.0  # seconds that a writer waits for others
+BRIEF = 0.1  # seconds that a step of erasing waits for others
 CONNECTING = 10  # seconds that a server may take to answer a call
 FEW = 50  # rows that SQLAlchemy writes
 LOCK = int.from_bytes(b"polytopi", "big")  # of those who write to PostgreSQL
@@ -85,30 +88,44 @@ class Database:
                     connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
                 yield connection
 
-    def erase(self) -> None:
+    def erase(self, patience: float) -> None:
         """Leave nothing of deleted rows in the database's own files, as far as it is in our hands.
 
-        SQLite overwrites them, but may keep copies from when it moved rows between pages, so that
-        its file is written anew; readers may put off that its log is emptied. PostgreSQL gives
-        their room free.
+        SQLite's file is written anew where that is needed, and its log is emptied. Both wait for
+        others as long as ``patience`` lasts, and let them through in between. PostgreSQL gives the
+        room of deleted rows free.
         """
-        names = ("documents", "terms", "label_sets", "labels", "models")
-        options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
-        steps = [f"VACUUM polytopic_{name}" for name in names]
-        if self.is_file:
-            options = {"polytopic_begin": None}
-            steps = ["VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"]
         try:
             with self.engine.connect() as connection:
-                connection.execution_options(**options)
-                for step in steps:
-                    connection.exec_driver_sql(step)
+                if self.is_file:
+                    self._erase_traces(connection, patience)
+                    return
+                connection.execution_options(isolation_level="AUTOCOMMIT")
+                for name in (*erasure.NAMED, "documents", "models"):
+                    connection.exec_driver_sql(f"VACUUM polytopic_{name}")
         except DBAPIError as error:
-            reason = self._reason(error).split(";")[0].rstrip(".")
-            raise UnavailableError(
-                f"{self.name}: it is forgotten, but traces of it could not be overwritten yet "
-                f"({reason}); forget it again."
-            ) from error
+            raise self._not_erased(self._reason(error).split(";")[0].rstrip(".")) from error
+
+    def _erase_traces(self, connection: Connection, patience: float) -> None:
+        """Take the steps that are left until no trace is in an SQLite file."""
+        connection.execution_options(polytopic_begin=None)
+        run = connection.exec_driver_sql
+        usual, end = run("PRAGMA busy_timeout").scalar_one(), time.monotonic() + patience
+        # a step that waits for readers keeps writers waiting, so each waits but briefly
+        run(f"PRAGMA busy_timeout = {int(1000 * min(BRIEF, patience))}")
+        try:
+            while not erasure.take_steps(connection):
+                if time.monotonic() >= end:
+                    raise self._not_erased(f"others have used it for {patience:g} seconds")
+                time.sleep(BRIEF)
+        finally:
+            run(f"PRAGMA busy_timeout = {usual}")
+
+    def _not_erased(self, reason: str) -> UnavailableError:
+        return UnavailableError(
+            f"{self.name}: it is forgotten, but traces of it could not be overwritten yet "
+            f"({reason}); the next change tries again, or forget it again."
+        )
 
     @contextmanager
     def _telling(self) -> Iterator[None]:

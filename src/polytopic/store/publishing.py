@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from polytopic.errors import StoreError
-from polytopic.labeler.files import from_bytes, to_bytes
-from polytopic.store import tables
+from polytopic.labeler.files import from_bytes
+from polytopic.store import erasure, tables
 from polytopic.store.reading import origin_of, set_origin
 from polytopic.store.selection import Selection, now
 
@@ -82,8 +82,10 @@ def history(connection: Connection) -> list[PublishedModel]:
     ]
 
 
-def publish(connection: Connection, labeler, note: str | None, keep: int | None) -> int:
-    """Keep a fitted labeler, and let it answer; return its number."""
+def publish(
+    connection: Connection, labeler, content: bytes, note: str | None, keep: int | None
+) -> int:
+    """Keep a fitted labeler, as these bytes, and let it answer; return its number."""
     state = connection.execute(select(tables.state).with_for_update()).one()
     table, number = tables.models, state.published + 1
     origin = origin_of(connection, labeler)
@@ -94,13 +96,14 @@ def publish(connection: Connection, labeler, note: str | None, keep: int | None)
         "origin": origin.to_json(),
         "note": note,
         "marked": _forgotten_since(connection, origin),
-        "content": to_bytes(labeler, counts=False),
+        "content": content,
     }
     connection.execute(insert(table), row)
     connection.execute(update(tables.state).values(published=number, current_model=number))
     if keep is not None:
         kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
-        connection.execute(delete(table).where(table.c.id.not_in(kept)))
+        if connection.execute(delete(table).where(table.c.id.not_in(kept))).rowcount:
+            erasure.rewrite_models(connection)
     return number
 
 
@@ -172,4 +175,4 @@ def read(connection: Connection, number: int):
     if row is None:
         raise StoreError(f"there is no published model {number}; history lists them.")
     labeler = from_bytes(row.content, f"model {number}")
-    return set_origin(connection, labeler, Selection.from_json(row.origin))
+    return set_origin(connection.engine.url, labeler, Selection.from_json(row.origin))

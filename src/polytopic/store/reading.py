@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 from sqlalchemy import Connection, func, select
+from sqlalchemy.engine import URL
 
 from polytopic.counts import LARGEST_EXACT, LabelSetCounts
 from polytopic.errors import StoreError
@@ -110,24 +112,54 @@ def _some(connection: Connection, selection: Selection, n_docs: int):
     return among(connection, ledger.document, [name for *_, name in rows[:n_docs]])
 
 
-def fit_labeler(
-    connection: Connection, labeler: Labeler, selection: Selection, *, chosen: dict | None = None
-) -> Labeler:
-    """Fit a labeler on the documents that are meant; what was chosen before may be kept."""
-    model = labeler.model
+@dataclass(frozen=True)
+class TrainingData:
+    """What a labeler is fitted on, as it was read at one moment.
+
+    Fitting takes long, and whoever reads for long keeps an SQLite file from being cleaned of what
+    was forgotten. So the data are read first, and fitted when nothing is read any more.
+
+    Attributes
+    ----------
+    selection : Selection
+        Which documents these are.
+    place : URL
+        Where the store is.
+    content : DocumentRows or StoredCounts
+        The documents, or their table of counts, whichever the model learns from.
+    sample : DocumentRows or None
+        Documents that a model of counts is tuned on.
+    """
+
+    selection: Selection
+    place: URL
+    content: DocumentRows | StoredCounts
+    sample: DocumentRows | None = None
+
+    def fit(self, labeler: Labeler, *, chosen: dict | None = None) -> Labeler:
+        """Fit a labeler, keeping what was chosen for an earlier one if that is given."""
+        if isinstance(self.content, DocumentRows):
+            _require_some(self.content.X.shape[0], self.selection)
+            labeler.fit_rows(self.content, chosen=chosen)
+        else:
+            _require_some(self.content.n_docs, self.selection)
+            labeler.fit_counts(self.content, sample=self.sample, chosen=chosen)
+        return set_origin(self.place, labeler, self.selection)
+
+
+def read_training(
+    connection: Connection, labeler: Labeler, selection: Selection, *, tuned: bool
+) -> TrainingData:
+    """Read what a labeler is to be fitted on, with documents to tune it on if it is ``tuned``."""
+    place, model = connection.engine.url, labeler.model
     model = named_model(model) if isinstance(model, str) else model
     if sees_documents(model):
-        rows = read_rows(connection, selection)
-        _require_some(rows.X.shape[0], selection)
-        labeler.fit_rows(rows, chosen=chosen)
-    else:
-        last = connection.execute(select(tables.state.c.revision)).scalar_one()
-        asks = chosen is None and model.needs_documents
-        sample = read_rows(connection, selection, TUNING_DOCS) if asks else None
-        counts = read_counts(connection, selection, last)
-        _require_some(counts.n_docs, selection)
-        labeler.fit_counts(counts, sample=sample, chosen=chosen)
-    return set_origin(connection, labeler, selection)
+        return TrainingData(selection, place, read_rows(connection, selection))
+    last = connection.execute(select(tables.state.c.revision)).scalar_one()
+    counts, sample = read_counts(connection, selection, last), None
+    if tuned and model.needs_documents:
+        sample = read_rows(connection, selection, TUNING_DOCS)
+    return TrainingData(selection, place, counts, sample)
 
 
 def _require_some(n_docs: float, selection: Selection) -> None:
@@ -136,10 +168,10 @@ def _require_some(n_docs: float, selection: Selection) -> None:
         raise StoreError(f"the store has no labelled document{meant}; a model needs one at least.")
 
 
-def set_origin(connection: Connection, labeler: Labeler, selection: Selection) -> Labeler:
+def set_origin(place: URL, labeler: Labeler, selection: Selection) -> Labeler:
     """Note what a labeler was fitted on, and in which store; learning more makes it void."""
     labeler.origin_ = selection
-    labeler.origin_of_ = connection.engine.url, labeler.model_
+    labeler.origin_of_ = place, labeler.model_
     return labeler
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, inspect, select, update
 
 from polytopic.errors import StoreError
 from polytopic.labels import LabelTree
-from polytopic.store import tables
+from polytopic.store import erasure, tables
 from polytopic.store.database import among
 from polytopic.store.packing import MultisetDigest
 from polytopic.text import Analyzer
@@ -80,6 +80,7 @@ def create(connection: Connection, settings: Settings) -> None:
     connection.execute(insert(tables.settings), rows)
     start = {"id": 1, "revision": 0, "digest": MultisetDigest().sums, "published": 0}
     connection.execute(insert(tables.state), start | {"current_model": None})
+    erasure.note(connection, erasure.Traces.NONE)
 
 
 def read(connection: Connection, name: str) -> Settings | None:
@@ -92,7 +93,7 @@ def read(connection: Connection, name: str) -> Settings | None:
     rows = connection.execute(select(tables.settings))
     values = {row.name: json.loads(row.value) for row in rows}
     schema = values.pop("schema")
-    if schema != tables.SCHEMA:
+    if schema not in tables.SCHEMAS:
         newer = schema > tables.SCHEMA
         raise StoreError(
             f"{name} was made by {'a newer' if newer else 'an older'} polytopic (schema {schema}, "

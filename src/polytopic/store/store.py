@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
 from numbers import Integral
@@ -20,12 +20,13 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
-from polytopic.errors import ContentError, StoreError, StoreWarning
+from polytopic.errors import ContentError, StoreError, StoreWarning, UnavailableError
 from polytopic.labeler import Labeler
+from polytopic.labeler.files import to_bytes
 from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
-from polytopic.store import publishing, settings, tables
+from polytopic.store import erasure, publishing, settings, tables
 from polytopic.store.bags import read_bags
 from polytopic.store.database import PATIENCE, Database, can_hold
 from polytopic.store.differences import LabelDifference, diff
@@ -34,10 +35,10 @@ from polytopic.store.packing import MultisetDigest, bag_digests, to_json
 from polytopic.store.reading import (
     StoredCounts,
     find_problems,
-    fit_labeler,
     ledger_digest,
     named,
     read_counts,
+    read_training,
 )
 from polytopic.store.receipts import Receipt, Verification
 from polytopic.store.selection import Selection, now, read_time, revision_at, stored_time
@@ -239,6 +240,7 @@ class Store:
                 "terms": int((Terms(connection).documents > 0).sum()),
                 "published_models": count(tables.models.c.id),
                 "current_model": state.current_model,
+                "erasure_pending": erasure.is_pending(connection),
             }
 
     # Changing it
@@ -287,7 +289,6 @@ class Store:
         with self._changing("forget", key, lambda: [names, purge]) as writer:
             if not writer.is_done:
                 writer.forget(names, purge=purge)
-        self._database.erase()
         return writer.receipt
 
     def merge(self, other: Store) -> Receipt:
@@ -322,6 +323,16 @@ class Store:
             writer = Writer(connection, action, key, asked)
             yield writer
             writer.finish()
+            erases = writer.erased or erasure.is_pending(connection)
+        if erases and action == "forget":
+            self._database.erase(self._database.patience)
+        elif erases:
+            self._try_to_erase()
+
+    def _try_to_erase(self) -> None:
+        """Erase what is left of what was forgotten, unless others are in the way."""
+        with suppress(UnavailableError):  # the next change tries again
+            self._database.erase(patience=0)
 
     def _bags(self, documents) -> NamedBags:
         """Count documents, the last of those with the same id."""
@@ -527,8 +538,9 @@ class Store:
         )
         with self._database.reading() as connection:
             labeler.tree = settings.read_tree(connection)
-            chosen = self._selection(connection, as_of, since, until, labels)
-            return fit_labeler(connection, labeler, chosen)
+            selection = self._selection(connection, as_of, since, until, labels)
+            data = read_training(connection, labeler, selection, tuned=True)
+        return data.fit(labeler)
 
     def labeler(self, *, like: Labeler | None = None) -> Labeler:
         """Return what answers now, with all that was learned.
@@ -586,7 +598,8 @@ class Store:
             last = _last_revision(connection)
             revision = last if as_of is None else as_of
             origin = replace(labeler.origin_, revision=revision, read_at=last)
-            return fit_labeler(connection, again, origin, chosen=chosen)
+            data = read_training(connection, again, origin, tuned=False)
+        return data.fit(again, chosen=chosen)
 
     def publish(
         self,
@@ -616,8 +629,13 @@ class Store:
         check_is_fitted(labeler, "model_")
         if keep is not None:
             check_scalar(keep, "keep", Integral, min_val=1)
+        content = to_bytes(labeler, counts=False)  # before others have to wait
         with self._database.writing() as connection:
-            return publishing.publish(connection, labeler, note, keep)
+            number = publishing.publish(connection, labeler, content, note, keep)
+            pending = erasure.is_pending(connection)
+        if pending:
+            self._try_to_erase()
+        return number
 
     def refresh(self, *, keep: int | None = 10) -> int | None:
         """Publish the model that answers afresh, if something changed since; return its number.

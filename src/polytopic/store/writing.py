@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import StoreError
-from polytopic.store import tables
+from polytopic.store import erasure, tables
 from polytopic.store.bags import Bags, read_bags
 from polytopic.store.database import among, fetch, run_many
 from polytopic.store.packing import MultisetDigest, label_set_key, pack, unpack
@@ -62,6 +62,8 @@ class Writer:
         self.before = self.digest = MultisetDigest(state.digest)
         self.current_model = state.current_model
         self.changed, self.time = False, now()
+        self.erased = False  # whether something was deleted that must leave no trace
+        self._forgotten: Bags | None = None
         self._answered = None if self.key is None else self._earlier_answer()
 
     @property
@@ -108,9 +110,8 @@ class Writer:
         current = versions.at([k for k, last in enumerate(versions.replaced) if last is None])
         self._count(versions.at([]), current, erased=versions)
         self._log_forgotten(current.first)
-        own = tables.documents.c.row == bindparam("number")
-        rows = [(row,) for row in versions.rows]
-        run_many(self.connection, delete(tables.documents).where(own), ["number"], rows)
+        erasure.remove_rows(self.connection, versions.rows)
+        self.erased, self._forgotten = True, versions
         self.told["forgotten"] = len(current)
 
     @property
@@ -130,8 +131,14 @@ class Writer:
         """Write down what was done."""
         if self.key is not None and not self.is_done:
             self._keep_answer()
-        if not self.changed:
-            return
+        if self.changed:
+            self._write_revision()
+        if self._forgotten is not None:
+            were_replaced = any(last is not None for last in self._forgotten.replaced)
+            erasure.overwrite(self.connection, were_replaced=were_replaced)
+
+    def _write_revision(self) -> None:
+        """Write down the terms, and the revision that begins."""
         self.terms.write()
         receipt = {  # without names: they may be of what is forgotten
             name: len(value) if name in NAMES else value
@@ -156,10 +163,11 @@ class Writer:
 
     def _known(self, names, *, all_versions=False) -> Bags:
         ledger = tables.documents.c
-        conditions = [among(self.connection, ledger.document, list(names))]
-        if not all_versions:
-            conditions.append(ledger.replaced.is_(None))
-        return read_bags(self.connection, len(self.terms), *conditions)
+        named = among(self.connection, ledger.document, list(names))
+        conditions = [and_(named, ledger.replaced.is_(None))]
+        if all_versions:  # said apart, since each has an index of its own
+            conditions.append(and_(named, ledger.replaced.is_not(None)))
+        return read_bags(self.connection, len(self.terms), or_(*conditions))
 
     def _miss(self, names, known: Bags) -> None:
         found = set(known.names)
@@ -192,14 +200,8 @@ class Writer:
         }
         if fresh:
             self._count(added, removed)
-            self._close(removed)
+            erasure.close_rows(self.connection, removed.rows, self.revision + 1)
             self._insert(added, [first for _, first in fresh])
-
-    def _close(self, removed: Bags) -> None:
-        own = tables.documents.c.row == bindparam("number")
-        close = update(tables.documents).where(own).values(replaced=bindparam("at"))
-        rows = [(self.revision + 1, row) for row in removed.rows]
-        run_many(self.connection, close, ["at", "number"], rows)
 
     def _insert(self, added: Bags, first: Sequence[int | None]) -> None:
         learned = self.revision + 1
@@ -313,10 +315,15 @@ class Writer:
                 newest = select(func.max(table.c.id)).scalar_subquery()
                 self.connection.execute(update(tables.state).values(current_model=newest))
             self.told["purged_models"] = purged
+            if purged:
+                self.erased = True
+                erasure.rewrite_models(self.connection)
             return
         fresh = sorted(row.id for row in saw if row.marked is None)
         mark = update(table).where(table.c.id.in_(fresh)).values(marked=self.revision + 1)
         self.connection.execute(mark)
+        if fresh:
+            erasure.rewrite_models(self.connection)
         self.told["marked_models"] = fresh
 
 
