@@ -22,7 +22,6 @@ from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import ContentError, StoreError, StoreWarning
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import publishing, settings, tables
@@ -531,49 +530,42 @@ class Store:
             return fit_labeler(connection, labeler, chosen)
 
     def labeler(self, *, like: Labeler | None = None) -> Labeler:
-        """Return what answers now, with all that was learned.
+        """Return the labeler that answers now.
 
-        It is the published model that answers, if nothing was learned since, else that model
-        fitted afresh with what it had chosen; a model of documents (mml, col), which takes longer,
-        is given as it is, and a warning tells how far it is behind. So is one that was rolled back
-        to, or published as of an earlier moment, with a warning only if it has seen what was
-        forgotten since. Where no model is published, the store's own is fitted, or one ``like`` an
-        earlier one of this store, with what that had chosen, which is faster.
+        A published count model is fitted again if something was learned since, with what it chose
+        when it was published. A model of documents (mml, col, boostexter), which takes longer to
+        fit, is returned as it was published, and a warning says how far it is behind. A model that
+        was rolled back to, or published as of an earlier moment, is returned as it was published.
+
+        A published model that has seen a document that was forgotten since never answers. It is
+        fitted again without that document, with a warning if only :meth:`refresh` saves doing so
+        each time; a model that was not fitted on this store cannot be, and raises.
+
+        If no model is published, the store's own is fitted.
+
+        Parameters
+        ----------
+        like : Labeler, default=None
+            A labeler that this method returned earlier. What it chose is kept, and it is returned
+            again if it is still the one that answers, which is faster.
         """
         with self._database.reading() as connection:
-            current, stays = publishing.read_current(connection)
-            marked = publishing.current_mark(connection)
-            tree = settings.read_tree(connection)
+            current = publishing.read_current(connection)
+            if current is not None:
+                current.check_refreshable()
+                labeler = publishing.read_labeler(connection, current, like)
         if current is None:
             return self.fit() if like is None else self._fitted_again(like)
-        current.tree = tree
-        behind = 0 if stays else self._behind(current)
-        if stays and marked is not None:
-            warnings.warn(
-                f"the published {current.model_.name} has seen a document that was forgotten since "
-                f"(revision {marked}); refresh it (polytopic store refresh).",
-                StoreWarning,
-                stacklevel=2,
-            )
-        if behind and sees_documents(current.model_):
-            warnings.warn(
-                f"the published {current.model_.name} is {behind:,} revisions behind; "
-                "refresh it (polytopic store refresh).",
-                StoreWarning,
-                stacklevel=2,
-            )
-        elif behind:
-            return self._fitted_again(current)
-        elif current.origin_.revision == self.revision:
-            with self._database.reading() as connection:
-                last = _last_revision(connection)
-                current.take_counts(read_counts(connection, current.origin_, last))
-        return current
-
-    def _behind(self, labeler: Labeler) -> int:
-        """Return how many revisions have come since a labeler was fitted; 0 of an unknown one."""
-        known = labeler.origin_.revision
-        return 0 if known is None else self.revision - known
+        if current.is_outdated:
+            if not current.follows:
+                _warn_to_refresh(
+                    f"the published {current.name} has seen a document that was forgotten since "
+                    f"(revision {current.marked}), and is fitted again without it"
+                )
+            return self._fitted_again(labeler, as_of=current.as_of)
+        if current.behind:
+            _warn_to_refresh(f"the published {current.name} is {current.behind:,} revisions behind")
+        return labeler
 
     def _fitted_again(self, labeler: Labeler, *, as_of: int | None = None) -> Labeler:
         """Return a labeler like another, which chose what stays, of the documents as they are.
@@ -626,17 +618,38 @@ class Store:
         when it was first published. Where no model is published, the store's own is. A model that
         was rolled back to, or published as of an earlier moment, goes on answering until another
         is published; if it has seen what was forgotten since, it is fitted afresh without that.
+        If meanwhile another model has been published or rolled back to, that one answers, and
+        nothing is published.
         """
         with self._database.reading() as connection:
-            current, stays = publishing.read_current(connection)
-            marked = publishing.current_mark(connection)
+            current = publishing.read_current(connection)
+            if current is not None and current.can_refresh:
+                current.check_refreshable()
+                labeler = publishing.read(connection, current.id)
         if current is None:
             return self.publish(keep=keep)
-        if not self._behind(current) or (stays and marked is None):
+        if not current.can_refresh:
             return None
-        as_of = current.origin_.revision if stays else None
-        again = self._fitted_again(current, as_of=as_of)
-        return self.publish(again, note="refreshed", keep=keep)
+        again = self._fitted_again(labeler, as_of=current.as_of)
+        with self._database.writing() as connection:
+            if connection.execute(select(tables.state.c.current_model)).scalar() != current.id:
+                return None
+            return publishing.publish(connection, again, "refreshed", keep)
+
+    def must_refresh(self) -> bool:
+        """Tell whether only :meth:`refresh` makes the published model answer again.
+
+        It has seen a document that was forgotten since, and is not fitted again by itself.
+        """
+        with self._database.reading() as connection:
+            current = publishing.read_current(connection)
+            return current is not None and current.marked is not None and not current.follows
+
+    def has_forgotten_since(self, revision: int) -> bool:
+        """Tell whether a document was forgotten after a revision."""
+        with self._database.reading() as connection:
+            last = connection.execute(select(func.max(tables.forgotten.c.revision))).scalar()
+            return last is not None and last > revision
 
     def rollback(self, number: int | None = None) -> int:
         """Let an earlier published model answer: the one before, or that of a number."""
@@ -644,9 +657,13 @@ class Store:
             return publishing.roll_back(connection, number)
 
     def current(self) -> Labeler | None:
-        """Return the published model that answers, None if there is none."""
+        """Return the current published model as it was published, None if there is none.
+
+        Whatever was forgotten since is still in it; :meth:`labeler` returns what may answer.
+        """
         with self._database.reading() as connection:
-            return publishing.read_current(connection)[0]
+            current = publishing.read_current(connection)
+            return None if current is None else publishing.read(connection, current.id)
 
     def history(self) -> list[publishing.PublishedModel]:
         """Return the published models, the newest first."""
@@ -698,6 +715,10 @@ def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
         return {"text": content}
     fields = all(isinstance(value, str) for value in content.values())
     return {"fields": content} if fields and content else {"counts": content}
+
+
+def _warn_to_refresh(reason: str) -> None:
+    warnings.warn(f"{reason}; refresh it (polytopic store refresh).", StoreWarning, stacklevel=3)
 
 
 def _check_kind(what: str, value: Any, kind: type, needed: str) -> None:
