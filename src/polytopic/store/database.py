@@ -35,7 +35,10 @@ class Database:
         options = {name: value for name, value in own.items() if name not in self.url.query}
         try:
             self.engine = create_engine(
-                self.url, pool_pre_ping=not self.is_file, connect_args=options
+                self.url,
+                pool_pre_ping=not self.is_file,
+                connect_args=options,
+                hide_parameters=True,  # a log of failures must not hold what is forgotten later
             )
         except ModuleNotFoundError as error:
             raise StoreError(
@@ -92,7 +95,7 @@ class Database:
         its file is written anew; readers may put off that its log is emptied. PostgreSQL gives
         their room free.
         """
-        names = ("documents", "terms", "label_sets", "labels", "models")
+        names = ("documents", "terms", "label_sets", "labels", "models", "requests")
         options: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}
         steps = [f"VACUUM polytopic_{name}" for name in names]
         if self.is_file:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from hashlib import sha256
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from polytopic.store.reading import (
     read_counts,
 )
 from polytopic.store.receipts import Receipt, Verification
+from polytopic.store.requests import KeyedRequest
 from polytopic.store.selection import Selection, now, read_time, revision_at, stored_time
 from polytopic.store.terms import Terms
 from polytopic.store.timeline import Timeline, timeline
@@ -250,10 +250,14 @@ class Store:
         A document that is known just so is left as it is, so that trying again is safe; one with
         other labels, words or another time is corrected. Of several with the same id the last
         counts. Documents without labels are kept, and not counted until they get some. The same
-        ``key`` again, within two days, does nothing and gives the receipt of the first time.
+        ``key`` again, within two days, does nothing and gives the receipt of the first time, but
+        without ``gone_labels`` if a document was forgotten since.
         """
         bags = self._bags(documents)
-        with self._changing("learn", key, bags.identity) as writer:
+        request = None
+        if key is not None:
+            request = KeyedRequest(key, "learn", bags.identity(), label_sets=bags.labels)
+        with self._changing("learn", request) as writer:
             if not writer.is_done:
                 writer.put(bags)
         return writer.receipt
@@ -268,7 +272,10 @@ class Store:
             resolved = sorted({reader.resolve(label) for label in document.labels})
             _check_storable("labels", resolved)
             wanted[document.id] = to_json(resolved)
-        with self._changing("relabel", key, lambda: wanted) as writer:
+        request = None
+        if key is not None:
+            request = KeyedRequest(key, "relabel", wanted, list(wanted), list(wanted.values()))
+        with self._changing("relabel", request) as writer:
             if not writer.is_done:
                 writer.relabel(wanted)
         return writer.receipt
@@ -283,7 +290,8 @@ class Store:
         if isinstance(ids, str):
             raise ValueError(f"ids == {ids!r} is one string, must be a list of ids.")
         names = list(dict.fromkeys(map(str, ids)))
-        with self._changing("forget", key, lambda: [names, purge]) as writer:
+        request = None if key is None else KeyedRequest(key, "forget", [names, purge], names)
+        with self._changing("forget", request) as writer:
             if not writer.is_done:
                 writer.forget(names, purge=purge)
         self._database.erase()
@@ -311,14 +319,9 @@ class Store:
         return writer.receipt
 
     @contextmanager
-    def _changing(
-        self, action: str, key: str | None = None, request: Callable[[], Any] = list
-    ) -> Iterator[Writer]:
-        asked = ""
-        if key is not None:
-            asked = sha256(json.dumps([action, request()]).encode()).hexdigest()
+    def _changing(self, action: str, request: KeyedRequest | None = None) -> Iterator[Writer]:
         with self._database.writing() as connection:
-            writer = Writer(connection, action, key, asked)
+            writer = Writer(connection, action, request)
             yield writer
             writer.finish()
 

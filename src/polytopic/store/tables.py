@@ -132,7 +132,8 @@ tokens = _table(
     Column("time", Text, nullable=False),
 )
 
-# Changes that were asked for under a key, so that asking again gives the same receipt.
+# Changes that were asked for under a key, so that asking again gives the same receipt: a digest of
+# the key, one of the request, and the receipt without names (see requests.py).
 requests = _table(
     "requests",
     Column("key", Text, primary_key=True),
