@@ -158,6 +158,34 @@ def test_a_store_is_a_model(store, monkeypatch, arguments):
         assert [line["labels"] for line in lines] == expected
 
 
+def test_a_model_that_was_rolled_back_to(store):
+    """It draws its map, and once something is forgotten it answers without that, with a warning."""
+    line = json.dumps({"id": "new", "text": "A xylophone.", "labels": ["private"]})
+    run("store", "learn", store, stdin=f"{line}\n")
+    run("store", "publish", store)
+    run("store", "publish", store, "--fit", "nb")
+    run("store", "rollback", store)
+    (drawn,), said = run("map", store)
+    assert "private" in json.dumps(drawn)
+    assert not said
+
+    run("store", "forget", store, "new")
+
+    (drawn,), said = run("map", store)
+    assert "private" not in json.dumps(drawn)
+    assert "has seen a document that was forgotten since" in said
+    (fresh,), _ = run("store", "refresh", store)
+    assert (fresh["id"], fresh["name"], fresh["marked"], fresh["current"]) == (
+        3,
+        "pmm1",
+        None,
+        True,
+    )
+    (drawn,), said = run("map", store)
+    assert "private" not in json.dumps(drawn)
+    assert not said
+
+
 def test_export_and_import(store, tmp_path):
     """What was exported makes a store of the same digest, and may come again."""
     run("store", "export", store, "--to", tmp_path / "news.export")

@@ -9,7 +9,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.server.conftest import bearer, served
 
-CHANGES = {"/v1/learn", "/v1/forget", "/v1/relabel", "/v1/models", "/v1/models/rollback"}
+CHANGES = {
+    "/v1/learn",
+    "/v1/forget",
+    "/v1/relabel",
+    "/v1/models",
+    "/v1/models/rollback",
+    "/v1/models/refresh",
+}
 QUICK = ["--exclude-name", "POST /v1/suggest", "--exclude-name", "POST /v1/models"]
 
 

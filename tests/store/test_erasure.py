@@ -1,13 +1,19 @@
 """What was forgotten is nowhere any more: not in the files, not in the models."""
 
+import json
 import random
 import subprocess
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from string import ascii_lowercase as LETTERS  # noqa: N812
 
 import pytest
+from sqlalchemy import create_engine, insert, inspect
 
 from polytopic import Document
-from polytopic.store import Store
+from polytopic.errors import StoreError
+from polytopic.store import Store, tables
 from tests.store.plain import open_store
 
 SECRET = Document("secret-id", "unheard syllables xylophone", labels=["private"])
@@ -134,3 +140,96 @@ def test_published_models_answer(url):
         assert store.current().predict(["goal"]) == [["space"]]
         assert first.bytes > 0
         assert first.to_dict()["note"] == "first"
+
+
+# Receipts that are kept under keys
+
+
+def everything(url):
+    """Return all that the tables of a store hold, and the bytes of its files, as one text."""
+    is_file = "://" not in str(url)
+    engine = create_engine(f"sqlite:///{url}" if is_file else url)
+    with engine.connect() as connection:
+        rows = [
+            [*map(_readable, row)]
+            for name in inspect(connection).get_table_names()
+            for row in connection.exec_driver_sql(f'SELECT * FROM "{name}"')  # noqa: S608
+        ]
+    engine.dispose()
+    files = raw(Path(url)).decode("latin-1") if is_file else ""
+    return json.dumps(rows, ensure_ascii=False) + files
+
+
+def _readable(value):
+    return bytes(value).decode("latin-1") if isinstance(value, bytes | memoryview) else value
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_no_name_is_left_under_keys(url, purge):
+    """Receipts that are kept hold no id and no label of what was forgotten, nor does a key."""
+    secrets = ["secret-id", "private", "hidden", "xylophone", "unknown-id"]
+    with open_store(url) as store:
+        store.learn(OTHERS)
+        store.learn([SECRET], key="secret-id learned")
+        store.relabel({"secret-id": ["hidden"], "unknown-id": []}, key="secret-id relabelled")
+        assert "hidden" in everything(url)
+
+        store.forget(["secret-id", "unknown-id"], key="secret-id forgotten", purge=purge)
+        store.forget(["secret-id"], key="secret-id forgotten again", purge=purge)
+
+        assert not [secret for secret in secrets if secret in everything(url)]
+    assert not [secret for secret in secrets if secret in everything(url)]
+
+
+@pytest.mark.parametrize("purge", [False, True])
+def test_a_repeat_gives_the_same_receipt(url, purge):
+    """All of it that is not of what was forgotten; and nothing is done again."""
+    with open_store(url) as store:
+        store.learn(OTHERS, key="others")
+        calls = [
+            lambda: store.learn([SECRET], key="learn"),
+            lambda: store.relabel({"secret-id": ["hidden"], "nobody": ["sport"]}, key="relabel"),
+        ]
+        first = [call() for call in calls]
+        assert [call() for call in calls] == first
+        assert (first[0].new_labels, first[1].new_labels) == (["private"], ["hidden"])
+        assert (first[1].gone_labels, first[1].missing) == (["private"], ["nobody"])
+
+        forgotten = store.forget(["nobody", "secret-id"], purge=purge, key="forget")
+        revision = store.revision
+
+        assert (forgotten.forgotten, forgotten.gone_labels) == (1, ["hidden"])
+        again = store.forget(["nobody", "secret-id"], purge=purge, key="forget")
+        assert again == replace(forgotten, gone_labels=[])
+        assert again.missing == ["nobody"]
+        assert [call() for call in calls] == [replace(one, gone_labels=[]) for one in first]
+        assert store.revision == revision
+        with pytest.raises(StoreError, match="the key 'forget' was used for another request"):
+            store.forget(["2"], key="forget")
+
+
+def test_receipts_of_earlier_releases(url):
+    """They answer a repeat, and are gone once something is forgotten."""
+    asked = ["forget", [["secret-id"], False]]
+    with open_store(url) as store:
+        store.learn(OTHERS)
+        receipt = replace(store.learn([SECRET]), action="forget", gone_labels=["private"])
+    row = {
+        "key": "of secret-id",
+        "request": sha256(json.dumps(asked).encode()).hexdigest(),
+        "receipt": json.dumps(receipt.to_dict()),
+        "time": receipt.time,
+    }
+    engine = create_engine(f"sqlite:///{url}" if "://" not in url else url)
+    with engine.begin() as connection:
+        connection.execute(insert(tables.requests), row)
+    engine.dispose()
+    with open_store(url) as store:
+        assert store.forget(["secret-id"], key="of secret-id") == receipt
+        with pytest.raises(StoreError, match="used for another request"):
+            store.forget(["1"], key="of secret-id")
+
+        store.forget(["secret-id"])
+
+        assert "secret-id" not in everything(url)
+        assert "private" not in everything(url)

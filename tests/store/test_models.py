@@ -1,5 +1,7 @@
 """Published models: what they are known to have seen, and which of them goes on answering."""
 
+import warnings
+
 import pytest
 
 from polytopic import Document
@@ -75,13 +77,14 @@ def test_what_stays_is_refreshed_without_what_was_forgotten(url, is_rolled_back)
             store.rollback(first)
         store.forget(["3"])
         with pytest.warns(StoreWarning, match="refresh it"):
-            store.labeler()
+            unpublished = store.labeler()
 
         number = store.refresh()
 
         newest = store.history()[0]
         assert (newest.id, newest.marked, newest.current) == (number, None, True)
         assert model_bytes(store.labeler()) == model_bytes(store.fit(as_of=1))
+        assert model_bytes(unpublished) == model_bytes(store.labeler())
         assert store.labeler().classes_.tolist() == ["grain", "oil"]
         assert store.refresh() is None
 
@@ -110,3 +113,98 @@ def test_a_model_needs_a_document(path, model):
         store.learn([WHEAT, OIL])
         with pytest.raises(StoreError, match="no labelled document of this moment, this time"):
             store.fit(labels=["space"])
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+@pytest.mark.parametrize("is_rolled_back", [True, False])
+def test_a_marked_model_does_not_answer(url, model, is_rolled_back):
+    """Whatever the current model is, its labeler has not seen what was forgotten."""
+    with open_store(url) as store:
+        store.learn([WHEAT, OIL, MOON, SECRET])
+        first = store.publish(model=model)
+        if is_rolled_back:
+            store.publish(model="nb")
+            store.rollback(first)
+        assert "xylophone" in store.labeler().vocabulary_.terms
+        store.forget(["3"])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StoreWarning)
+            labeler = store.labeler()
+
+        assert "xylophone" in store.current().vocabulary_.terms
+        assert "xylophone" not in labeler.vocabulary_.terms
+        assert "xylophone" not in labeler.counts_.terms
+        assert labeler.model_.name == model
+
+
+def test_a_marked_model_from_elsewhere_does_not_answer(url, path):
+    """It cannot be fitted again without what was forgotten, which is told with what to do."""
+    with open_store(path) as other, open_store(url) as store:
+        other.learn([MOON, SECRET])
+        store.learn([WHEAT, OIL, SECRET])
+        store.publish(other.fit())
+        assert store.labeler().map().labels
+        store.forget(["3"])
+
+        for call in (store.labeler, store.refresh):
+            with pytest.raises(
+                StoreError, match=r"model 1 was not fitted on this store .* publish"
+            ):
+                call()
+
+        store.publish()
+        assert store.labeler().predict(["oil"]) == [["oil"]]
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+def test_a_model_has_the_counts_it_was_fitted_on(url, model):
+    """Also after it was rolled back to, or when it is behind."""
+    with open_store(url) as store:
+        store.learn([WHEAT, OIL, SECRET])
+        first = store.publish(model=model)
+        counts = store.counts()
+        store.learn([MOON])
+        store.publish(model="nb")
+        store.rollback(first)
+
+        labeler = store.labeler()
+
+        assert labeler.counts_ == counts
+        assert {label.label for label in labeler.map().labels} == {"grain", "oil"}
+        assert store.labeler(like=labeler) is labeler
+
+
+def test_a_model_of_documents_that_is_behind_has_its_counts(url):
+    """Its map is that of what it was fitted on."""
+    with open_store(url, model="mml") as store:
+        store.learn([WHEAT, OIL, SECRET])
+        store.publish()
+        store.learn([MOON])
+
+        with pytest.warns(StoreWarning, match="1 revisions behind"):
+            labeler = store.labeler()
+
+        assert {label.label for label in labeler.map().labels} == {"grain", "oil"}
+
+
+def test_refreshing_replaces_only_what_it_refreshed(url):
+    """What was published while a model was being refreshed goes on answering."""
+    with open_store(url) as store, open_store(url) as other:
+        store.learn([WHEAT, OIL])
+        store.publish(labels=["grain", "oil"])
+        store.learn([MOON])
+        fitted = store._fitted_again
+
+        def meanwhile(*arguments, **options):
+            other.publish(model="nb")
+            return fitted(*arguments, **options)
+
+        store._fitted_again = meanwhile
+
+        assert store.refresh() is None
+
+        assert [(one.id, one.name, one.current) for one in store.history()] == [
+            (2, "nb", True),
+            (1, "pmm1", False),
+        ]

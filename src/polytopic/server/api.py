@@ -43,10 +43,10 @@ def routes(service: Service) -> APIRouter:
         """
         if media_type(request) != NDJSON:  # JSON has come to direct_route
             check_type(request, JSON, NDJSON)
-        answering = live.answering
 
         async def answer(documents):
-            found = await workers.run(answers.suggestions, answering, documents, asked)
+            # asked for each time: a long stream must not outlive a model that may not answer
+            found = await workers.run(answers.suggestions, live.answering, documents, asked)
             service.metrics.labelled(len(found))
             return found
 
@@ -219,6 +219,20 @@ def routes(service: Service) -> APIRouter:
     async def rollback(asked: Annotated[schemas.Rollback, body_of(schemas.Rollback)]) -> Any:
         """Let an earlier published model answer."""
         return await published(lambda store: store.rollback(asked.number))
+
+    @router.post(
+        "/models/refresh",
+        dependencies=[rules],
+        response_model=PublishedModel,
+        responses=failures(*WRITES),
+        openapi_extra={"security": needs_token()},
+    )
+    async def refresh() -> Any:
+        """Fit the model that answers again, if something was learned or forgotten since.
+
+        Returns the model that answers after that.
+        """
+        return await published(lambda store: store.refresh() or store.state()[1])
 
     async def published(change) -> dict[str, Any]:
         store = live.store

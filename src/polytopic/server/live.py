@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from polytopic.errors import PolytopicError, StoreError, StoreWarning
+from polytopic.errors import PolytopicError, StoreError, StoreWarning, UnavailableError
 from polytopic.explain import LabelMap
 from polytopic.files import is_database
 from polytopic.labeler import Labeler, load
@@ -64,6 +64,9 @@ class Answering:
 class Live:
     """The labeler that answers now, kept up to date with its store in the background.
 
+    As soon as a document is forgotten, what answers is fitted again without it. It goes on
+    answering for as long as that takes; if it fails, nothing answers until it succeeds.
+
     Parameters
     ----------
     store : Store, default=None
@@ -74,14 +77,13 @@ class Live:
 
     def __init__(self, *, store: Store | None = None, labeler: Labeler | None = None):
         self.store = store
-        self._answering: Answering | None = None
-        if labeler is not None:
-            self._answering = Answering(labeler, labeler.model_.name)
+        answering = None if labeler is None else Answering(labeler, labeler.model_.name)
+        # both in one, so that nobody sees one of them alone change
+        self._now: tuple[Answering | None, str | None] = answering, None
         self._seen: tuple | None = None
         self._wake, self._ended = threading.Event(), threading.Event()
         self._lock, self._refreshed, self._changed = threading.Lock(), 0.0, 0.0
         self._thread: threading.Thread | None = None
-        self.failure: str | None = None
 
     @classmethod
     def of(cls, source: str) -> Live:
@@ -92,17 +94,24 @@ class Live:
 
     @property
     def answering(self) -> Answering:
-        """What answers; raise where nothing was learned yet."""
-        if self._answering is None:
-            raise PolytopicError(
-                "nothing has been learned yet, so there is nothing to answer with."
-            )
-        return self._answering
+        """What answers; raise if nothing was learned yet, or nothing may answer."""
+        answering, failure = self._now
+        if answering is not None:
+            return answering
+        if failure is not None:
+            raise UnavailableError(failure)
+        raise PolytopicError("nothing has been learned yet, so there is nothing to answer with.")
+
+    @property
+    def failure(self) -> str | None:
+        """Why the store could not be followed when it was last looked at, None if it could."""
+        return self._now[1]
 
     @property
     def revision(self) -> int | None:
         """The revision of the counts that answer."""
-        return None if self._answering is None else self._answering.revision
+        answering, _ = self._now
+        return None if answering is None else answering.revision
 
     def start(self) -> None:
         """Look at the store from now on, and have all at hand that the first answer needs."""
@@ -110,8 +119,9 @@ class Live:
             self.update()
             self._thread = threading.Thread(target=self._follow, daemon=True)
             self._thread.start()
-        if self._answering is not None:
-            self._answering.labeler.suggest(["a word"])  # loads dictionaries and compiled kernels
+        answering, _ = self._now
+        if answering is not None:
+            answering.labeler.suggest(["a word"])  # loads dictionaries and compiled kernels
 
     def close(self) -> None:
         """Stop looking, and close the store."""
@@ -141,31 +151,45 @@ class Live:
         with self._lock:
             try:
                 self._look(self.store)
-                self.failure = None
             except PolytopicError as error:
-                self.failure = str(error)
+                self._fail(self.store, str(error))
             except Exception as error:  # to look again later is better than never
                 LOG.exception("the store cannot be followed")
-                self.failure = f"the store cannot be followed ({type(error).__name__})."
+                self._fail(self.store, f"the store cannot be followed ({type(error).__name__}).")
 
     def _look(self, store: Store) -> None:
-        state = store.state()
+        state, (last, _) = store.state(), self._now
         if state != self._seen:
             self._changed = time.monotonic()
-            self._answering = self._fresh(store)
+            last = self._fresh(store, last)
             self._seen = state
-        last = self._answering
+        self._now = last, None
         if last is None or not sees_documents(last.labeler.model_) or last.revision == state[0]:
             return
         if time.monotonic() - self._refreshed > SELDOM:
             store.refresh()  # is seen at the next look
             self._refreshed = time.monotonic()
 
-    def _fresh(self, store: Store) -> Answering | None:
-        like = None if self._answering is None else self._answering.labeler
+    def _fail(self, store: Store, reason: str) -> None:
+        """Go on without what was learned since the last look, but not with what was forgotten."""
+        answering, _ = self._now
+        self._now = answering, reason
+        if answering is None or self._seen is None:
+            return
+        try:
+            if store.has_forgotten_since(self._seen[0]):
+                self._now = None, reason
+        except UnavailableError as error:
+            LOG.warning("whether something was forgotten cannot be seen: %s", error)
+
+    def _fresh(self, store: Store, last: Answering | None) -> Answering | None:
+        like = None if last is None else last.labeler
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StoreWarning)  # answers carry the revision
+            # answers carry the revision, and what has seen forgotten documents is refreshed here
+            warnings.simplefilter("ignore", StoreWarning)
             try:
+                if store.must_refresh():
+                    store.refresh()
                 labeler = store.labeler(like=like)
             except (ValueError, StoreError):  # there is no labelled document
                 if store.info()["labelled"]:

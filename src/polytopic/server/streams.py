@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from polytopic.corpus.document import Document
+from polytopic.errors import PolytopicError
 from polytopic.server.problems import told_of
 from polytopic.server.schemas import NewDocument
 from polytopic.server.work import BusyError
@@ -71,7 +72,7 @@ async def answered(
             number += len(block)
     except ClientDisconnect:
         return
-    except (HTTPException, ValueError) as error:
+    except (HTTPException, PolytopicError, ValueError) as error:
         if not number:
             raise
         yield _lines([{"line": number + 1, "error": getattr(error, "detail", None) or str(error)}])

@@ -38,7 +38,10 @@ class Database:
         options = {name: value for name, value in own.items() if name not in self.url.query}
         try:
             self.engine = create_engine(
-                self.url, pool_pre_ping=not self.is_file, connect_args=options
+                self.url,
+                pool_pre_ping=not self.is_file,
+                connect_args=options,
+                hide_parameters=True,  # a log of failures must not hold what is forgotten later
             )
         except ModuleNotFoundError as error:
             raise StoreError(

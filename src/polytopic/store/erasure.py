@@ -140,9 +140,9 @@ def note(connection: Connection, traces: Traces) -> None:
         connection.exec_driver_sql(f"PRAGMA user_version = {times * STATES + traces}")
 
 
-def rewrite_models(connection: Connection) -> None:
-    """Overwrite copies of published models, after some were marked or deleted."""
-    rewrite(connection, ["models"])
+def overwrite_table(connection: Connection, name: str) -> None:
+    """Overwrite copies of a table's rows, after some of them were changed or deleted."""
+    rewrite(connection, [name])
     if read_traces(connection) is Traces.NONE:
         note(connection, Traces.IN_LOG)
 

@@ -8,10 +8,14 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from polytopic.errors import StoreError
+from polytopic.labeler import Labeler
 from polytopic.labeler.files import from_bytes
+from polytopic.labeler.learning import sees_documents
+from polytopic.models import MODELS
 from polytopic.store import erasure, tables
-from polytopic.store.reading import origin_of, set_origin
+from polytopic.store.reading import origin_of, read_counts, set_origin
 from polytopic.store.selection import Selection, now
+from polytopic.store.settings import read_tree
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,75 @@ class PublishedModel:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Current:
+    """The published model that answers.
+
+    Attributes
+    ----------
+    id, name, origin, marked
+        As in :class:`PublishedModel`.
+    is_newest : bool
+        Whether none was published after it.
+    last : int
+        The revision of the store.
+    """
+
+    id: int
+    name: str
+    origin: Selection
+    marked: int | None
+    is_newest: bool
+    last: int
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is meant to answer as it is, whatever is learned.
+
+        It was rolled back to, or published as of an earlier moment, or fitted elsewhere.
+        """
+        return not self.is_newest or self.origin.is_past or self.origin.revision is None
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is fitted again, from counts, whenever the store has changed."""
+        return not self.stays and not sees_documents(MODELS[self.name])
+
+    @property
+    def behind(self) -> int:
+        """How many revisions of the store it lacks and should have."""
+        return 0 if self.stays else self.last - (self.origin.revision or 0)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it must not answer as it was published."""
+        return self.marked is not None or (self.follows and self.behind > 0)
+
+    @property
+    def can_refresh(self) -> bool:
+        """Whether fitting it again would give another model."""
+        return self.marked is not None or self.behind > 0
+
+    @property
+    def as_of(self) -> int | None:
+        """The revision to fit it again as of, None for the last one."""
+        return self.origin.revision if self.stays else None
+
+    def is_read_as(self, connection: Connection, labeler: Labeler) -> bool:
+        """Tell whether a labeler is what :func:`read` returned of it, and has learned no more."""
+        number = getattr(labeler, "published_", None)
+        return number == self.id and origin_of(connection.engine.url, labeler) == self.origin
+
+    def check_refreshable(self) -> None:
+        """Raise if it must be fitted again, and the store does not know what it was fitted on."""
+        if self.marked is not None and self.origin.revision is None:
+            raise StoreError(
+                f"model {self.id} was not fitted on this store and may have seen a document that "
+                f"was forgotten since (revision {self.marked}), so it no longer answers; publish "
+                "another model (polytopic store publish)."
+            )
+
+
 def history(connection: Connection) -> list[PublishedModel]:
     """Return all published models, the newest first."""
     table = tables.models.c
@@ -88,7 +161,7 @@ def publish(
     """Keep a fitted labeler, as these bytes, and let it answer; return its number."""
     state = connection.execute(select(tables.state).with_for_update()).one()
     table, number = tables.models, state.published + 1
-    origin = origin_of(connection, labeler)
+    origin = origin_of(connection.engine.url, labeler)
     row = {
         "id": number,
         "time": now(),
@@ -103,7 +176,7 @@ def publish(
     if keep is not None:
         kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
         if connection.execute(delete(table).where(table.c.id.not_in(kept))).rowcount:
-            erasure.rewrite_models(connection)
+            erasure.overwrite_table(connection, "models")
     return number
 
 
@@ -146,27 +219,36 @@ def roll_back(connection: Connection, number: int | None) -> int:
     return found.id
 
 
-def read_current(connection: Connection):
-    """Return the labeler that answers, if any, and whether it goes on to as it is.
-
-    So does one that is older than the newest one, or that was fitted as of an earlier moment.
-    """
-    number = connection.execute(select(tables.state.c.current_model)).scalar_one()
-    if number is None:
-        return None, False
-    newest = connection.execute(select(func.max(tables.models.c.id))).scalar_one()
-    labeler = read(connection, number)
-    return labeler, number != newest or labeler.origin_.is_past
-
-
-def current_mark(connection: Connection) -> int | None:
-    """Return the revision at which a document was forgotten that the current model had seen."""
+def read_current(connection: Connection) -> Current | None:
+    """Return what is known of the published model that answers, None if there is none."""
+    state = connection.execute(select(tables.state)).one()
     table = tables.models.c
-    own = select(table.marked).where(table.id == tables.state.c.current_model)
-    return connection.execute(own).scalar()
+    newest = connection.execute(select(func.max(table.id))).scalar()
+    row = connection.execute(
+        select(table.name, table.origin, table.marked).where(table.id == state.current_model)
+    ).one_or_none()
+    if row is None:
+        return None
+    origin, number = Selection.from_json(row.origin), state.current_model
+    return Current(number, row.name, origin, row.marked, number == newest, state.revision)
 
 
-def read(connection: Connection, number: int):
+def read_labeler(connection: Connection, current: Current, like: Labeler | None) -> Labeler:
+    """Return the labeler of the published model that answers, with the counts it was fitted on.
+
+    It comes without them if it must be fitted again. ``like`` is returned if it is that labeler.
+    """
+    tree, as_it_is = read_tree(connection), not current.is_outdated
+    if like is not None and as_it_is and like.tree == tree and current.is_read_as(connection, like):
+        return like
+    labeler = read(connection, current.id)
+    labeler.tree = tree
+    if as_it_is and current.origin.revision is not None:
+        labeler.take_counts(read_counts(connection, current.origin, current.last))
+    return labeler
+
+
+def read(connection: Connection, number: int) -> Labeler:
     """Return the labeler of a published model."""
     table = tables.models.c
     row = connection.execute(
@@ -175,4 +257,5 @@ def read(connection: Connection, number: int):
     if row is None:
         raise StoreError(f"there is no published model {number}; history lists them.")
     labeler = from_bytes(row.content, f"model {number}")
+    labeler.published_ = number
     return set_origin(connection.engine.url, labeler, Selection.from_json(row.origin))

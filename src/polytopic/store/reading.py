@@ -175,10 +175,10 @@ def set_origin(place: URL, labeler: Labeler, selection: Selection) -> Labeler:
     return labeler
 
 
-def origin_of(connection: Connection, labeler: Labeler) -> Selection:
+def origin_of(place: URL, labeler: Labeler) -> Selection:
     """Return what a labeler was fitted on in this store, an unknown selection if it was not."""
     url, model = getattr(labeler, "origin_of_", (None, None))
-    known = url == connection.engine.url and model is labeler.model_
+    known = url == place and model is labeler.model_
     return getattr(labeler, "origin_", Selection()) if known else Selection()
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from hashlib import sha256
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import ContentError, StoreError, StoreWarning, UnavailableError
 from polytopic.labeler import Labeler
 from polytopic.labeler.files import to_bytes
-from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import erasure, publishing, settings, tables
@@ -37,10 +35,12 @@ from polytopic.store.reading import (
     find_problems,
     ledger_digest,
     named,
+    origin_of,
     read_counts,
     read_training,
 )
 from polytopic.store.receipts import Receipt, Verification
+from polytopic.store.requests import KeyedRequest
 from polytopic.store.selection import Selection, now, read_time, revision_at, stored_time
 from polytopic.store.terms import Terms
 from polytopic.store.timeline import Timeline, timeline
@@ -253,10 +253,14 @@ class Store:
         A document that is known just so is left as it is, so that trying again is safe; one with
         other labels, words or another time is corrected. Of several with the same id the last
         counts. Documents without labels are kept, and not counted until they get some. The same
-        ``key`` again, within two days, does nothing and gives the receipt of the first time.
+        ``key`` again, within two days, does nothing and gives the receipt of the first time, but
+        without ``gone_labels`` if a document was forgotten since.
         """
         bags = self._bags(documents)
-        with self._changing("learn", key, bags.identity) as writer:
+        request = None
+        if key is not None:
+            request = KeyedRequest(key, "learn", bags.identity(), label_sets=bags.labels)
+        with self._changing("learn", request) as writer:
             if not writer.is_done:
                 writer.put(bags)
         return writer.receipt
@@ -271,7 +275,10 @@ class Store:
             resolved = sorted({reader.resolve(label) for label in document.labels})
             _check_storable("labels", resolved)
             wanted[document.id] = to_json(resolved)
-        with self._changing("relabel", key, lambda: wanted) as writer:
+        request = None
+        if key is not None:
+            request = KeyedRequest(key, "relabel", wanted, list(wanted), list(wanted.values()))
+        with self._changing("relabel", request) as writer:
             if not writer.is_done:
                 writer.relabel(wanted)
         return writer.receipt
@@ -286,7 +293,8 @@ class Store:
         if isinstance(ids, str):
             raise ValueError(f"ids == {ids!r} is one string, must be a list of ids.")
         names = list(dict.fromkeys(map(str, ids)))
-        with self._changing("forget", key, lambda: [names, purge]) as writer:
+        request = None if key is None else KeyedRequest(key, "forget", [names, purge], names)
+        with self._changing("forget", request) as writer:
             if not writer.is_done:
                 writer.forget(names, purge=purge)
         return writer.receipt
@@ -313,14 +321,9 @@ class Store:
         return writer.receipt
 
     @contextmanager
-    def _changing(
-        self, action: str, key: str | None = None, request: Callable[[], Any] = list
-    ) -> Iterator[Writer]:
-        asked = ""
-        if key is not None:
-            asked = sha256(json.dumps([action, request()]).encode()).hexdigest()
+    def _changing(self, action: str, request: KeyedRequest | None = None) -> Iterator[Writer]:
         with self._database.writing() as connection:
-            writer = Writer(connection, action, key, asked)
+            writer = Writer(connection, action, request)
             yield writer
             writer.finish()
             erases = writer.erased or erasure.is_pending(connection)
@@ -331,8 +334,11 @@ class Store:
 
     def _try_to_erase(self) -> None:
         """Erase what is left of what was forgotten, unless others are in the way."""
-        with suppress(UnavailableError):  # the next change tries again
-            self._database.erase(patience=0)
+        with self._database.reading() as connection:
+            pending = erasure.is_pending(connection)
+        if pending:
+            with suppress(UnavailableError):  # the next change tries again
+                self._database.erase(patience=0)
 
     def _bags(self, documents) -> NamedBags:
         """Count documents, the last of those with the same id."""
@@ -543,49 +549,42 @@ class Store:
         return data.fit(labeler)
 
     def labeler(self, *, like: Labeler | None = None) -> Labeler:
-        """Return what answers now, with all that was learned.
+        """Return the labeler that answers now.
 
-        It is the published model that answers, if nothing was learned since, else that model
-        fitted afresh with what it had chosen; a model of documents (mml, col), which takes longer,
-        is given as it is, and a warning tells how far it is behind. So is one that was rolled back
-        to, or published as of an earlier moment, with a warning only if it has seen what was
-        forgotten since. Where no model is published, the store's own is fitted, or one ``like`` an
-        earlier one of this store, with what that had chosen, which is faster.
+        A published count model is fitted again if something was learned since, with what it chose
+        when it was published. A model of documents (mml, col, boostexter), which takes longer to
+        fit, is returned as it was published, and a warning says how far it is behind. A model that
+        was rolled back to, or published as of an earlier moment, is returned as it was published.
+
+        A published model that has seen a document that was forgotten since never answers. It is
+        fitted again without that document, with a warning if only :meth:`refresh` saves doing so
+        each time; a model that was not fitted on this store cannot be, and raises.
+
+        If no model is published, the store's own is fitted.
+
+        Parameters
+        ----------
+        like : Labeler, default=None
+            A labeler that this method returned earlier. What it chose is kept, and it is returned
+            again if it is still the one that answers, which is faster.
         """
         with self._database.reading() as connection:
-            current, stays = publishing.read_current(connection)
-            marked = publishing.current_mark(connection)
-            tree = settings.read_tree(connection)
+            current = publishing.read_current(connection)
+            if current is not None:
+                current.check_refreshable()
+                labeler = publishing.read_labeler(connection, current, like)
         if current is None:
             return self.fit() if like is None else self._fitted_again(like)
-        current.tree = tree
-        behind = 0 if stays else self._behind(current)
-        if stays and marked is not None:
-            warnings.warn(
-                f"the published {current.model_.name} has seen a document that was forgotten since "
-                f"(revision {marked}); refresh it (polytopic store refresh).",
-                StoreWarning,
-                stacklevel=2,
-            )
-        if behind and sees_documents(current.model_):
-            warnings.warn(
-                f"the published {current.model_.name} is {behind:,} revisions behind; "
-                "refresh it (polytopic store refresh).",
-                StoreWarning,
-                stacklevel=2,
-            )
-        elif behind:
-            return self._fitted_again(current)
-        elif current.origin_.revision == self.revision:
-            with self._database.reading() as connection:
-                last = _last_revision(connection)
-                current.take_counts(read_counts(connection, current.origin_, last))
-        return current
-
-    def _behind(self, labeler: Labeler) -> int:
-        """Return how many revisions have come since a labeler was fitted; 0 of an unknown one."""
-        known = labeler.origin_.revision
-        return 0 if known is None else self.revision - known
+        if current.is_outdated:
+            if not current.follows:
+                _warn_to_refresh(
+                    f"the published {current.name} has seen a document that was forgotten since "
+                    f"(revision {current.marked}), and is fitted again without it"
+                )
+            return self._fitted_again(labeler, as_of=current.as_of)
+        if current.behind:
+            _warn_to_refresh(f"the published {current.name} is {current.behind:,} revisions behind")
+        return labeler
 
     def _fitted_again(self, labeler: Labeler, *, as_of: int | None = None) -> Labeler:
         """Return a labeler like another, which chose what stays, of the documents as they are.
@@ -629,13 +628,16 @@ class Store:
         check_is_fitted(labeler, "model_")
         if keep is not None:
             check_scalar(keep, "keep", Integral, min_val=1)
-        content = to_bytes(labeler, counts=False)  # before others have to wait
+        content = self._packed(labeler)  # before others have to wait
         with self._database.writing() as connection:
             number = publishing.publish(connection, labeler, content, note, keep)
-            pending = erasure.is_pending(connection)
-        if pending:
-            self._try_to_erase()
+        self._try_to_erase()
         return number
+
+    def _packed(self, labeler: Labeler) -> bytes:
+        """Return a labeler as bytes, without the counts if the store has them."""
+        origin = origin_of(self._database.engine.url, labeler)
+        return to_bytes(labeler, counts=origin.revision is None)
 
     def refresh(self, *, keep: int | None = 10) -> int | None:
         """Publish the model that answers afresh, if something changed since; return its number.
@@ -644,17 +646,41 @@ class Store:
         when it was first published. Where no model is published, the store's own is. A model that
         was rolled back to, or published as of an earlier moment, goes on answering until another
         is published; if it has seen what was forgotten since, it is fitted afresh without that.
+        If meanwhile another model has been published or rolled back to, that one answers, and
+        nothing is published.
         """
         with self._database.reading() as connection:
-            current, stays = publishing.read_current(connection)
-            marked = publishing.current_mark(connection)
+            current = publishing.read_current(connection)
+            if current is not None and current.can_refresh:
+                current.check_refreshable()
+                labeler = publishing.read(connection, current.id)
         if current is None:
             return self.publish(keep=keep)
-        if not self._behind(current) or (stays and marked is None):
+        if not current.can_refresh:
             return None
-        as_of = current.origin_.revision if stays else None
-        again = self._fitted_again(current, as_of=as_of)
-        return self.publish(again, note="refreshed", keep=keep)
+        again = self._fitted_again(labeler, as_of=current.as_of)
+        content = self._packed(again)
+        with self._database.writing() as connection:
+            if connection.execute(select(tables.state.c.current_model)).scalar() != current.id:
+                return None
+            number = publishing.publish(connection, again, content, "refreshed", keep)
+        self._try_to_erase()
+        return number
+
+    def must_refresh(self) -> bool:
+        """Tell whether only :meth:`refresh` makes the published model answer again.
+
+        It has seen a document that was forgotten since, and is not fitted again by itself.
+        """
+        with self._database.reading() as connection:
+            current = publishing.read_current(connection)
+            return current is not None and current.marked is not None and not current.follows
+
+    def has_forgotten_since(self, revision: int) -> bool:
+        """Tell whether a document was forgotten after a revision."""
+        with self._database.reading() as connection:
+            last = connection.execute(select(func.max(tables.forgotten.c.revision))).scalar()
+            return last is not None and last > revision
 
     def rollback(self, number: int | None = None) -> int:
         """Let an earlier published model answer: the one before, or that of a number."""
@@ -662,9 +688,13 @@ class Store:
             return publishing.roll_back(connection, number)
 
     def current(self) -> Labeler | None:
-        """Return the published model that answers, None if there is none."""
+        """Return the current published model as it was published, None if there is none.
+
+        Whatever was forgotten since is still in it; :meth:`labeler` returns what may answer.
+        """
         with self._database.reading() as connection:
-            return publishing.read_current(connection)[0]
+            current = publishing.read_current(connection)
+            return None if current is None else publishing.read(connection, current.id)
 
     def history(self) -> list[publishing.PublishedModel]:
         """Return the published models, the newest first."""
@@ -716,6 +746,10 @@ def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
         return {"text": content}
     fields = all(isinstance(value, str) for value in content.values())
     return {"fields": content} if fields and content else {"counts": content}
+
+
+def _warn_to_refresh(reason: str) -> None:
+    warnings.warn(f"{reason}; refresh it (polytopic store refresh).", StoreWarning, stacklevel=3)
 
 
 def _check_kind(what: str, value: Any, kind: type, needed: str) -> None:

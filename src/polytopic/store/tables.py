@@ -65,8 +65,8 @@ label_sets = _table(
 )
 
 # The ledger. A document that is corrected has a row for each version: known from the revision
-# "learned" on, until "replaced". Terms are numbers in the order of their names. In SQLite, a row that
-# is gone is blank, and "learned" at 0.
+# "learned" on, until "replaced". Terms are numbers in the order of their names. In SQLite, a row
+# that is gone is blank, and "learned" is 0.
 documents = _table(
     "documents",
     Column("row", Integer().with_variant(BigInteger, "postgresql"), primary_key=True),
@@ -134,7 +134,8 @@ tokens = _table(
     Column("time", Text, nullable=False),
 )
 
-# Changes that were asked for under a key, so that asking again gives the same receipt.
+# Changes that were asked for under a key, so that asking again gives the same receipt: a digest of
+# the key, one of the request, and the receipt without names (see requests.py).
 requests = _table(
     "requests",
     Column("key", Text, primary_key=True),

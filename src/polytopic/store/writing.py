@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -21,10 +20,10 @@ from polytopic.store.bags import Bags, read_bags
 from polytopic.store.database import among, fetch, run_many
 from polytopic.store.packing import MultisetDigest, label_set_key, pack, unpack
 from polytopic.store.receipts import Receipt
-from polytopic.store.selection import Selection, now, stored_time
+from polytopic.store.requests import KeyedRequest, clear_names
+from polytopic.store.selection import Selection, now
 from polytopic.store.terms import Terms
 
-KEPT = timedelta(days=2)  # receipts of requests with a key
 NAMES = ("missing", "new_labels", "gone_labels")  # of receipts: lists of names
 
 
@@ -52,8 +51,7 @@ class Writer:
 
     connection: Connection
     action: str
-    key: str | None = None
-    request: str = ""
+    request: KeyedRequest | None = None
     told: dict[str, Any] = field(default_factory=dict)  # for the receipt
 
     def __post_init__(self) -> None:
@@ -64,21 +62,12 @@ class Writer:
         self.changed, self.time = False, now()
         self.erased = False  # whether something was deleted that must leave no trace
         self._forgotten: Bags | None = None
-        self._answered = None if self.key is None else self._earlier_answer()
+        self._answered = None if self.request is None else self.request.find(self.connection)
 
     @property
     def is_done(self) -> bool:
         """Whether it was done before, under the same key."""
         return self._answered is not None
-
-    def _earlier_answer(self) -> Receipt | None:
-        table = tables.requests
-        row = self.connection.execute(select(table).where(table.c.key == self.key)).one_or_none()
-        if row is None:
-            return None
-        if row.request != self.request:
-            raise StoreError(f"the key {self.key!r} was used for another request; take a new one.")
-        return Receipt(**json.loads(row.receipt))
 
     # What is to be done
 
@@ -102,6 +91,9 @@ class Writer:
 
     def forget(self, names: Sequence[str], *, purge: bool = False) -> None:
         """Take documents out, with all their versions."""
+        if clear_names(self.connection):
+            self.erased = True
+            erasure.overwrite_table(self.connection, "requests")
         versions = self._known(names, all_versions=True)
         self._miss(names, versions)
         self._forget_models(versions, purge=purge)
@@ -129,8 +121,8 @@ class Writer:
 
     def finish(self) -> None:
         """Write down what was done."""
-        if self.key is not None and not self.is_done:
-            self._keep_answer()
+        if self.request is not None and not self.is_done:
+            self.request.keep(self.connection, self.receipt)
         if self.changed:
             self._write_revision()
         if self._forgotten is not None:
@@ -149,15 +141,6 @@ class Writer:
         self.connection.execute(insert(tables.revisions), row)
         state = after | {"digest": self.digest.sums}
         self.connection.execute(update(tables.state).values(state))
-
-    def _keep_answer(self) -> None:
-        """Keep the receipt under its key for some days; older ones go."""
-        table = tables.requests
-        oldest = stored_time(datetime.now(UTC) - KEPT)
-        self.connection.execute(delete(table).where(table.c.time < oldest))
-        receipt = json.dumps(self.receipt.to_dict())
-        row = {"key": self.key, "request": self.request, "receipt": receipt, "time": self.time}
-        self.connection.execute(insert(table), row)
 
     # The ledger
 
@@ -317,13 +300,13 @@ class Writer:
             self.told["purged_models"] = purged
             if purged:
                 self.erased = True
-                erasure.rewrite_models(self.connection)
+                erasure.overwrite_table(self.connection, "models")
             return
         fresh = sorted(row.id for row in saw if row.marked is None)
         mark = update(table).where(table.c.id.in_(fresh)).values(marked=self.revision + 1)
         self.connection.execute(mark)
         if fresh:
-            erasure.rewrite_models(self.connection)
+            erasure.overwrite_table(self.connection, "models")
         self.told["marked_models"] = fresh
 
 

@@ -12,6 +12,7 @@ from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.explain.label_map_html import WIDTH, strokes
 from polytopic.server import answers, checking
 from polytopic.server.live import Answering
@@ -234,10 +235,12 @@ def _is_page(request: Request) -> bool:
 
 
 def _needed(pages: Pages) -> Answering:
-    answering = pages.answering
-    if answering is None:
-        raise HTTPException(404, "nothing has been learned yet.")
-    return answering
+    try:
+        return pages.service.live.answering
+    except UnavailableError:
+        raise
+    except PolytopicError as error:
+        raise HTTPException(404, "nothing has been learned yet.") from error
 
 
 def _shares_beside(answering: Answering) -> bool:

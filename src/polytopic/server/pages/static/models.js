@@ -1,4 +1,4 @@
-// Publishing a model, and going back to an earlier one.
+// Publishing a model, refreshing it, and going back to an earlier one.
 
 import { post } from "./api.js";
 import { byId } from "./dom.js";
@@ -20,6 +20,7 @@ byId("publish")?.addEventListener("submit", (event) => {
   const form = new FormData(event.target);
   change("/v1/models", { model: form.get("model"), note: form.get("note") || null });
 });
+byId("refresh")?.addEventListener("click", () => change("/v1/models/refresh", {}));
 for (const button of document.querySelectorAll("[data-rollback]")) {
   button.addEventListener("click", () => change("/v1/models/rollback", { number: Number(button.dataset.rollback) }));
 }

@@ -1,0 +1,210 @@
+"""What was forgotten answers no more, whichever model is the current one."""
+
+import json
+import time
+
+import pytest
+
+from polytopic import Document, Labeler, Store
+from polytopic.store import publishing
+from tests.server.conftest import bearer, served, until
+
+SECRET = {"id": "secret", "text": "A xylophone in the unheard archive.", "labels": ["private"]}
+ADMIN, WRITER = bearer("admin"), bearer("write")
+
+
+def answers_private(client):
+    """Tell whether the label of the secret document is still given."""
+    done = client.post("/v1/explain", json={"text": "A xylophone."})
+    listed = client.get("/v1/labels", params={"q": "private"})
+    assert done.status_code == listed.status_code == 200
+    return "private" in done.text or "private" in listed.text
+
+
+def learn_secret(client):
+    """Learn the secret document, and see it answer."""
+    client.post("/v1/learn", json={"documents": [SECRET]}, headers=WRITER)
+    until(lambda: answers_private(client))
+
+
+def forget_secret(client):
+    """Forget the secret document."""
+    done = client.post("/v1/forget", json={"ids": ["secret"]}, headers=WRITER)
+    assert done.json()["forgotten"] == 1
+
+
+def current(client):
+    """Return the published model that answers."""
+    return next(model for model in client.get("/v1/models").json()["models"] if model["current"])
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+def test_after_a_rollback(path, model):
+    """A model that was rolled back to is refreshed at once, without what was forgotten."""
+    with served(path) as client:
+        learn_secret(client)
+        client.post("/v1/models", json={"model": model}, headers=ADMIN)
+        client.post("/v1/models", json={"model": "nb"}, headers=ADMIN)
+        client.post("/v1/models/rollback", json={}, headers=ADMIN)
+        assert answers_private(client)
+
+        forget_secret(client)
+
+        until(lambda: not answers_private(client), 30)
+        assert (current(client)["name"], current(client)["marked"]) == (model, None)
+        assert client.get("/health/ready").json()["model"]["number"] == current(client)["id"] == 3
+
+
+def test_a_model_of_documents(path):
+    """A model that learns from documents need not wait for its next refreshment."""
+    with served(path) as client:
+        learn_secret(client)
+        client.post("/v1/models", json={"model": "mml"}, headers=ADMIN)
+        for k in range(2):  # of which the first may start a refreshment by time
+            client.post(
+                "/v1/learn",
+                json={"documents": [SECRET | {"id": f"more {k}", "labels": ["culture"]}]},
+                headers=WRITER,
+            )
+            until(lambda k=k: client.app.state.service.live.store.state()[0] >= k + 3)
+
+        forget_secret(client)
+
+        until(lambda: not answers_private(client), 30)
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+def test_a_service_that_starts(path, model):
+    """A marked model is refreshed before the first answer."""
+    with Store(path) as store:
+        store.learn([SECRET])
+        first = store.publish(model=model)
+        store.publish(model="nb")
+        store.rollback(first)
+        store.forget(["secret"])
+
+    with served(path) as client:
+        assert not answers_private(client)
+
+
+def test_a_model_that_cannot_be_refreshed(path):
+    """A model from elsewhere is served no longer once something is forgotten; why is told."""
+    with Store(path) as store:
+        store.publish(Labeler("pmm1").fit([*store.documents(), Document.from_dict(SECRET)]))
+    with served(path) as client:
+        learn_secret(client)
+        assert client.get("/map").status_code == 200
+
+        forget_secret(client)
+
+        until(lambda: client.get("/health/ready").status_code == 503)
+        for done in (
+            client.get("/health/ready"),
+            client.post("/v1/suggest", json={"text": "A xylophone."}),
+            client.post("/v1/explain", json={"text": "A xylophone."}),
+            client.get("/v1/labels"),
+            client.get("/map"),
+        ):
+            assert done.status_code == 503
+            assert "may have seen a document that was forgotten" in done.json()["detail"]
+        assert "forgotten" in client.get("/models").text
+        refused = client.post("/v1/models/refresh", headers=ADMIN)
+        assert (refused.status_code, "publish another" in refused.text) == (409, True)
+
+        client.post("/v1/models", json={}, headers=ADMIN)
+
+        assert client.get("/health/ready").status_code == 200
+        assert not answers_private(client)
+
+
+def test_a_refreshment_that_fails(path, monkeypatch):
+    """Nothing answers while it fails, and all is well when it succeeds."""
+    with served(path) as client:
+        learn_secret(client)
+        client.post("/v1/models", json={}, headers=ADMIN)
+        client.post("/v1/models", json={"model": "nb"}, headers=ADMIN)
+        client.post("/v1/models/rollback", json={}, headers=ADMIN)
+
+        def fails(*_, **__):
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(publishing, "publish", fails)
+            forget_secret(client)
+            until(lambda: client.get("/health/ready").status_code == 503)
+            assert client.post("/v1/suggest", json={"text": "x"}).status_code == 503
+
+        until(lambda: client.get("/health/ready").status_code == 200)
+        assert not answers_private(client)
+
+
+def test_a_stream_that_is_begun(path):
+    """A long stream goes on with what may answer, not with what it began with."""
+    with served(path) as client:
+        learn_secret(client)
+        client.post("/v1/models", json={}, headers=ADMIN)
+        line = json.dumps({"text": "A xylophone."}).encode() + b"\n"
+
+        def lines():
+            yield line
+            forget_secret(client)
+            until(lambda: not answers_private(client))
+            yield line
+
+        done = client.post(
+            "/v1/suggest?limit=100",
+            content=lines(),
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+
+        first, second = done.text.splitlines()
+        assert "private" in first
+        assert "private" not in second
+
+
+def test_two_services(path):
+    """Both stop answering with it, and only one new model is published."""
+    with served(path) as client, served(path) as other:
+        learn_secret(client)
+        client.post("/v1/models", json={"model": "mml"}, headers=ADMIN)
+        until(lambda: current(other)["id"] == 1 and answers_private(other))
+
+        forget_secret(client)
+
+        until(lambda: not answers_private(client) and not answers_private(other), 30)
+        time.sleep(2)  # in which each looks again
+        assert [m["id"] for m in client.get("/v1/models").json()["models"]] == [2, 1]
+
+
+def test_refresh(path):
+    """An admin refreshes by a route, and what is fresh already stays."""
+    with Store(path) as store:
+        store.publish(as_of=1)
+    with served(path) as client:
+        assert client.post("/v1/models/refresh", headers=WRITER).status_code == 403
+        same = client.post("/v1/models/refresh", headers=ADMIN).json()
+        assert (same["id"], same["current"]) == (1, True)
+        client.post("/v1/learn", json={"documents": [SECRET]}, headers=WRITER)
+
+        fresh = client.post("/v1/models/refresh", headers=ADMIN).json()
+
+        assert (fresh["id"], fresh["current"], fresh["origin"]["revision"]) == (2, True, 2)
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+def test_map_and_labels_after_a_rollback(path, model):
+    """They are drawn from the counts that the model was fitted on."""
+    with served(path) as client:
+        client.post("/v1/models", json={"model": model}, headers=ADMIN)
+        before = client.get("/v1/labels/sport/football?drift=false").json()
+        client.post("/v1/learn", json={"documents": [SECRET]}, headers=WRITER)
+        client.post("/v1/models", json={"model": "nb"}, headers=ADMIN)
+
+        client.post("/v1/models/rollback", json={}, headers=ADMIN)
+
+        after = client.get("/v1/labels/sport/football?drift=false").json()
+        assert after["together"] == before["together"]
+        assert after["words"] == before["words"]
+        for address in ("/map", "/labels/sport/football", "/labels"):
+            assert client.get(address).status_code == 200
+        assert "private" not in client.get("/map").text
