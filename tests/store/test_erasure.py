@@ -1,6 +1,7 @@
 """What was forgotten is nowhere any more: not in the files, not in the models."""
 
 import random
+from dataclasses import replace
 from string import ascii_lowercase as LETTERS  # noqa: N812
 
 import pytest
@@ -89,7 +90,7 @@ def test_models_that_saw_it_are_marked(url):
 def _from_elsewhere(store):
     """Return a fitted labeler of which the store does not know what it has seen."""
     labeler = store.fit()
-    del labeler.origin_
+    labeler.state_ = replace(labeler.state_, origin=None)
     return labeler
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,7 @@ from polytopic.errors import StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
+from polytopic.labeler.state import Origin
 from polytopic.labels import LabelSpace, Targets
 from polytopic.models.mixture_tuning import TUNING_DOCS
 from polytopic.store import tables
@@ -138,16 +140,16 @@ def _require_some(n_docs: float, selection: Selection) -> None:
 
 def set_origin(connection: Connection, labeler: Labeler, selection: Selection) -> Labeler:
     """Note what a labeler was fitted on, and in which store; learning more makes it void."""
-    labeler.origin_ = selection
-    labeler.origin_of_ = connection.engine.url, labeler.model_
+    labeler.state_ = replace(labeler.state_, origin=Origin(connection.engine.url, selection))
     return labeler
 
 
 def origin_of(connection: Connection, labeler: Labeler) -> Selection:
     """Return what a labeler was fitted on in this store, an unknown selection if it was not."""
-    url, model = getattr(labeler, "origin_of_", (None, None))
-    known = url == connection.engine.url and model is labeler.model_
-    return getattr(labeler, "origin_", Selection()) if known else Selection()
+    origin = labeler.state_.origin
+    if origin is None or origin.url != connection.engine.url:
+        return Selection()
+    return origin.selection
 
 
 def named(bags: Bags, all_terms: Terms) -> tuple[sparse.csr_matrix, list[str], Targets]:
