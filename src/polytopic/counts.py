@@ -8,9 +8,20 @@ from copy import copy
 import numpy as np
 from scipy import sparse
 
+from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_rows
 from polytopic.labels import LabelSpace, Targets, canonical, indicator, read_targets
 
 LARGEST_EXACT = 2.0**53
+SMALLEST, LARGEST = 1e-100, 1e100
+ARRAYS = {
+    "set_indices": ArraySpec(WHOLE, ("n_members",), 0, below="n_labels"),
+    "set_indptr": ArraySpec(WHOLE, ("n_sets+1",), 0),
+    "set_docs": ArraySpec(DOUBLE, ("n_sets",), SMALLEST, LARGEST),
+    "data": ArraySpec(DOUBLE, ("n_counts",), SMALLEST, LARGEST),
+    "indices": ArraySpec(WHOLE, ("n_counts",), 0, below="n_terms"),
+    "indptr": ArraySpec(WHOLE, ("n_sets+1",), 0),
+    "document_frequency": ArraySpec(DOUBLE, ("n_terms",), SMALLEST, LARGEST),
+}
 
 
 class LabelSetCounts:
@@ -206,7 +217,10 @@ class LabelSetCounts:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping, *, labels, terms, exact: bool) -> LabelSetCounts:
-        """Return the table that :meth:`to_arrays` gave."""
+        """Return the table that :meth:`to_arrays` gave; raise ValueError if no table gives it."""
+        check_arrays(arrays, ARRAYS, n_labels=len(labels), n_terms=len(terms))
+        check_rows("counts", arrays["indices"], arrays["indptr"])
+        check_rows("label sets", arrays["set_indices"], arrays["set_indptr"], empty=False)
         table = cls()
         table.labels, table.terms, table.exact = tuple(labels), terms, exact
         table.indicator = indicator(arrays["set_indices"], arrays["set_indptr"], len(labels))
@@ -216,13 +230,22 @@ class LabelSetCounts:
             shape=(table.set_docs.size, len(terms)),
         )
         table.document_frequency = arrays["document_frequency"]
-        table.indicator.check_format(full_check=True)
-        table.matrix.check_format(full_check=True)
-        if table.document_frequency.size != len(terms) or table.indicator.shape[0] != len(
-            table.set_docs
-        ):
-            raise ValueError("arrays of the counts have other sizes than their labels and terms")
+        table._check_order()
         return table
+
+    def _check_order(self) -> None:
+        """Raise unless this is how a table is kept in order, and exact if it says so."""
+        if not np.array_equal(group_rows(self.indicator), np.arange(self.set_docs.size)):
+            raise ValueError("label sets must be in sorted order, each once")
+        if not np.bincount(self.indicator.indices, minlength=len(self.labels)).all():
+            raise ValueError("a label has no label set")
+        if self.document_frequency.max(initial=0) > self.set_docs.sum():
+            raise ValueError("a term is in more documents than there are")
+        if self.exact:
+            counts = self.matrix.data, self.set_docs, self.document_frequency
+            if any((array % 1).any() or array.sum() >= LARGEST_EXACT for array in counts):
+                raise ValueError("counts are not all integers, and are said to be")
+            self._checked()
 
     # How it is kept in order
 

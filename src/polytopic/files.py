@@ -43,6 +43,8 @@ def is_database(source: str | os.PathLike[str]) -> bool:
     """Tell whether something is the URL of a database, or an SQLite file that can be read."""
     if "://" in str(source):
         return True
+    if not os.path.isfile(source):  # a pipe would be waited for
+        return False
     try:
         with open(source, "rb") as file:
             return file.read(len(SQLITE)) == SQLITE

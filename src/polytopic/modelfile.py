@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,31 @@ FORMAT = "polytopic-model"
 VERSION = 3
 READABLE = (2, VERSION)  # arrays of format 2 are not packed
 ALIGNMENT = 8  # bytes
+LENGTH_BYTES = 8  # that tell how long the header is
+LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
+DTYPES = ("F64", "F32", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
 BEGINNING = b'{"__metadata__":{"manifest":'
+
+FACTS: dict[str, Any] = {  # of a manifest, and their kinds
+    "polytopic_version": str,
+    "model": {"name": str, "parameters": dict, "chosen": dict},
+    "labels": list,
+    "tree": dict | None,
+    "vocabulary": list,
+    "analyzer": {"language": str | None},
+    "settings": {
+        "language": str | None,
+        "min_df": int | str,
+        "max_terms": int | None,
+        "fields": dict | None,
+        "rule": dict | None,
+    },
+    "training": {"documents": int | float, "label_sets": int, "terms": int},
+    "counts": dict | None,
+    "documents": bool | None,
+}
+RULE_FACTS = {"name": str, "parameters": dict}
+COUNTS_FACTS = {"labels": list, "terms": list | None, "exact": bool | None}
 
 
 def write_model(path: str | Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
@@ -72,37 +97,86 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
             f"{'Install a newer release' if newer else 'Train the model again'}."
         )
     try:
-        arrays = parse_tensors(content)
-    except (SafetensorError, ValueError) as error:
+        arrays, digest = parse_tensors(content), manifest.pop("digest", None)
+        if digest != _digest(manifest, arrays):
+            raise ModelFileError(
+                f"{str(name)!r} is damaged or was changed: its contents do not match its digest."
+            )
+        _check_facts(manifest, FACTS)
+        if manifest["settings"]["rule"] is not None:
+            _check_facts(manifest["settings"]["rule"], RULE_FACTS, "settings.rule.")
+        if manifest["counts"] is not None:
+            _check_facts(manifest["counts"], COUNTS_FACTS, "counts.")
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{str(name)!r} is damaged: {error}.") from error
-    if manifest.pop("digest", None) != _digest(manifest, arrays):
-        raise ModelFileError(
-            f"{str(name)!r} is damaged or was changed: its contents do not match its digest."
-        )
     return manifest, arrays
 
 
 def _read_bytes(path: Path) -> bytes:
+    """Return what a file holds, if it begins as a model file does.
+
+    Only regular files are read: they have an end, which a device or a pipe may not have.
+    """
     try:
-        return path.read_bytes()
+        if path.exists() and not path.is_file():
+            kind = "folder" if path.is_dir() else "device or a pipe"
+            raise ModelFileError(f"{str(path)!r} cannot be read: it is a {kind}, must be a file.")
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            beginning = file.read(LENGTH_BYTES + len(BEGINNING))
+            _check_length(path, beginning, size)
+            file.seek(0)
+            return file.read(size)
     except FileNotFoundError:
         raise ModelFileError(f"{str(path)!r} does not exist.") from None
     except OSError as error:
         raise ModelFileError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
 
 
-def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
-    """Return the manifest in the header; safetensors puts the header's length first."""
-    size = int.from_bytes(content[:8], "little")
-    if content[8 : 8 + len(BEGINNING)] == BEGINNING and size > len(content) - 8:
-        raise ModelFileError(f"{str(path)!r} is damaged: it ends too early.")
-    try:
-        manifest = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["manifest"])
-        if manifest["format"] == FORMAT and isinstance(manifest["format_version"], int):
-            return manifest
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass  # whatever it is, it is not ours: told below
+def _check_length(path: str | Path, beginning: bytes, size: int) -> None:
+    """Refuse a file whose header, by the length that stands first, is not in it."""
+    length = int.from_bytes(beginning[:LENGTH_BYTES], "little")
+    header = beginning[LENGTH_BYTES:]
+    if header.startswith(b"{") and 0 < length <= min(size - LENGTH_BYTES, LONGEST_HEADER):
+        return
+    if header.startswith(BEGINNING):
+        raise ModelFileError(
+            f"{str(path)!r} is damaged: it ends too early, or its header is too long."
+        )
     raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
+
+
+def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
+    """Return the manifest in the header, after a check of its facts and of the arrays' types."""
+    _check_length(path, content[: LENGTH_BYTES + len(BEGINNING)], len(content))
+    length = int.from_bytes(content[:LENGTH_BYTES], "little")
+    try:
+        header = json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length])
+        manifest = json.loads(header.pop("__metadata__")["manifest"])
+        ours = manifest["format"] == FORMAT and isinstance(manifest["format_version"], int)
+    except (AttributeError, ValueError, KeyError, TypeError, RecursionError):
+        ours = False  # whatever it is
+    if not ours:
+        raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
+    for name, facts in header.items():
+        if not isinstance(facts, dict) or facts.get("dtype") not in DTYPES:
+            kind = facts.get("dtype") if isinstance(facts, dict) else None
+            raise ModelFileError(
+                f"{str(path)!r} is damaged: its array {name!r} has the type {kind!r}, "
+                f"must be one of {', '.join(DTYPES)}."
+            )
+    return manifest
+
+
+def _check_facts(facts: Mapping[str, Any], kinds: Mapping[str, Any], where: str = "") -> None:
+    """Raise ValueError if a part of the manifest lacks a fact, or has one of another kind."""
+    for name, kind in kinds.items():
+        inner, kind = (kind, dict) if isinstance(kind, dict) else ({}, kind)
+        if name not in facts or not isinstance(facts[name], kind):
+            came = type(facts[name]).__name__ if name in facts else "missing"
+            wanted = getattr(kind, "__name__", str(kind))
+            raise ValueError(f"{where}{name} in its manifest is {came}, must be {wanted}")
+        _check_facts(facts[name], inner, f"{where}{name}.")
 
 
 def _digest(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:

@@ -281,7 +281,7 @@ def test_evidence_of_a_linear_model_is_exact():
     x, model = labeler.transform([text]), labeler.model_
 
     goal = {r.label: word for r in explanation.labels for word in r.words if word.term == "goal"}
-    account = model.account(x, labeler._space.encode([["space", "sport"]]))
+    account = model.account(x, labeler.state_.space.encode([["space", "sport"]]))
     added = x.data[:, None] * account.by_label
     row = x.indices.tolist().index(labeler.vocabulary_.index["goal"])
     assert [goal[label].evidence for label in ("space", "sport")] == added[row].tolist()
@@ -328,5 +328,5 @@ def test_a_mixture_beside_shares_the_words():
         assert place.shares == pytest.approx(other.shares)
     assert {r.label: r.evidence for r in beside.labels} == {r.label: r.evidence for r in own.labels}
     assert beside.ledger == own.ledger
-    assert labeler._mixture_beside() is labeler._mixture_beside()
+    assert labeler.state_.mixture is labeler.state_.mixture
     assert mixture.explain(TEXT, shares=True).to_dict() == mixture.explain(TEXT).to_dict()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polytopic import Labeler
 from polytopic.corpus import load_sample
 from polytopic.kernels.labeling import rank_labels
-from polytopic.labeler import answers, estimator
+from polytopic.labeler import answers, state
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def test_blocks_do_not_matter(monkeypatch, texts, model):
     """Answers are the same whether texts are labelled at once, or a few at a time."""
     labeler = Labeler(model).fit(load_sample())
     labels, suggestions = labeler.predict(texts), labeler.suggest(texts, 3)
-    monkeypatch.setattr(estimator, "MOST_TEXTS", 7)
+    monkeypatch.setattr(state, "MOST_TEXTS", 7)
 
     assert labeler.predict(iter(texts)) == labels
     assert labeler.suggest(iter(texts), 3) == suggestions
@@ -32,7 +32,7 @@ def test_blocks_do_not_matter(monkeypatch, texts, model):
 def test_no_more_is_held_than_a_block(monkeypatch, texts):
     """Of a long stream only the texts of one block are alive at a time."""
     labeler = Labeler("nb").fit(load_sample())
-    monkeypatch.setattr(estimator, "MOST_TEXTS", 8)
+    monkeypatch.setattr(state, "MOST_TEXTS", 8)
     alive, most = set(), 0
 
     class Text(dict):
@@ -52,7 +52,7 @@ def test_no_more_is_held_than_a_block(monkeypatch, texts):
 def test_a_bad_text_is_named_by_its_place_in_all(monkeypatch):
     """Its number counts the texts of all blocks."""
     labeler = Labeler("nb").fit(load_sample())
-    monkeypatch.setattr(estimator, "MOST_TEXTS", 8)
+    monkeypatch.setattr(state, "MOST_TEXTS", 8)
 
     with pytest.raises(TypeError, match=r"texts\[100\] is a int"):
         labeler.predict([*["a text"] * 100, 3])

@@ -229,7 +229,7 @@ def test_the_table_follows_from_the_documents(tmp_path):
     loaded = polytopic.load(tmp_path / "m")
 
     assert not any(name.startswith("counts.") for name in load_file(tmp_path / "m"))
-    assert loaded._counts is None
+    assert loaded.state_.table is None
     assert loaded.counts_ == labeler.counts_
     assert loaded.counts_ is loaded.counts_
 

@@ -1,6 +1,7 @@
 """Labeler: from texts to labels, learning and forgetting."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -307,7 +308,7 @@ def test_a_single_label_works():
 def test_learning_needs_counts():
     """A labeler without its counts says what to do."""
     labeler = fitted()
-    labeler.counts_ = labeler.documents_ = None
+    labeler.state_ = replace(labeler.state_, table=None, documents=None)
 
     with pytest.raises(PolytopicError, match="saved without its counts"):
         labeler.learn(["Mars"], [["space"]])

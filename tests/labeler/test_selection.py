@@ -60,7 +60,7 @@ def test_by_share(labelers, model):
     """The shares of a topic's labels add up, and must be enough."""
     labeler = labelers[model]
     texts = [*[d.text for d in load_sample()[:80]], MIXED]
-    sharer = labeler._mixture_beside()
+    sharer = labeler.state_.mixture
 
     found = Selector(labeler, ["sport", "health"], min_share=0.4).select(texts)
 

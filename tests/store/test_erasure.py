@@ -97,7 +97,7 @@ def test_models_that_saw_it_are_marked(url):
 def _from_elsewhere(store):
     """Return a fitted labeler of which the store does not know what it has seen."""
     labeler = store.fit()
-    del labeler.origin_
+    labeler.state_ = replace(labeler.state_, origin=None)
     return labeler
 
 

@@ -97,6 +97,8 @@ class Rule(BaseEstimator):
 
         It returns something false if it has met NaN.
         """
+        if not isinstance(self.reject, bool | np.bool_):
+            raise TypeError(f"reject == {self.reject!r}, must be True or False.")
         self._check_parameters()
         scores = check_scores(scores)
         self._check_columns(scores)

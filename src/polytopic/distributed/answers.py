@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -277,10 +277,7 @@ def _tally_part(part, settings) -> tuple[Tally, Skipped]:
 def _lean(labeler: Labeler) -> Labeler:
     """Return a labeler that answers the same, without what it could learn and forget by."""
     lean = copy(labeler)
-    lean.counts_ = lean.documents_ = lean._beside = None
-    if hasattr(lean.model_, "counts_"):
-        lean.model_ = copy(lean.model_)
-        lean.model_.counts_ = None
+    lean.state_ = replace(labeler.state_.with_counts(None), documents=None)
     return lean
 
 

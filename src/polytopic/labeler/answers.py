@@ -13,9 +13,11 @@ from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.reasons import Reasons
 from polytopic.kernels.labeling import rank_labels
 from polytopic.labeler.learning import vocabulary_view
-from polytopic.labels import LabelSpace, widen
+from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
+from polytopic.models.margin_tuning import FEWEST
 
+SET_CURVE = ("set_curve",)  # that a model will have, as far as is known before it is fitted
 MANY_LABELS = 64  # for a text: so many are sorted faster with all others
 
 
@@ -56,6 +58,8 @@ def ranked(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
 def check_abstention(abstain, rule, model) -> None:
     """Refuse to abstain where nothing tells how probable a label set is."""
     check_scalar(abstain, "abstain", Real, min_val=0, max_val=1)
+    if np.isnan(abstain):
+        raise ValueError("abstain == nan, must be a number from 0 to 1.")
     if rule is not None:
         raise ValueError(
             f"abstain is for the model's own label sets, not for those of the rule "
@@ -73,7 +77,11 @@ def _lacks_set_probability(model) -> str:
         return f", which {name} does not give; use model='mml' or a mixture."
     if getattr(model, "predict_mode", "sets") != "sets":
         return f"; use {name}(predict_mode='sets')."
-    return "" if getattr(model, "calibrate", True) else f"; use {name}(calibrate=True)."
+    if not getattr(model, "calibrate", True):
+        return f"; use {name}(calibrate=True)."
+    if hasattr(model, "set_proba") and "set_curve" not in getattr(model, "chosen_", SET_CURVE):
+        return f", which {name} needs {FEWEST} documents or more for."
+    return ""
 
 
 def set_probability(model, X) -> np.ndarray:
@@ -98,19 +106,19 @@ def certainty(model, X, *, own_sets: bool) -> np.ndarray:
     return np.maximum(proba, 1 - proba).prod(axis=1)
 
 
-def explain_labels(labeler, text, given, why_not, sharer=None) -> Explanation:
+def explain_labels(state, text, fields, given, why_not, choose=None, sharer=None) -> Explanation:
     """Say why a text has its labels.
 
     ``given`` is an indicator row of labels to explain, or None for the predicted ones,
-    ``why_not`` maps labels to their columns, and ``sharer`` is a mixture that shares words out
-    instead of the model.
+    ``why_not`` maps labels to their columns, ``choose(model, X)`` predicts labels where the model
+    itself does not, and ``sharer`` is a mixture that shares words out instead of the model.
     """
-    model, vocabulary = labeler.model_, labeler.vocabulary_
-    counts, terms = labeler.analyzer_.count([text], labeler.fields)
+    model, vocabulary = state.model, state.vocabulary
+    counts, terms = state.analyzer.count([text], fields)
     known = vocabulary.select(counts, terms)
-    x = labeler._weigh(known)
-    if given is None and labeler.rule is not None:
-        given = labeler._choose(model, x)
+    x = state.weigh(known)
+    if given is None and choose is not None:
+        given = choose(model, x)
     predicted, scores, proba = model.assess(x, () if given is None else given.indices)
     y = predicted if given is None else given
     if not y.nnz:
@@ -125,18 +133,23 @@ def explain_labels(labeler, text, given, why_not, sharer=None) -> Explanation:
         ledger=reasons.ledger(),
         why_not=reasons.why_not(list(why_not.values())),
         unknown=[term for term in terms if term not in vocabulary],
-        find_places=reasons.place_finder(labeler.analyzer_, text, labeler.fields or {}),
+        find_places=reasons.place_finder(state.analyzer, text, fields or {}),
         unit=reasons.unit,
     )
 
 
-def label_terms(labeler, column: int, k: int) -> dict:
+def label_name(state, tree: LabelTree | None, label: str, language: str | None = None) -> str:
+    """Return the name of a label, in this language or else in that of the texts."""
+    return label if tree is None else tree.name(label, language or state.analyzer.language)
+
+
+def label_terms(state, tree: LabelTree | None, column: int, k: int) -> dict:
     """Return one label with its documents, parent and ``k`` most characteristic terms."""
-    model, terms, tree = labeler.model_, labeler.vocabulary_.terms, labeler.tree
+    model, terms = state.model, state.vocabulary.terms
     label = str(model.classes_[column])
     return {
         "label": label,
-        "name": labeler.name(label),
+        "name": label_name(state, tree, label),
         "parent": tree.parent(label) if tree and label in tree else None,
         "documents": int(model.label_docs_[column]),
         "words": [{"term": terms[word], **facts} for word, facts in _top_words(model, column, k)],
@@ -156,12 +169,12 @@ def _top_words(model, column, k):
         yield word, {"probability": float(proba[word]), "lift": float(np.exp(lift[word]))}
 
 
-def map_labels(labeler, n_pairs: int, n_terms: int) -> LabelMap:
+def map_labels(state, tree: LabelTree | None, n_pairs: int, n_terms: int) -> LabelMap:
     """Draw the map of the labels from the model, or a mixture beside it, and the counts."""
-    counts = require_counts(labeler.counts_, "there is no map of its labels")
-    model, labels = labeler.model_, labeler.classes_.tolist()
-    speaker = model if hasattr(model, "word_proba_") else labeler._mixture_beside()
-    words = vocabulary_view(counts, labeler.vocabulary_).matrix.sum(axis=0).A1
+    counts = require_counts(state.counts, "there is no map of its labels")
+    model, labels = state.model, list(state.space)
+    speaker = model if hasattr(model, "word_proba_") else state.mixture
+    words = vocabulary_view(counts, state.vocabulary).matrix.sum(axis=0).A1
     topics = None
     if hasattr(model, "label_topics_"):
         topics = model.topic_word_proba_, model.label_topics_
@@ -169,13 +182,13 @@ def map_labels(labeler, n_pairs: int, n_terms: int) -> LabelMap:
         labels,
         speaker.word_proba_,
         words / words.sum(),
-        labeler.vocabulary_.terms,
-        sets=widen(counts.indicator, counts.labels, LabelSpace(labels)),
+        state.vocabulary.terms,
+        sets=widen(counts.indicator, counts.labels, state.space),
         set_docs=counts.set_docs,
-        names=[labeler.name(label) for label in labels],
+        names=[label_name(state, tree, label) for label in labels],
         covariance=getattr(model, "label_covariance_", None),
         topics=topics,
-        tree=labeler.tree,
+        tree=tree,
         n_pairs=n_pairs,
         n_terms=n_terms,
     )

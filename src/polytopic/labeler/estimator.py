@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from numbers import Integral
 from operator import add, sub
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +23,7 @@ from polytopic.labeler.answers import (
     certainty,
     check_abstention,
     explain_labels,
+    label_name,
     label_terms,
     map_labels,
     ranked,
@@ -32,7 +34,6 @@ from polytopic.labeler.learning import (
     choose_vocabulary,
     collect_rows,
     count_texts,
-    mixture_beside,
     new_model,
     require_documents,
     require_duals,
@@ -47,16 +48,15 @@ from polytopic.labeler.reading import (
     check_iterable,
     read_names,
 )
+from polytopic.labeler.rows import DocumentRows
+from polytopic.labeler.state import LabelerState
 from polytopic.labeler.suspects import Suspects, find_suspects
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import labeling_f
 from polytopic.models.checks import check_name, require_counts
 from polytopic.models.mixture_tuning import TUNING_DOCS
-from polytopic.text import Analyzer
+from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import SCHEMES, TermWeights
-
-LEAST_TEXTS, MOST_TEXTS = 256, 8192  # that are labelled at once
-MOST_SCORES = 1 << 20  # of labels for texts that are held at once
 
 
 class Labeler(BaseEstimator):
@@ -112,6 +112,14 @@ class Labeler(BaseEstimator):
         What weighs the counts for a model that does not see them as they are.
     training_ : dict
         How many documents, label sets and terms were learned.
+    state_ : LabelerState
+        All of these together. It never changes: learning puts another in its place.
+
+    Notes
+    -----
+    One thread may learn or forget while others predict, suggest or explain: each answer is
+    entirely of the state before or of the state after, never of a mixture. Several threads must
+    not learn at the same time, or what one of them learned is lost.
 
     Examples
     --------
@@ -123,7 +131,7 @@ class Labeler(BaseEstimator):
     2
     """
 
-    _counts: LabelSetCounts | None
+    state_: LabelerState
 
     def __init__(
         self,
@@ -238,17 +246,17 @@ class Labeler(BaseEstimator):
 
     def _change(self, texts, labels, warm, change):
         """Learn from what was learned and these texts, added or taken away."""
-        check_is_fitted(self, "model_")
-        analyzer, chosen, reader = self.analyzer_, self.model_.chosen_, self._reader
-        if sees_documents(self.model_):
+        state = self._fitted_state()
+        analyzer, chosen, reader = state.analyzer, state.model.chosen_, self._reader(state)
+        if sees_documents(state.model):
             new = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
-            rows = change(require_documents(self), new)
+            rows = change(require_documents(state), new)
             require_some(rows.X.shape[0])
-            previous = require_duals(self.model_) if warm else None
+            previous = require_duals(state.model) if warm else None
             return self._refit_documents(rows, analyzer, chosen=chosen, warm=previous)
         if warm:
-            require_duals(self.model_)
-        counts = require_counts(self.counts_)
+            require_duals(state.model)
+        counts = require_counts(state.counts)
         counts = change(counts, count_texts(texts, labels, analyzer, self.fields, reader=reader))
         require_some(counts.n_docs)
         return self._refit_counts(counts, analyzer, chosen=chosen)
@@ -303,36 +311,24 @@ class Labeler(BaseEstimator):
 
     def take_counts(self, counts):
         """Take the table of what was learned, which a file without counts has left out."""
-        check_is_fitted(self, "model_")
-        if not sees_documents(self.model_):
-            self.model_.counts_ = vocabulary_view(counts, self.vocabulary_)
-        self.counts_ = counts
+        self.state_ = self._fitted_state().with_counts(counts)
         return self
-
-    @property
-    def counts_(self) -> LabelSetCounts | None:
-        """All terms of all documents learned; None if loaded from a file without them."""
-        if self._counts is None and self.documents_ is not None:  # a file holds no table then
-            self._counts = self.documents_.table()
-        return self._counts
-
-    @counts_.setter
-    def counts_(self, counts):
-        self._counts = counts
 
     def _vocabulary(self, counts):
         return choose_vocabulary(counts, self.min_df, self.max_terms)
 
     def _take_over(self, model, analyzer, vocabulary, counts, documents=None, weights=None):
-        """Become what was learned, now that nothing can fail any more."""
-        self.model_, self.analyzer_, self.vocabulary_ = model, analyzer, vocabulary
-        self.counts_, self.documents_, self.weights_ = counts, documents, weights
-        self._beside = None
-        self.training_ = {
+        """Become what was learned, in one step, when nothing can fail any more."""
+        if self.abstain is not None:
+            check_abstention(self.abstain, self.rule, model)
+        training = {
             "documents": counts.n_docs,
             "label_sets": int(counts.set_docs.size),
             "terms": len(counts.terms),
         }
+        self.state_ = LabelerState(
+            model, analyzer, vocabulary, counts, documents, weights, training
+        )
         return self
 
     def _new_analyzer(self):
@@ -345,36 +341,67 @@ class Labeler(BaseEstimator):
             check_abstention(self.abstain, self.rule, model)
         return model
 
-    # Answers
+    # What was learned
+
+    def _fitted_state(self) -> LabelerState:
+        """Return what was learned. Each answer takes it once, and uses nothing else."""
+        if "state_" not in vars(self):  # which check_is_fitted takes long to find
+            check_is_fitted(self, "state_")
+        return self.state_
 
     @property
-    def classes_(self):
+    def classes_(self) -> np.ndarray:
         """Label ids in sorted order."""
-        self._require_model()
-        return self.model_.classes_
+        return self._fitted_state().model.classes_
 
-    def _require_model(self):
-        if not hasattr(self, "model_"):  # which check_is_fitted takes long to find
-            check_is_fitted(self, "model_")
+    @property
+    def model_(self) -> Any:
+        """The fitted model."""
+        return self._fitted_state().model
+
+    @property
+    def analyzer_(self) -> Analyzer:
+        """What makes terms of texts."""
+        return self._fitted_state().analyzer
+
+    @property
+    def vocabulary_(self) -> Vocabulary:
+        """The terms that the model sees."""
+        return self._fitted_state().vocabulary
+
+    @property
+    def counts_(self) -> LabelSetCounts | None:
+        """All terms of all documents learned; None if loaded from a file without them."""
+        return self._fitted_state().counts
+
+    @property
+    def documents_(self) -> DocumentRows | None:
+        """The documents learned, if they are kept."""
+        return self._fitted_state().documents
+
+    @property
+    def weights_(self) -> TermWeights | None:
+        """What weighs the counts for a model that does not see them as they are."""
+        return self._fitted_state().weights
+
+    @property
+    def training_(self) -> Mapping[str, Any]:
+        """How many documents, label sets and terms were learned."""
+        return self._fitted_state().training
+
+    @property
+    def origin_(self) -> Any:
+        """Which documents of a store were learned, if they come from one."""
+        origin = self._fitted_state().origin
+        if origin is None:
+            raise AttributeError("this labeler was not fitted on the documents of a store.")
+        return origin.selection
+
+    # Answers
 
     def transform(self, texts) -> sparse.csr_matrix:
         """Return what the model sees: the known terms' counts, or their weights."""
-        self._require_model()
-        texts = check_iterable(texts)
-        X = self.analyzer_.count_known(texts, self.vocabulary_, self.fields)
-        return self._weigh(X, copy=False)
-
-    def _seen(self, texts):
-        """Yield what the model sees of texts as they come, in blocks that are not large."""
-        self._require_model()
-        most = max(LEAST_TEXTS, MOST_SCORES // max(self.classes_.size, 1))
-        for X in self.analyzer_.count_known_by_blocks(
-            check_iterable(texts), self.vocabulary_, self.fields, most=min(most, MOST_TEXTS)
-        ):
-            yield self._weigh(X, copy=False)
-
-    def _weigh(self, X, *, copy=True):
-        return X if self.weights_ is None else self.weights_.transform(X, copy)
+        return self._fitted_state().transform(texts, self.fields)
 
     def predict(self, texts, *, level: int | None = None) -> list[list[str]]:
         """Return the labels of each text; one without a known word gets the commonest set.
@@ -389,24 +416,26 @@ class Labeler(BaseEstimator):
             Give the labels' ancestors at this level of the tree instead, 0 being the roots. A
             label that lies no deeper stands for itself.
         """
-        self._require_model()
-        space, above = self._space, None if level is None else self._level(level)
+        return self._predict(self._fitted_state(), texts, level)
+
+    def _predict(self, state, texts, level=None):
+        space, above = state.space, None if level is None else self._level(state, level)
         if above is not None:
             space = LabelSpace(above.labels)
         answers = LabelLists()
-        for X in self._seen(texts):
-            Y = self._choose(self.model_, X)
+        for X in state.transform_by_blocks(texts, self.fields):
+            Y = self._choose(state.model, X)
             rows = space.decode(Y if above is None else above.sets(Y))
             if self.abstain is not None:
-                sure = self._is_sure(self.model_, X).tolist()
+                sure = self._is_sure(state.model, X).tolist()
                 rows = [row if ok else [] for row, ok in zip(rows, sure, strict=True)]
             answers += rows
         return answers
 
     def predict_proba(self, texts) -> np.ndarray:
         """Return the model's probability of each label."""
-        X = self.transform(texts)
-        return self.model_.predict_proba(X)
+        state = self._fitted_state()
+        return state.model.predict_proba(state.transform(texts, self.fields))
 
     def certainty(self, texts) -> np.ndarray:
         """Return how probable it is that all labels of each text are right.
@@ -414,19 +443,22 @@ class Labeler(BaseEstimator):
         That of the label set by a mixture, or calibrated by MML; where the model does not tell
         (naive Bayes), or a ``rule`` chooses, as if labels were independent.
         """
-        X = self.transform(texts)
-        return certainty(self.model_, X, own_sets=self.rule is None) if X.shape[0] else np.empty(0)
+        state = self._fitted_state()
+        X = state.transform(texts, self.fields)
+        return certainty(state.model, X, own_sets=self.rule is None) if X.shape[0] else np.empty(0)
 
     def decision_function(self, texts) -> np.ndarray:
         """Return the model's score of each label."""
-        X = self.transform(texts)
-        return self.model_.decision_function(X)
+        state = self._fitted_state()
+        return state.model.decision_function(state.transform(texts, self.fields))
 
     def score(self, texts, labels) -> float:
         """Return the labelling F."""
         texts = list(check_iterable(texts))
-        targets = self._reader.read(labels, len(texts))
-        return labeling_f(LabelSpace(targets.labels).decode(targets.Y), self.predict(texts))
+        state = self._fitted_state()
+        targets = self._reader(state).read(labels, len(texts))
+        true = LabelSpace(targets.labels).decode(targets.Y)
+        return labeling_f(true, self._predict(state, texts))
 
     def suggest(
         self,
@@ -456,14 +488,14 @@ class Labeler(BaseEstimator):
             that of any label below being right, were they independent
             (:class:`~polytopic.labels.Level`).
         """
-        self._require_model()
-        model, labels = self.model_, self.classes_.tolist()
+        state = self._fitted_state()
+        model, labels = state.model, state.space.ids
         if include is not None or exclude:
-            allowed = allowed_labels(self._space, self._reader, include, exclude)
+            allowed = allowed_labels(state.space, self._reader(state), include, exclude)
             model = model.restricted(allowed)
-        above = None if level is None else self._level(level)
+        above = None if level is None else self._level(state, level)
         answers = []
-        for X in self._seen(texts):
+        for X in state.transform_by_blocks(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
             if self.rule is not None:
                 Y = self._choose(model, X)
@@ -496,19 +528,16 @@ class Labeler(BaseEstimator):
             how much of the text and of each word belongs to each label. Otherwise the model
             does: a mixture just so, MML by how much each word adds to the score of each label.
         """
-        check_is_fitted(self, "model_")
+        state = self._fitted_state()
+        space, resolve = state.space, self._reader(state).resolve
         asked = [why_not] if isinstance(why_not, str) else why_not or ()
-        columns = {label: self._space.index(label) for label in map(self.resolve, asked)}
+        columns = {label: space.index(label) for label in map(resolve, asked)}
         given = None
         if labels is not None:
-            given = self._space.encode([map(self.resolve, read_names("labels", labels))])
-        sharer = self._mixture_beside() if shares else None
-        return explain_labels(self, text, given, columns, sharer)
-
-    def _mixture_beside(self):
-        if self._beside is None:
-            self._beside = mixture_beside(self)
-        return self._beside
+            given = space.encode([{resolve(label) for label in read_names("labels", labels)}])
+        choose = None if self.rule is None else self._choose
+        sharer = state.mixture if shares else None
+        return explain_labels(state, text, self.fields, given, columns, choose, sharer)
 
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
         """Find the learned texts whose own labels suit them least, most suspicious first.
@@ -532,21 +561,22 @@ class Labeler(BaseEstimator):
         decide, not the ``rule``: the log joint of label sets, or for naive Bayes the log
         likelihood of the best label.
         """
-        check_is_fitted(self, "model_")
+        state = self._fitted_state()
         check_scalar(k, "k", Integral, min_val=1)
-        if sees_documents(self.model_):
+        if sees_documents(state.model):
             raise ValueError(
                 f"an audit needs a count model, which a text can be taken out of, and "
-                f"{type(self.model_).__name__} is none; use model='pmm1' (--model pmm1)."
+                f"{type(state.model).__name__} is none; use model='pmm1' (--model pmm1)."
             )
         texts = list(check_iterable(texts))
         if labels is None:
             if not all(isinstance(text, Document) for text in texts):
                 raise ValueError("labels are needed, unless all texts are documents.")
             labels = [text.labels for text in texts]
-        Y = self._reader.read(labels, len(texts)).over(self.classes_.tolist())
+        Y = self._reader(state).read(labels, len(texts)).over(list(state.space))
         ids = [getattr(text, "id", None) for text in texts]
-        return find_suspects(self.model_, self.vocabulary_.terms, ids, self.transform(texts), Y, k)
+        X = state.transform(texts, self.fields)
+        return find_suspects(state.model, state.vocabulary.terms, ids, X, Y, k)
 
     def label_terms(self, k: int = 10, labels: Collection[str] | None = None) -> list[dict]:
         """Return the labels with their documents, parent and ``k`` most characteristic terms.
@@ -555,10 +585,10 @@ class Labeler(BaseEstimator):
         how much likelier they are in the label than in the corpus; by MML by their weight for
         the label.
         """
-        space = self._space
-        asked = space if labels is None else map(self.resolve, labels)
-        columns = [space.index(label) for label in asked]
-        return [label_terms(self, column, k) for column in columns]
+        state = self._fitted_state()
+        asked = state.space if labels is None else map(self._reader(state).resolve, labels)
+        columns = [state.space.index(label) for label in asked]
+        return [label_terms(state, self.tree, column, k) for column in columns]
 
     def map(self, n_pairs: int = 20, n_terms: int = 10) -> LabelMap:
         """Draw the map of labels: which go together, and whose words are alike.
@@ -574,8 +604,7 @@ class Labeler(BaseEstimator):
         n_terms : int, default=10
             Terms to give for each label.
         """
-        check_is_fitted(self, "model_")
-        return map_labels(self, n_pairs, n_terms)
+        return map_labels(self._fitted_state(), self.tree, n_pairs, n_terms)
 
     def name(self, label: str, language: str | None = None) -> str:
         """Return the name of a label that people are shown, the label itself if it has none.
@@ -583,29 +612,25 @@ class Labeler(BaseEstimator):
         The tree has the names. The language is by default that of the texts; where there is no
         name in it, one in another language is taken, see :meth:`polytopic.LabelTree.name`.
         """
-        self._require_model()
-        if self.tree is None:
-            return label
-        return self.tree.name(label, language or self.analyzer_.language)
+        return label_name(self._fitted_state(), self.tree, label, language)
 
     def resolve(self, label: str) -> str:
         """Return the id of a label that is given by its id, or by a name that the tree knows.
 
         What is not known, or stands for several labels, is returned as it is.
         """
-        return self._reader.resolve(label)
+        return self._reader(self._fitted_state()).resolve(label)
 
-    @property
-    def _reader(self):
-        return LabelReader(self.tree, self.classes_)
+    def _reader(self, state):
+        return LabelReader(self.tree, state.model.classes_)
 
-    def _level(self, level):
+    def _level(self, state, level):
         if self.tree is None:
             raise ValueError(
                 f"level == {level} needs a tree of labels, which this model was learned without; "
                 "give it one (tree=, --tree)."
             )
-        return Level(self.classes_.tolist(), self.tree, level)
+        return Level(list(state.space), self.tree, level)
 
     def _choose(self, model, X):
         if self.rule is None:
@@ -619,15 +644,11 @@ class Labeler(BaseEstimator):
         check_abstention(self.abstain, self.rule, model)
         return set_probability(model, X) >= self.abstain
 
-    @property
-    def _space(self):
-        return LabelSpace(self.classes_.tolist())
-
     # Files
 
     def save(self, path: str | Path, *, counts: bool = True) -> None:
         """Write the model to one file; without ``counts`` it is smaller and cannot learn."""
         from polytopic.labeler.files import save  # here: files know labelers
 
-        check_is_fitted(self, "model_")
+        check_is_fitted(self, "state_")
         save(self, path, counts=counts)

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_scalar
 
 from polytopic import decision
+from polytopic.array_specs import DOUBLE, ArraySpec, check_arrays, check_names
 from polytopic.counts import LabelSetCounts
+from polytopic.decision.estimator import knowing
 from polytopic.errors import ModelFileError
+from polytopic.labeler.answers import check_abstention
 from polytopic.labeler.estimator import Labeler
-from polytopic.labeler.learning import sees_documents, vocabulary_view
+from polytopic.labeler.learning import new_model, sees_documents, vocabulary_view
 from polytopic.labeler.packing import pack, unpack
 from polytopic.labeler.rows import DocumentRows
-from polytopic.labels import LabelTree
+from polytopic.labeler.state import LabelerState
+from polytopic.labels import LabelSpace, LabelTree, widen
 from polytopic.modelfile import model_bytes, parse_model, read_model, write_model
 from polytopic.models import MODELS
-from polytopic.text import Analyzer, Vocabulary
-from polytopic.text.weights import TermWeights
+from polytopic.models.checks import check_name
+from polytopic.text import Analyzer, Vocabulary, least_documents
+from polytopic.text.counting import check_fields
+from polytopic.text.weights import SCHEMES, TermWeights
+
+IDF = ArraySpec(DOUBLE, ("n_words",), 0, 1e3)  # a logarithm
 
 
 def save(labeler: Labeler, path: str | Path, *, counts: bool = True) -> None:
@@ -45,34 +55,34 @@ def from_bytes(content: bytes, name: str) -> Labeler:
 
 def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the manifest and the arrays of a labeler."""
-    kept = _kept(labeler) if counts else None
-    arrays = _named("model.", pack(labeler.model_.to_arrays()))
+    state, kept = labeler.state_, None
+    if counts:  # the table follows from the documents, if they are kept
+        kept = state.table if state.documents is None else state.documents
+    arrays = _named("model.", pack(state.model.to_arrays()))
     if kept is not None:
-        prefix = "documents." if kept is labeler.documents_ else "counts."
+        prefix = "documents." if kept is state.documents else "counts."
         arrays |= _named(prefix, pack(kept.to_arrays()))
-    if labeler.weights_ is not None:
-        arrays["weights.idf"] = labeler.weights_.idf_
-    return _manifest(labeler, kept), arrays
-
-
-def _kept(labeler: Labeler) -> DocumentRows | LabelSetCounts | None:
-    """Return the documents that were learned, from which the table follows, or else the table."""
-    return labeler.counts_ if labeler.documents_ is None else labeler.documents_
+    if state.weights is not None:
+        arrays["weights.idf"] = state.weights.idf_
+    return _manifest(labeler, state, kept), arrays
 
 
 def _labeler_of(name: str | Path, manifest, arrays) -> Labeler:
     try:
         return _labeler(manifest, arrays)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        reason = str(error).removesuffix(".")
         raise ModelFileError(
-            f"{str(name)!r} is damaged: its parts do not fit together ({error})."
+            f"{str(name)!r} is damaged: its parts do not fit together ({reason})."
         ) from error
 
 
-def _manifest(labeler: Labeler, kept: DocumentRows | LabelSetCounts | None) -> dict[str, Any]:
+def _manifest(
+    labeler: Labeler, state: LabelerState, kept: DocumentRows | LabelSetCounts | None
+) -> dict[str, Any]:
     from polytopic import __version__
 
-    model, vocabulary = labeler.model_, labeler.vocabulary_
+    model, vocabulary = state.model, state.vocabulary
     return {
         "polytopic_version": __version__,
         "model": {
@@ -83,16 +93,16 @@ def _manifest(labeler: Labeler, kept: DocumentRows | LabelSetCounts | None) -> d
         "labels": model.classes_.tolist(),
         "tree": labeler.tree.to_dict() if labeler.tree is not None else None,
         "vocabulary": list(vocabulary.terms),
-        "analyzer": labeler.analyzer_.to_dict(),
+        "analyzer": state.analyzer.to_dict(),
         "settings": {
             "language": labeler.language,
             **_plain({"min_df": labeler.min_df, "max_terms": labeler.max_terms}),
             "fields": _plain(labeler.fields) if labeler.fields is not None else None,
             "rule": _rule_to_dict(labeler.rule, labeler.tree),
-            "weights": None if labeler.weights_ is None else labeler.weights_.scheme,
+            "weights": None if state.weights is None else state.weights.scheme,
             **_plain({"keep_documents": labeler.keep_documents, "abstain": labeler.abstain}),
         },
-        "training": labeler.training_,
+        "training": state.training,
         "counts": None
         if kept is None
         else {
@@ -116,15 +126,43 @@ def _terms(names: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[str, ...]:
     """Return the terms in order; those of format 2 are all, or None for the vocabulary's."""
     if names["terms"] is not None:
         return tuple(names["terms"])
-    return tuple(sorted([*vocabulary.terms, *names.get("beside", ())]))
+    beside = names.get("beside", [])
+    check_names(beside, "the terms beside the vocabulary")
+    return tuple(sorted([*vocabulary.terms, *beside]))
 
 
 def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labeler:
-    settings = manifest["settings"]
-    tree = manifest["tree"]
-    model = MODELS[manifest["model"]["name"]](**manifest["model"]["parameters"])
+    """Return the labeler of a manifest and its arrays; raise if they are not of one labeler."""
+    labeler = _unfitted(manifest)
+    check_names(manifest["labels"], "labels")
+    check_names(manifest["vocabulary"], "the vocabulary")
+    vocabulary = Vocabulary(manifest["vocabulary"])
+    model = new_model(labeler.model, labeler.rule, labeler.tree).from_arrays(
+        unpack(_part(arrays, "model.")),
+        labels=manifest["labels"],
+        n_words=len(vocabulary),
+        chosen=manifest["model"]["chosen"],
+    )
+    table, documents = _kept_parts(manifest, arrays, vocabulary)
+    if not sees_documents(model) and table is not None:
+        model.counts_ = _own_counts(table, model, vocabulary)
+    if documents is not None:
+        _check_documents(documents, model, vocabulary)
+    weighs = sees_documents(model) and not model.sees_counts
+    weights = _weights(labeler, vocabulary, arrays) if weighs else None
+    analyzer, training = clone(labeler.analyzer), manifest["training"]
+    labeler.state_ = LabelerState(model, analyzer, vocabulary, table, documents, weights, training)
+    _check_answers(labeler)
+    return labeler
+
+
+def _unfitted(manifest: Mapping[str, Any]) -> Labeler:
+    """Return the labeler with its settings alone."""
+    settings, tree, name = manifest["settings"], manifest["tree"], manifest["model"]["name"]
+    if name not in MODELS:
+        raise ValueError(f"model == {name!r}, must be one of {', '.join(MODELS)}")
     labeler = Labeler(
-        model,
+        MODELS[name](**manifest["model"]["parameters"]),
         language=settings["language"],
         analyzer=Analyzer.from_dict(manifest["analyzer"]),
         rule=_rule_from_dict(settings["rule"]),
@@ -136,46 +174,68 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
         keep_documents=settings.get("keep_documents", True),
         abstain=settings.get("abstain"),
     )
-    labeler.analyzer_ = Analyzer.from_dict(manifest["analyzer"])
-    labeler.vocabulary_ = Vocabulary(manifest["vocabulary"])
-    labeler.training_ = manifest["training"]
-    labeler.model_ = clone(model).from_arrays(
-        unpack(_part(arrays, "model.")),
-        labels=manifest["labels"],
-        n_words=len(labeler.vocabulary_),
-        chosen=manifest["model"]["chosen"],
-    )
-    labeler.weights_ = labeler._beside = None
-    _take_kept(labeler, manifest, arrays)
-    if sees_documents(model):
-        if not model.sees_counts:
-            labeler.weights_ = _weights(labeler, arrays["weights.idf"])
-    elif labeler.counts_ is not None:
-        labeler.model_.counts_ = vocabulary_view(labeler.counts_, labeler.vocabulary_)
+    least_documents(labeler.min_df, 1)
+    if labeler.max_terms is not None:
+        check_scalar(labeler.max_terms, "max_terms", Integral, min_val=1)
+    if labeler.fields is not None:
+        check_fields(labeler.fields)
+    check_name(labeler.weights, "weights", SCHEMES)
     return labeler
 
 
-def _take_kept(labeler: Labeler, manifest, arrays) -> None:
-    """Take over the documents, or the table of counts, if either is in the file."""
-    labeler.counts_ = labeler.documents_ = None
+def _check_answers(labeler: Labeler) -> None:
+    """Refuse a rule, or an abstention, that could not answer."""
+    model, rule = labeler.model_, labeler.rule
+    if labeler.abstain is not None:
+        check_abstention(labeler.abstain, rule, model)
+    if rule is not None:
+        none = np.zeros((0, model.classes_.size))
+        knowing(rule, model.classes_, labeler.tree).decide(none, reference=none[:, 0])
+
+
+def _kept_parts(
+    manifest, arrays, vocabulary: Vocabulary
+) -> tuple[LabelSetCounts | None, DocumentRows | None]:
+    """Return the table of counts and the documents, of which a file holds one or none."""
     names = manifest["counts"]
     if names is None:
-        return
-    columns = {"labels": names["labels"], "terms": _terms(names, labeler.vocabulary_)}
+        return None, None
+    columns = {"labels": names["labels"], "terms": _terms(names, vocabulary)}
+    for what, own in columns.items():
+        check_names(own, f"{what} of the counts")
     if manifest["documents"]:
-        own = unpack(_part(arrays, "documents."))
-        labeler.documents_ = DocumentRows.from_arrays(own, **columns)
-    else:
-        own = unpack(_part(arrays, "counts."))
-        labeler.counts_ = LabelSetCounts.from_arrays(own, **columns, exact=names["exact"])
+        rows = unpack(_part(arrays, "documents."))
+        return None, DocumentRows.from_arrays(rows, **columns)
+    counts = unpack(_part(arrays, "counts."))
+    return LabelSetCounts.from_arrays(counts, **columns, exact=bool(names["exact"])), None
 
 
-def _weights(labeler: Labeler, idf: np.ndarray) -> TermWeights:
+def _own_counts(table: LabelSetCounts, model, vocabulary: Vocabulary) -> LabelSetCounts:
+    """Return what a count model sees of a table, which must be the one it was learned from."""
+    if not set(vocabulary.terms).issubset(table.terms):
+        raise ValueError("the counts lack a term of the vocabulary")
+    space = LabelSpace(model.classes_.tolist())
+    label_docs = widen(table.indicator, table.labels, space).T @ table.set_docs
+    if not np.array_equal(label_docs, model.label_docs_):
+        raise ValueError("the counts have other documents than the model")
+    return vocabulary_view(table, vocabulary)
+
+
+def _check_documents(documents: DocumentRows, model, vocabulary: Vocabulary) -> None:
+    """Refuse documents that are not those that a model was learned from."""
+    if list(documents.labels) != model.classes_.tolist():
+        raise ValueError("the documents have other labels than the model")
+    if not set(vocabulary.terms).issubset(documents.terms):
+        raise ValueError("the documents lack a term of the vocabulary")
+    if not np.array_equal(documents.Y.getnnz(axis=0), model.label_docs_):
+        raise ValueError("the documents have other label counts than the model")
+
+
+def _weights(labeler: Labeler, vocabulary: Vocabulary, arrays) -> TermWeights:
     """Return the weights that were learned."""
-    if idf.shape != (len(labeler.vocabulary_),) or not ((idf >= 0) & np.isfinite(idf)).all():
-        raise ValueError("weights of terms have another size than the vocabulary, or no value")
+    check_arrays(arrays, {"weights.idf": IDF}, n_words=len(vocabulary))
     weights = TermWeights(labeler.weights)
-    weights.idf_, weights.n_features_in_ = idf, idf.size
+    weights.idf_, weights.n_features_in_ = arrays["weights.idf"], len(vocabulary)
     return weights
 
 
@@ -225,4 +285,7 @@ def _rule_from_dict(rule: Mapping[str, Any] | None):
     parameters = dict(rule["parameters"])
     if parameters.get("tree") is not None:
         parameters["tree"] = LabelTree.from_dict(parameters["tree"])
+    if rule["name"] not in decision.RULES:
+        names = ", ".join(decision.RULES)
+        raise ValueError(f"rule == {rule['name']!r}, must be one of {names}")
     return decision.RULES[rule["name"]](**parameters)

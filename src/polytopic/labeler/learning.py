@@ -15,7 +15,7 @@ from polytopic.errors import PolytopicError
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace
-from polytopic.models import MODELS, PMM1, CountModel, DocumentModel
+from polytopic.models import MODELS, CountModel, DocumentModel
 from polytopic.models.checks import require_counts
 from polytopic.text import Analyzer, Vocabulary, least_documents
 
@@ -175,16 +175,16 @@ def sees_documents(model) -> bool:
     return not hasattr(model, "fit_counts")
 
 
-def require_documents(labeler) -> DocumentRows:
+def require_documents(state) -> DocumentRows:
     """Return the rows that a labeler has kept, or say what is lacking without them."""
-    if labeler.documents_ is None:
-        require_counts(labeler.counts_)
+    if state.documents is None:
+        require_counts(state.counts)
         raise PolytopicError(
-            f"{type(labeler.model_).__name__} learns from whole documents, which this labeler has "
+            f"{type(state.model).__name__} learns from whole documents, which this labeler has "
             "not kept, so it cannot learn or forget; use keep_documents=True "
             "(--keep-documents) when it is fitted."
         )
-    return labeler.documents_
+    return state.documents
 
 
 def require_duals(model):
@@ -203,11 +203,3 @@ def require_some(n_docs: float) -> None:
     """Refuse to forget everything."""
     if not n_docs:
         raise ValueError("no document would be left to learn from; nothing was forgotten.")
-
-
-def mixture_beside(labeler):
-    """Return the mixture that shares words out: the model itself, or one of the same counts."""
-    if hasattr(labeler.model_, "mixture"):
-        return labeler.model_
-    counts = require_counts(labeler.counts_, "there is no mixture beside it to share words out")
-    return PMM1().fit_counts(vocabulary_view(counts, labeler.vocabulary_))

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from polytopic.array_specs import REAL, UNSIGNED, ArraySpec, check_arrays, check_memory
+
 KINDS = {  # of whole numbers that files hold in fewer bytes
     "data": np.float64,
     "indices": np.int64,
@@ -22,6 +24,16 @@ KINDS = {  # of whole numbers that files hold in fewer bytes
 }
 INDPTR, SIZES = "indptr", "sizes"  # where rows begin; in files, how long they are
 LOW = np.uint32(255)  # the part of a gap that one byte holds
+LONGEST_ROW = 1 << 32  # entries; sums over as many rows are whole numbers of 64 bits
+PACKED = {
+    "gaps": ArraySpec(("uint8",), ("n_entries",)),
+    "gaps_mask": ArraySpec(("uint8",), ("n_mask_bytes",)),
+    "gaps_high": ArraySpec(UNSIGNED, ("n_high",), 0, (1 << 24) - 1),
+    "data_mask": ArraySpec(("uint8",), ("n_data_mask_bytes",)),
+    "data_more": ArraySpec(UNSIGNED, ("n_more",), 0, (1 << 32) - 1),
+    "weights_mask": ArraySpec(("uint8",), ("n_words", "n_weights_mask_bytes")),
+    "weights_values": ArraySpec(REAL, ("rank", "n_values")),
+}
 
 
 def pack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -42,12 +54,14 @@ def pack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def unpack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the arrays that :func:`pack` was given; those that are not packed stay."""
+    """Return the arrays that :func:`pack` was given; those that are not packed stay.
+
+    What cannot have been packed raises ValueError, before it takes memory.
+    """
+    check_arrays(arrays, {name: spec for name, spec in PACKED.items() if name in arrays})
     found = dict(arrays)
     for name in [name for name in found if name.endswith(SIZES)]:
-        sizes = found.pop(name)
-        ends = np.cumsum(sizes, dtype=np.int64)
-        found[name.removesuffix(SIZES) + INDPTR] = np.concatenate([[0], ends])
+        found[name.removesuffix(SIZES) + INDPTR] = _ends(name, found.pop(name))
     if "gaps" in found:
         low, mask, high = (found.pop(name) for name in ("gaps", "gaps_mask", "gaps_high"))
         found["indices"] = _unpack_columns(low, mask, high, found[INDPTR])
@@ -56,8 +70,8 @@ def unpack(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         found["data"] = _spread(mask, more, found["indices"].size, np.float64) + 1.0
     if "weights_mask" in found:
         mask, values = found.pop("weights_mask"), found.pop("weights_values")
-        rank, n_labels = found["vectors"].shape[1], found["columns"].size
-        found["weights"] = _unpack_weights(mask, values, rank, n_labels)
+        check_memory(8 * mask.size * values.shape[0] * values.itemsize, arrays)
+        found["weights"] = _unpack_weights(mask, values, found["columns"].size)
     for name, kind in KINDS.items():
         if name in found and found[name].dtype.kind == "u":
             found[name] = found[name].astype(kind)
@@ -73,6 +87,17 @@ def _pack_columns(columns, indptr):
     gaps[begins] = columns[begins]
     mask, high = _without_zeros(gaps >> 8)
     return {"gaps": (gaps & LOW).astype(np.uint8), "gaps_mask": mask, "gaps_high": high}
+
+
+def _ends(name, sizes):
+    """Return where rows begin, and the last one ends, by their sizes."""
+    if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not sizes.min(initial=0) >= 0:
+        raise ValueError(f"{name!r} must be a list of sizes")
+    if sizes.max(initial=0) > LONGEST_ROW:
+        raise ValueError(f"{name!r} has a row of {sizes.max()} entries, at most {LONGEST_ROW} fit")
+    ends = np.zeros(sizes.size + 1, dtype=np.int64)
+    np.cumsum(sizes, dtype=np.int64, out=ends[1:])
+    return ends
 
 
 def _unpack_columns(low, mask, high, indptr):
@@ -106,11 +131,12 @@ def _pack_weights(weights):
     return {"weights_mask": np.packbits(mask, axis=1), "weights_values": values}
 
 
-def _unpack_weights(mask, values, rank, n_labels):
-    if len(values) != rank or mask.shape[1] != _n_bytes(n_labels):  # before any memory is taken
-        raise ValueError("weights have another size than their vectors and labels")
-    weights = np.zeros((len(mask), len(values), n_labels), dtype=values.dtype)
+def _unpack_weights(mask, values, n_labels):
+    if mask.shape[1] != _n_bytes(n_labels):
+        raise ValueError("weights have another size than their labels")
     mask = np.unpackbits(mask, axis=1, count=n_labels).view(bool)
+    _check_bits(mask, values.shape[1])
+    weights = np.zeros((len(mask), len(values), n_labels), dtype=values.dtype)
     for axis, own in enumerate(values):
         weights[:, axis][mask] = own
     return weights
@@ -131,9 +157,16 @@ def _spread(mask, values, size, dtype):
     """Return as many numbers with these values where a bit is set, and zero elsewhere."""
     if mask.size != _n_bytes(size):
         raise ValueError("a bit is missing for a number, or there is one too many")
+    mask = np.unpackbits(mask, count=size).view(bool)
+    _check_bits(mask, values.size)
     numbers = np.zeros(size, dtype=dtype)
-    numbers[np.unpackbits(mask, count=size).view(bool)] = values
+    numbers[mask] = values
     return numbers
+
+
+def _check_bits(mask, n_values):
+    if np.count_nonzero(mask) != n_values:
+        raise ValueError(f"{np.count_nonzero(mask)} bits are set for {n_values} values")
 
 
 def _narrow(numbers):

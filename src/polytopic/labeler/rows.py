@@ -8,8 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from scipy import sparse
 
-from polytopic.counts import LabelSetCounts, canonical_counts
+from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_rows
+from polytopic.counts import LARGEST, SMALLEST, LabelSetCounts, canonical_counts
 from polytopic.labels import LabelSpace, Targets, indicator
+
+ARRAYS = {
+    "data": ArraySpec(DOUBLE, ("n_counts",), SMALLEST, LARGEST),
+    "indices": ArraySpec(WHOLE, ("n_counts",), 0, below="n_terms"),
+    "indptr": ArraySpec(WHOLE, ("n_docs+1",), 0),
+    "label_indices": ArraySpec(WHOLE, ("n_members",), 0, below="n_labels"),
+    "label_indptr": ArraySpec(WHOLE, ("n_docs+1",), 0),
+}
 
 
 class DocumentRows:
@@ -103,15 +112,17 @@ class DocumentRows:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], *, terms, labels) -> DocumentRows:
-        """Return the rows that :meth:`to_arrays` gave, after a check."""
+        """Return the rows that :meth:`to_arrays` gave; raise ValueError if no rows give it."""
+        check_arrays(arrays, ARRAYS, n_labels=len(labels), n_terms=len(terms))
+        check_rows("documents", arrays["indices"], arrays["indptr"])
+        check_rows("labels", arrays["label_indices"], arrays["label_indptr"], empty=False)
         Y = indicator(arrays["label_indices"], arrays["label_indptr"], len(labels))
         X = sparse.csr_matrix(
             (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(Y.shape[0], len(terms))
         )
-        X.check_format(full_check=True)
-        Y.check_format(full_check=True)
-        if not (np.diff(Y.indptr).all() and (X.data > 0).all() and np.isfinite(X.data).all()):
-            raise ValueError("rows of documents have no labels, or no proper counts")
+        for matrix, what in ((X, "term"), (Y, "label")):
+            if not np.bincount(matrix.indices, minlength=matrix.shape[1]).all():
+                raise ValueError(f"a {what} is in no document")
         return cls(X, Y, terms, labels)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from copy import copy
 from itertools import pairwise
 from numbers import Real
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from sklearn.utils import check_scalar
 
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.reading import check_iterable, read_names
-from polytopic.labels import LabelSpace, indicator
+from polytopic.labels import indicator
 
 
 class Found(NamedTuple):
@@ -33,7 +34,7 @@ class Selector:
     Parameters
     ----------
     labeler : Labeler
-        What labels the texts.
+        What labels the texts, as it is now: what it learns later does not count.
     topics : collection of str
         Labels, also inner ones of the tree, by their ids or names.
     min_share : float, default=None
@@ -66,17 +67,19 @@ class Selector:
     ) -> None:
         if not read_names("topics", topics):
             raise ValueError("topics is empty, needs at least one label.")
-        self.labeler, self.min_share, self.every = labeler, min_share, every
+        self.labeler = labeler = copy(labeler)
+        self.min_share, self.every = min_share, every
         self.topics = tuple(dict.fromkeys(topics))
         if min_share is not None:
             check_scalar(min_share, "min_share", Real, min_val=0, max_val=1)
             if np.isnan(min_share):
                 raise ValueError("min_share == nan, must be a number.")
-        self._space = LabelSpace(labeler.classes_.tolist())
-        branches = [labeler._reader.branch(self._space, topic) for topic in self.topics]
+        state = labeler._fitted_state()
+        self._space, reader = state.space, labeler._reader(state)
+        branches = [reader.branch(self._space, topic) for topic in self.topics]
         indptr = np.cumsum([0, *map(len, branches)])
         self._members = indicator(np.concatenate(branches), indptr, len(self._space))
-        self._sharer = None if min_share is None else labeler._mixture_beside()
+        self._sharer = None if min_share is None else state.mixture
         self.counts: Counter[str] = Counter()
         self.topic_counts: Counter[str] = Counter()
 
@@ -86,9 +89,8 @@ class Selector:
 
     def count(self, texts) -> sparse.csr_matrix:
         """Return the counts of known words, which :meth:`judge` takes."""
-        labeler = self.labeler
-        texts = check_iterable(texts)
-        return labeler.analyzer_.count_known(texts, labeler.vocabulary_, labeler.fields)
+        state, texts = self.labeler.state_, check_iterable(texts)
+        return state.analyzer.count_known(texts, state.vocabulary, self.labeler.fields)
 
     def judge(self, counts: sparse.csr_matrix) -> list[dict[str, Found]]:
         """Return what each text, given by its counts, has of the topics."""
@@ -121,12 +123,12 @@ class Selector:
 
     def _labels(self, counts: sparse.csr_matrix) -> sparse.csr_matrix:
         """Return the predicted label sets, empty where the labeler abstains."""
-        labeler = self.labeler
-        X = labeler._weigh(counts)
-        Y = sparse.csr_matrix(labeler._choose(labeler.model_, X))
+        labeler, model = self.labeler, self.labeler.model_
+        X = labeler.state_.weigh(counts)
+        Y = sparse.csr_matrix(labeler._choose(model, X))
         if labeler.abstain is None:
             return Y
-        sure = labeler._is_sure(labeler.model_, X).astype(np.float64)
+        sure = labeler._is_sure(model, X).astype(np.float64)
         return sparse.csr_matrix(sparse.diags_array(sure) @ Y)
 
     def _enough(self, hits: np.ndarray) -> np.ndarray:

@@ -1,14 +1,102 @@
-"""What models have learned, as plain arrays for files and stores."""
+"""What models have learned, as plain arrays for files and stores, and what these must be like.
+
+Each table below tells what a valid set of arrays is: the type, the shape and the range of each.
+The functions that read a model's arrays check them against its table, and then what one array
+tells of another.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from polytopic.array_specs import (
+    DOUBLE,
+    REAL,
+    WHOLE,
+    ArraySpec,
+    check_arrays,
+    check_memory,
+    check_rows,
+)
+from polytopic.counts import group_rows
 from polytopic.labels import indicator
 from polytopic.models.checks import LARGEST
+from polytopic.models.label_prior import root_of
 
-OTHER_SIZES = "arrays of the model have other sizes than its labels and words"
+SMALLEST = 1 / LARGEST  # of numbers that others are divided by
+LARGEST_WEIGHT = 1e15  # of linear weights: products of two are finite in single precision
+SMALLEST_SINGLE = float(np.finfo(np.float32).smallest_subnormal)
+ROUNDING = 1e-6  # that sums of probabilities are off by at most, in double precision
+SINGLE_ROUNDING = 1e-3  # in single precision
+
+# Naive Bayes: counts of words by label, label sets and their documents, counts of words of all
+COUNTS = {
+    "data": ArraySpec(DOUBLE, ("n_counts",), 0, LARGEST),
+    "indices": ArraySpec(WHOLE, ("n_counts",), 0, below="n_words"),
+    "indptr": ArraySpec(WHOLE, ("n_labels+1",), 0),
+    "set_indices": ArraySpec(WHOLE, ("n_members",), 0, below="n_labels"),
+    "set_indptr": ArraySpec(WHOLE, ("n_sets+1",), 0),
+    "set_docs": ArraySpec(DOUBLE, ("n_sets",), SMALLEST, LARGEST),
+    "world_counts": ArraySpec(DOUBLE, ("n_words",), 0, LARGEST),
+}
+
+# PMM1 and PDMM: also how learning went
+MIXTURE = COUNTS | {
+    "objective": ArraySpec(DOUBLE, (1,), -np.inf, np.inf),
+    "n_iter": ArraySpec(WHOLE, (1,), 0),
+}
+
+# PMM2: also the biases between labels
+BIASED_MIXTURE = MIXTURE | {"bias": ArraySpec(DOUBLE, ("n_labels", "n_labels"), 0, 1)}
+
+# Models of documents: the labels that have documents, and how many
+LABELS = {
+    "columns": ArraySpec(WHOLE, ("n_columns",), 0, below="n_labels"),
+    "fallback": ArraySpec(WHOLE, ("n_fallback",), 0, below="n_labels"),
+    "label_docs": ArraySpec(WHOLE, ("n_labels",), 0),
+    "docs": ArraySpec(WHOLE, (2,), 1),  # all, and those with the fallback
+}
+
+# MML: weights of words for labels, and vectors of sizes of label sets
+MARGINS = LABELS | {
+    "weights": ArraySpec(REAL, ("n_words", "rank", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+    "vectors": ArraySpec(REAL, ("n_sizes", "rank"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+}
+
+# BoosTexter: rules of one word each
+RULES = LABELS | {
+    "words": ArraySpec(WHOLE, ("n_rules",), 0, below="n_words"),
+    "outputs": ArraySpec(DOUBLE, ("n_rules", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+    "z": ArraySpec(DOUBLE, ("n_rules",), 0, 1 + ROUNDING),
+}
+
+# CoL: topics of labels, words of topics, and which labels go together
+TOPICS = LABELS | {
+    "alpha": ArraySpec(DOUBLE, ("n_columns", "n_topics"), SMALLEST, LARGEST),
+    "beta": ArraySpec(REAL, ("n_words", "n_topics"), SMALLEST_SINGLE, 1 + ROUNDING),
+    "label_topics": ArraySpec(DOUBLE, ("n_columns", "n_topics"), 0, 1 + ROUNDING),
+    "mean": ArraySpec(DOUBLE, ("n_columns",), -1e3, 1e3),
+    "covariance": ArraySpec(DOUBLE, ("n_columns", "n_columns"), -1e6, 1e6),
+    "size_proba": ArraySpec(DOUBLE, ("n_sizes",), 0, 1),
+    "words": ArraySpec(DOUBLE, ("n_words",), 0, LARGEST),
+    "elbo": ArraySpec(DOUBLE, ("n_steps",)),
+    "label_objective": ArraySpec(DOUBLE, ("n_label_steps",)),
+}
+
+# What each model chooses by documents: the range of a number, None for a curve of probabilities
+Ranges = Mapping[str, tuple[float, float] | None]
+NOTHING_CHOSEN: Ranges = {}
+CHOSEN_BY_MIXTURES: Ranges = {"smoothing": (SMALLEST, LARGEST), "temperature": (1e-6, 1e6)}
+CHOSEN_BY_MARGINS: Ranges = {"C": (SMALLEST, LARGEST), "set_curve": None, "label_curve": None}
+CHOSEN_BY_TOPICS: Ranges = {
+    "threshold": (-LARGEST, 0),  # below the best label's score
+    "temperature": (1e-6, 1e6),
+    "label_curve": None,
+}
 
 
 def pack(label_counts, sets, set_docs, world_counts):
@@ -24,90 +112,115 @@ def pack(label_counts, sets, set_docs, world_counts):
     }
 
 
-def unpack(arrays, n_labels, n_words):
+def unpack(arrays, n_labels, n_words, specs=COUNTS):
     """Return what was packed, by the names of its parts, after a check."""
+    sizes = check_arrays(arrays, specs, n_labels=n_labels, n_words=n_words)
+    check_rows("data", arrays["indices"], arrays["indptr"])
+    check_rows("set_indices", arrays["set_indices"], arrays["set_indptr"], empty=False)
+    check_memory(2 * 8 * n_labels * n_words, arrays)  # both dense tables of word probabilities
+    sets = indicator(arrays["set_indices"], arrays["set_indptr"], n_labels)
+    if not sizes["n_sets"] or (group_rows(sets) != np.arange(sizes["n_sets"])).any():
+        raise ValueError("label sets must be in sorted order, each once, and at least one")
+    if "bias" in specs and (np.abs(arrays["bias"] + arrays["bias"].T - 1) > ROUNDING).any():
+        raise ValueError("biases of two labels must sum to one")
     label_counts = sparse.csr_matrix(
         (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_labels, n_words)
     )
-    sets = indicator(arrays["set_indices"], arrays["set_indptr"], n_labels)
-    label_counts.check_format(full_check=True)
-    sets.check_format(full_check=True)
-    set_docs, world_counts = arrays["set_docs"], arrays["world_counts"]
-    if (
-        set_docs.shape != (sets.shape[0],)
-        or world_counts.shape != (n_words,)
-        or not np.diff(sets.indptr).all()
-        or not sets.shape[0]
-    ):
-        raise ValueError(OTHER_SIZES)
-    counted = label_counts.data, set_docs, world_counts
-    if not all((array >= 0).all() and (array <= LARGEST).all() for array in counted):
-        raise ValueError("arrays of the model hold negative or infinite counts")
     return {
         "label_counts": label_counts,
         "sets": sets,
-        "set_docs": set_docs,
-        "world_counts": world_counts,
+        "set_docs": arrays["set_docs"],
+        "world_counts": arrays["world_counts"],
     }
 
 
-def check_weights(arrays, n_labels, n_words):
+def check_margins(arrays, n_labels, n_words):
     """Refuse arrays that are no weights of these labels and words."""
-    weights, vectors, columns = (arrays[name] for name in ("weights", "vectors", "columns"))
-    if (
-        weights.shape != (n_words, vectors.shape[1], columns.size)
-        or len(vectors) > columns.size + 1
-    ):
-        raise ValueError(OTHER_SIZES)
-    _check_labels(arrays, n_labels)
-    if not all(np.isfinite(array).all() for array in (weights, vectors)):
-        raise ValueError("arrays of the model hold infinite weights")
+    sizes = check_arrays(arrays, MARGINS, n_labels=n_labels, n_words=n_words)
+    _check_labels(arrays)
+    if not 2 <= sizes["n_sizes"] <= sizes["n_columns"] + 1 or not sizes["rank"]:
+        raise ValueError(
+            f"there are vectors for {sizes['n_sizes']} sizes of label sets, "
+            f"must be for 2 to {sizes['n_columns'] + 1}"
+        )
 
 
 def check_rules(arrays, n_labels, n_words):
     """Refuse arrays that are no rules of these labels and words."""
-    words, outputs, z, columns = (arrays[name] for name in ("words", "outputs", "z", "columns"))
-    if (
-        words.ndim != 1
-        or outputs.shape != (words.size, columns.size)
-        or z.shape != words.shape
-        or not ((words >= 0) & (words < n_words)).all()
-    ):
-        raise ValueError(OTHER_SIZES)
-    _check_labels(arrays, n_labels)
-    if not all(np.isfinite(array).all() for array in (outputs, z)):
-        raise ValueError("arrays of the model hold infinite weights")
+    check_arrays(arrays, RULES, n_labels=n_labels, n_words=n_words)
+    _check_labels(arrays)
 
 
 def check_topics(arrays, n_labels, n_words):
     """Refuse arrays that are no topics of these labels and words."""
-    alpha, beta, columns, words = (arrays[name] for name in ("alpha", "beta", "columns", "words"))
-    if (
-        alpha.shape != (columns.size, beta.shape[1])
-        or arrays["label_topics"].shape != alpha.shape
-        or beta.shape[0] != n_words
-        or words.shape != (n_words,)
-        or arrays["mean"].shape != columns.shape
-        or arrays["covariance"].shape != (columns.size, columns.size)
-        or not arrays["size_proba"].ndim == 1 < arrays["size_proba"].size
-    ):
-        raise ValueError(OTHER_SIZES)
-    _check_labels(arrays, n_labels)
-    positive = all(np.isfinite(array).all() and (array > 0).all() for array in (alpha, beta))
-    if not positive or not (words >= 0).all():
-        raise ValueError("arrays of the model hold topics that are no distributions")
+    sizes = check_arrays(arrays, TOPICS, n_labels=n_labels, n_words=n_words)
+    _check_labels(arrays)
+    check_memory(8 * n_words * sizes["n_columns"], arrays)  # the words of labels
+    if not sizes["n_topics"]:
+        raise ValueError("there is no topic")
+    if (np.abs(arrays["beta"].sum(axis=0, dtype=np.float64) - 1) > SINGLE_ROUNDING).any():
+        raise ValueError("the words of a topic must have probabilities that sum to one")
+    if not 2 <= sizes["n_sizes"] <= sizes["n_columns"] + 1:
+        raise ValueError("there are more sizes of label sets than labels, or none")
+    if abs(arrays["size_proba"].sum() - 1) > ROUNDING:
+        raise ValueError("the sizes of label sets must have probabilities that sum to one")
+    _check_covariance(arrays["covariance"])
 
 
-def _check_labels(arrays, n_labels):
-    columns, fallback = arrays["columns"], arrays["fallback"]
-    if (
-        arrays["label_docs"].shape != (n_labels,)
-        or arrays["docs"].shape != (2,)
-        or not fallback.size
-        or not min(columns.min(), fallback.min()) >= 0
-        or not max(columns.max(), fallback.max()) < n_labels
-    ):
-        raise ValueError(OTHER_SIZES)
+def _check_covariance(covariance):
+    if not np.array_equal(covariance, covariance.T):
+        raise ValueError("'covariance' must be symmetric")
+    try:
+        root_of(covariance)
+    except np.linalg.LinAlgError:
+        raise ValueError("'covariance' must have no negative eigenvalue") from None
+
+
+def _check_labels(arrays):
+    """Refuse labels and documents that do not fit together."""
+    columns, fallback, label_docs = (arrays[name] for name in ("columns", "fallback", "label_docs"))
+    n_docs, fallback_docs = arrays["docs"].tolist()
+    if not np.array_equal(np.sort(columns), np.flatnonzero(label_docs)):
+        raise ValueError("'columns' must hold the labels with documents, each once")
+    if not fallback.size or (np.diff(fallback) <= 0).any():
+        raise ValueError("'fallback' must hold a label set in rising order")
+    if not fallback_docs <= label_docs[fallback].min() <= label_docs.max() <= n_docs:
+        raise ValueError("a label or label set has more documents than there are")
+    if label_docs.astype(np.float64).sum() < n_docs:
+        raise ValueError("there are documents without a label")
+
+
+def check_chosen(chosen: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, Any]:
+    """Return what was chosen by documents; refuse it unless each value is in its range.
+
+    A curve is a pair of lists, scores and the probabilities they stand for; both rise.
+    """
+    if chosen is not None and not isinstance(chosen, Mapping):
+        raise ValueError(f"what was chosen is a {type(chosen).__name__}, must be a mapping")
+    found = dict(chosen or {})
+    for name, value in found.items():
+        if name not in ranges:
+            raise ValueError(f"{name!r} was chosen, which this model never chooses")
+        allowed = ranges[name]
+        if allowed is None:
+            _check_curve(name, value)
+        elif not isinstance(value, int | float) or not allowed[0] <= value <= allowed[1]:
+            raise ValueError(
+                f"{name} == {value!r} was chosen, must be from {allowed[0]} to {allowed[1]}"
+            )
+    return found
+
+
+def _check_curve(name, curve):
+    if not isinstance(curve, list | tuple) or len(curve) != 2:
+        raise ValueError(f"the curve {name!r} must be two lists, scores and probabilities")
+    scores, proba = (np.asarray(values, dtype=np.float64) for values in curve)
+    if scores.ndim != 1 or scores.shape != proba.shape or not scores.size:
+        raise ValueError(f"the curve {name!r} must have a probability for each score")
+    if not np.isfinite(scores).all() or not ((proba >= 0) & (proba <= 1)).all():
+        raise ValueError(f"the curve {name!r} must lead from numbers to probabilities")
+    if (np.diff(scores) < 0).any() or (np.diff(proba) < 0).any():
+        raise ValueError(f"the curve {name!r} falls, must rise")
 
 
 def lookup(matrix, row, column):

@@ -38,6 +38,9 @@ class CountModel(LabelSetClassifier, BaseEstimator):
     (``_margins_and_marginals``).
     """
 
+    _array_specs = plain.COUNTS
+    _chosen_ranges: plain.Ranges = plain.NOTHING_CHOSEN
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -201,10 +204,13 @@ class CountModel(LabelSetClassifier, BaseEstimator):
         return plain.pack(self._label_counts, self._sets, self._set_docs, self._world_counts)
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
-        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
-        state = plain.unpack(arrays, len(labels), n_words)
-        self.chosen_ = dict(chosen or {})
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
+
+        Arrays that no model could have given raise ValueError.
+        """
         self._check_parameters()
+        state = plain.unpack(arrays, len(labels), n_words, self._array_specs)
+        self.chosen_ = plain.check_chosen(chosen, self._chosen_ranges)
         self.counts_, self._form, self._declared = None, TargetForm(), ()
         self._set_state(labels, **state)
         return self

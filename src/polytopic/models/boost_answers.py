@@ -13,7 +13,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.labels import with_fallback
-from polytopic.models.arrays import check_rules
+from polytopic.models.arrays import NOTHING_CHOSEN, check_chosen, check_rules
 from polytopic.models.boost_training import Rules
 from polytopic.models.checks import check_words
 from polytopic.models.linear_reasons import LinearReasons
@@ -62,10 +62,13 @@ class BoostAnswers(LinearReasons):
         return {"words": words, "outputs": outputs, "z": z, **self._label_arrays()}
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
-        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
+
+        Arrays that no model could have given raise ValueError.
+        """
         self._check_parameters()
         check_rules(arrays, len(labels), n_words)
-        self._take_labels(arrays, labels, chosen)
+        self._take_labels(arrays, labels, check_chosen(chosen, NOTHING_CHOSEN))
         self._set_rules(Rules(*(arrays[name] for name in Rules._fields)), n_words)
         return self
 

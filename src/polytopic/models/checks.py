@@ -18,10 +18,10 @@ LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
 
 
 def check_pseudo_count(value, name):
-    """Refuse what is no positive number, or one so large that sums of it are not finite."""
+    """Refuse what is no positive number, or one whose sums or quotients are not numbers."""
     check_scalar(value, name, Real, min_val=0, include_boundaries="neither")
-    if not float(value) < LARGEST:
-        raise ValueError(f"{name} == {value}, must be < {LARGEST}.")
+    if not 1 / LARGEST <= (value if isinstance(value, int) else float(value)) < LARGEST:
+        raise ValueError(f"{name} == {value}, must be at least {1 / LARGEST} and < {LARGEST}.")
 
 
 def check_name(value, name, known):

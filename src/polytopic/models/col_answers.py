@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from polytopic.kernels import classes as kernels
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import indicator, with_fallback
-from polytopic.models.arrays import check_topics
+from polytopic.models.arrays import CHOSEN_BY_TOPICS, check_chosen, check_topics
 from polytopic.models.checks import check_sets, check_words
 from polytopic.models.documents import DocumentModel
 from polytopic.models.label_prior import LabelPrior
@@ -104,9 +104,15 @@ class ColAnswers(DocumentModel):
         }
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
-        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
+
+        Arrays that no model could have given raise ValueError.
+        """
         self._check_parameters()
         check_topics(arrays, len(labels), n_words)
+        chosen = check_chosen(chosen, CHOSEN_BY_TOPICS)
+        if "threshold" not in chosen:
+            raise ValueError("no threshold was chosen")
         self._take_labels(arrays, labels, chosen)
         prior = LabelPrior(*(arrays[name] for name in ("mean", "covariance", "size_proba")))
         topics = Topics(arrays["alpha"], arrays["beta"])

@@ -57,7 +57,7 @@ class DocumentModel(LabelSetClassifier, BaseEstimator):
     def _take_labels(self, arrays, labels, chosen):
         """Take over what :meth:`_label_arrays` gave, and what was chosen."""
         self._set_classes(labels, TargetForm())
-        self.chosen_, self.label_docs_ = dict(chosen or {}), arrays["label_docs"]
+        self.chosen_, self.label_docs_ = chosen, arrays["label_docs"]
         self._columns, self._fallback = arrays["columns"], arrays["fallback"]
         self._n_docs, self._fallback_docs = arrays["docs"].tolist()
 

@@ -103,8 +103,12 @@ def log_shares(mean, covariance, normals) -> np.ndarray:
 
 def points_of(mean, covariance, normals) -> np.ndarray:
     """Return points of a normal distribution; refuse a covariance that is not one."""
-    root = np.linalg.cholesky(covariance + JITTER * np.eye(mean.size))
-    return mean + normals @ root.T
+    return mean + normals @ root_of(covariance).T
+
+
+def root_of(covariance) -> np.ndarray:
+    """Return the Cholesky factor of a covariance, which may be singular."""
+    return np.linalg.cholesky(covariance + JITTER * np.eye(len(covariance)))
 
 
 def log_elementary(log_shares, largest) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytopic.counts import canonical_counts
 from polytopic.labels import LabelSpace, with_fallback
-from polytopic.models.arrays import check_weights
+from polytopic.models.arrays import CHOSEN_BY_MARGINS, check_chosen, check_margins
 from polytopic.models.documents import DocumentModel
 from polytopic.models.label_sets import LabelSets
 from polytopic.models.margin_tuning import FEWEST
@@ -44,10 +44,13 @@ class MarginAnswers(DocumentModel):
         }
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
-        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
+
+        Arrays that no model could have given raise ValueError.
+        """
         self._check_parameters()
-        check_weights(arrays, len(labels), n_words)
-        self._take_labels(arrays, labels, chosen)
+        check_margins(arrays, len(labels), n_words)
+        self._take_labels(arrays, labels, check_chosen(chosen, CHOSEN_BY_MARGINS))
         self._set_weights(arrays["vectors"], arrays["weights"])
         return self
 

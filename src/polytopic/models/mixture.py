@@ -13,7 +13,7 @@ from polytopic.kernels import posterior
 from polytopic.kernels import sets as set_kernels
 from polytopic.kernels.blocks import map_rows, map_sets
 from polytopic.labels import with_fallback
-from polytopic.models import leave_one_out, mixture_tuning
+from polytopic.models import arrays, leave_one_out, mixture_tuning
 from polytopic.models.base import CountModel
 from polytopic.models.checks import check_name, check_number_or, is_auto
 from polytopic.models.label_sets import LabelSets, find_sets, stack_sets
@@ -35,6 +35,9 @@ class MixtureModel(CountModel):
 
     A subclass says how, in prediction (``_family``) and in learning (``_learn_mixture``).
     """
+
+    _array_specs = arrays.MIXTURE
+    _chosen_ranges = arrays.CHOSEN_BY_MIXTURES
 
     def __init__(
         self,
@@ -119,13 +122,17 @@ class MixtureModel(CountModel):
 
     def to_arrays(self):
         """Return what was learned as plain arrays."""
-        course = {"objective": np.array(self.objective_), "n_iter": np.array(self.n_iter_)}
+        course = {"objective": np.array([self.objective_]), "n_iter": np.array([self.n_iter_])}
         return super().to_arrays() | course
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
-        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
+
+        Arrays that no model could have given raise ValueError.
+        """
+        super().from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
         self.objective_, self.n_iter_ = arrays["objective"].item(), arrays["n_iter"].item()
-        return super().from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+        return self
 
     def restricted(self, allowed):
         """Return this model with some of its labels only: those where ``allowed`` is true."""

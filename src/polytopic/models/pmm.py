@@ -6,6 +6,7 @@ import numpy as np
 
 from polytopic.kernels import mixture
 from polytopic.kernels.sets import BIASED, EQUAL, Family
+from polytopic.models.arrays import BIASED_MIXTURE
 from polytopic.models.checks import check_pseudo_count
 from polytopic.models.mixture import MixtureModel
 from polytopic.models.mixture_em import continue_mixture, fit_mixture
@@ -147,6 +148,7 @@ class PMM2(MixtureModel):
     """
 
     name = "pmm2"
+    _array_specs = BIASED_MIXTURE
 
     def __init__(
         self,
@@ -182,11 +184,13 @@ class PMM2(MixtureModel):
         return super().to_arrays() | {"bias": self.bias_}
 
     def from_arrays(self, arrays, *, labels, n_words, chosen=None):
-        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit."""
+        """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
+
+        Arrays that no model could have given raise ValueError.
+        """
+        super().from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
         self.bias_ = arrays["bias"]
-        if self.bias_.shape != (len(labels), len(labels)) or not (self.bias_ >= 0).all():
-            raise ValueError("the biases of the model do not fit its labels")
-        return super().from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+        return self
 
     def _learn_mixture(self, matrix, sets):
         fit = fit_mixture(

@@ -11,6 +11,7 @@ from polytopic.errors import StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.files import from_bytes
 from polytopic.labeler.learning import sees_documents
+from polytopic.labeler.state import Origin
 from polytopic.models import MODELS
 from polytopic.store import erasure, tables
 from polytopic.store.reading import origin_of, read_counts, set_origin
@@ -112,8 +113,7 @@ class Current:
 
     def is_read_as(self, connection: Connection, labeler: Labeler) -> bool:
         """Tell whether a labeler is what :func:`read` returned of it, and has learned no more."""
-        number = getattr(labeler, "published_", None)
-        return number == self.id and origin_of(connection.engine.url, labeler) == self.origin
+        return labeler.state_.origin == Origin(connection.engine.url, self.origin, self.id)
 
     def check_refreshable(self) -> None:
         """Raise if it must be fitted again, and the store does not know what it was fitted on."""
@@ -257,5 +257,5 @@ def read(connection: Connection, number: int) -> Labeler:
     if row is None:
         raise StoreError(f"there is no published model {number}; history lists them.")
     labeler = from_bytes(row.content, f"model {number}")
-    labeler.published_ = number
-    return set_origin(connection.engine.url, labeler, Selection.from_json(row.origin))
+    selection = Selection.from_json(row.origin)
+    return set_origin(connection.engine.url, labeler, selection, number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,7 @@ from polytopic.errors import StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
+from polytopic.labeler.state import Origin
 from polytopic.labels import LabelSpace, Targets
 from polytopic.models.mixture_tuning import TUNING_DOCS
 from polytopic.store import tables
@@ -168,18 +169,18 @@ def _require_some(n_docs: float, selection: Selection) -> None:
         raise StoreError(f"the store has no labelled document{meant}; a model needs one at least.")
 
 
-def set_origin(place: URL, labeler: Labeler, selection: Selection) -> Labeler:
-    """Note what a labeler was fitted on, and in which store; learning more makes it void."""
-    labeler.origin_ = selection
-    labeler.origin_of_ = place, labeler.model_
+def set_origin(
+    place: URL, labeler: Labeler, selection: Selection, published: int | None = None
+) -> Labeler:
+    """Note what a labeler was fitted on, in which store, and its number if it was published."""
+    labeler.state_ = replace(labeler.state_, origin=Origin(place, selection, published))
     return labeler
 
 
 def origin_of(place: URL, labeler: Labeler) -> Selection:
     """Return what a labeler was fitted on in this store, an unknown selection if it was not."""
-    url, model = getattr(labeler, "origin_of_", (None, None))
-    known = url == place and model is labeler.model_
-    return getattr(labeler, "origin_", Selection()) if known else Selection()
+    origin = labeler.state_.origin
+    return Selection() if origin is None or origin.url != place else origin.selection
 
 
 def named(bags: Bags, all_terms: Terms) -> tuple[sparse.csr_matrix, list[str], Targets]:

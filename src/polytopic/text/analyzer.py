@@ -5,6 +5,7 @@ from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import NamedTuple
 
+import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
@@ -182,8 +183,13 @@ class Analyzer(BaseEstimator):
 
     @classmethod
     def from_dict(cls, settings: Mapping) -> "Analyzer":
-        """Make an analyzer equal to the one whose `to_dict` gave the settings."""
-        return cls(**settings)
+        """Make an analyzer equal to the one whose `to_dict` gave the settings.
+
+        Settings that make no sense raise ValueError or TypeError.
+        """
+        analyzer = cls(**settings)
+        analyzer._check()
+        return analyzer
 
     def __eq__(self, other):
         if not isinstance(other, Analyzer):
@@ -224,6 +230,9 @@ class Analyzer(BaseEstimator):
         if self.language is not None and self.language not in languages.LANGUAGES:
             known = ", ".join(sorted(languages.LANGUAGES))
             raise ValueError(f"language == {self.language!r}, must be one of {known} or None.")
+        for name in ("numbers", "hyphens", "lowercase"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
         check_scalar(self.min_length, "min_length", Integral, min_val=1)
         check_scalar(self.max_length, "max_length", Integral, min_val=self.min_length)
         self._check_normalize()

@@ -50,7 +50,7 @@ def _read_some(texts, lexicon, fields, columns, most):
     """Yield the blocks of the next texts, of few at first."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
-    _check_fields(fields)
+    check_fields(fields)
     texts, size, n_texts = iter(texts), min(_FIRST_TEXTS, most), 0
     while some := list(islice(texts, size)):
         yield _read_blocks(some, n_texts, lexicon, fields, columns)
@@ -196,7 +196,8 @@ class _Parts:
         return f"texts[{self.n_before + len(self.text_parts)}]"
 
 
-def _check_fields(fields):
+def check_fields(fields) -> None:
+    """Refuse what are no weights of fields."""
     if not isinstance(fields, Mapping):
         raise TypeError(f"fields == {fields!r}, must be a mapping of field names to weights.")
     for name, weight in fields.items():

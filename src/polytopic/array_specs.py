@@ -1,0 +1,134 @@
+"""What arrays that come from a file must be like: their type, their shape and their range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from operator import ge
+
+import numpy as np
+
+WHOLE = ("int64", "int32")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+DOUBLE = ("float64",)
+REAL = ("float64", "float32")
+
+FREE_MEMORY = 1 << 30  # bytes that any file may make of its arrays
+EXPANSION = 250  # bytes that a file may make of each byte of its arrays beyond that
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """What one array must be like.
+
+    Attributes
+    ----------
+    dtypes : tuple of str
+        Names of the types that its numbers may have.
+    shape : tuple of str or int
+        Its sizes. A size with a name is the same wherever the name stands; ``"n_rows+1"`` is one
+        more than ``n_rows``.
+    least, most : float
+        Range of its numbers, both ends included. NaN is in no range.
+    below : str, default=None
+        Name of a size that all numbers are less than, for columns.
+    """
+
+    dtypes: tuple[str, ...]
+    shape: tuple[str | int, ...]
+    least: float = -np.inf
+    most: float = np.inf
+    below: str | None = None
+
+
+def check_arrays(
+    arrays: Mapping[str, np.ndarray], specs: Mapping[str, ArraySpec], **sizes: int
+) -> dict[str, int]:
+    """Raise ValueError if an array is missing or not as specified; return all sizes by name.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        Arrays by name; those without a specification are not looked at.
+    specs : mapping of str to ArraySpec
+        What they must be like.
+    **sizes : int
+        Sizes that are known. Others are taken from the first array that has them.
+
+    Examples
+    --------
+    >>> specs = {"counts": ArraySpec(DOUBLE, ("n_words",), least=0)}
+    >>> check_arrays({"counts": np.array([2.0, 1.0])}, specs)
+    {'n_words': 2}
+    >>> check_arrays({"counts": np.array([2.0, np.nan])}, specs)
+    Traceback (most recent call last):
+    ValueError: 'counts' holds values from nan to nan, must be from 0 to inf
+    """
+    for name, spec in specs.items():
+        if name not in arrays:
+            raise ValueError(f"{name!r} is missing")
+        array = arrays[name]
+        if array.dtype.name not in spec.dtypes:
+            raise ValueError(f"{name!r} is {array.dtype}, must be {' or '.join(spec.dtypes)}")
+        _check_shape(name, array.shape, spec.shape, sizes)
+    for name, spec in specs.items():
+        _check_range(name, arrays[name], spec, sizes)
+    return sizes
+
+
+def _check_shape(name, shape, wanted, sizes) -> None:
+    fits = len(shape) == len(wanted)
+    for size, symbol in zip(shape, wanted, strict=False):
+        known, _, more = str(symbol).partition("+")
+        size -= int(more or 0)
+        fits &= (
+            size >= 0 and (int(known) if known.isdigit() else sizes.setdefault(known, size)) == size
+        )
+    if not fits:
+        known = ", ".join(f"{name} == {size}" for name, size in sizes.items())
+        wanted = f"({', '.join(map(str, wanted))})"
+        raise ValueError(f"{name!r} has the shape {shape}, must have {wanted}, where {known}")
+
+
+def _check_range(name, array, spec, sizes) -> None:
+    most = spec.most if spec.below is None else sizes[spec.below] - 1
+    if not array.size or ((spec.least, most) == (-np.inf, np.inf) and array.dtype.kind != "f"):
+        return
+    low, high = array.min(), array.max()
+    if not (spec.least <= low and high <= most):
+        raise ValueError(
+            f"{name!r} holds values from {low} to {high}, must be from {spec.least} to {most}"
+        )
+
+
+def check_rows(name: str, indices: np.ndarray, indptr: np.ndarray, *, empty: bool = True) -> None:
+    """Raise ValueError unless ``indptr`` splits ``indices`` into rows of rising columns."""
+    ends = indptr.astype(np.int64, copy=False)
+    sizes = np.diff(ends)
+    if not ends.size or ends[0] != 0 or ends[-1] != indices.size or sizes.min(initial=0) < 0:
+        raise ValueError(f"rows of {name!r} do not follow each other")
+    if not empty and not sizes.all():
+        raise ValueError(f"{name!r} has an empty row, must have none")
+    rises = indices[1:] > indices[:-1]
+    starts = ends[1:-1]
+    rises[starts[(starts > 0) & (starts < indices.size)] - 1] = True  # where the next row begins
+    if not rises.all():
+        raise ValueError(f"columns in a row of {name!r} do not rise")
+
+
+def check_memory(n_bytes: int, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError if so many bytes are out of proportion to the arrays they come from."""
+    if n_bytes > max(FREE_MEMORY, EXPANSION * sum(array.nbytes for array in arrays.values())):
+        raise ValueError(
+            f"its arrays would take {n_bytes / 2**30:,.1f} GiB of memory, "
+            f"more than {EXPANSION} times their size in the file"
+        )
+
+
+def check_names(names, what: str) -> None:
+    """Raise ValueError unless these are strings in sorted order, each once."""
+    if not isinstance(names, list | tuple) or not set(map(type, names)) <= {str}:
+        raise ValueError(f"{what} must be a list of strings")
+    if any(map(ge, names, islice(names, 1, None))):
+        raise ValueError(f"{what} must be in sorted order, each once")

@@ -1,0 +1,126 @@
+"""What a labeler has learned, as one object that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from scipy import sparse
+
+from polytopic.counts import LabelSetCounts
+from polytopic.labeler.learning import sees_documents, vocabulary_view
+from polytopic.labeler.reading import check_iterable
+from polytopic.labeler.rows import DocumentRows
+from polytopic.labels import LabelSpace
+from polytopic.models import PMM1
+from polytopic.models.checks import require_counts
+from polytopic.text import Analyzer, Vocabulary
+from polytopic.text.weights import TermWeights
+
+LEAST_TEXTS, MOST_TEXTS = 256, 8192  # that are labelled at once
+MOST_SCORES = 1 << 20  # of labels for texts that are held at once
+
+
+class Origin(NamedTuple):
+    """The store that a labeler comes from.
+
+    Attributes
+    ----------
+    url : URL
+        The address of the store.
+    selection : Selection
+        Which of its documents were learned.
+    published : int or None
+        The number of the published model that was read from the store.
+    """
+
+    url: Any
+    selection: Any
+    published: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelerState:
+    """What a labeler has learned.
+
+    Learning and forgetting make a new state, and an answer comes from one state alone. So one
+    thread may learn while others predict.
+
+    Attributes
+    ----------
+    model : model
+        The fitted model.
+    analyzer : Analyzer
+        What makes terms of texts.
+    vocabulary : Vocabulary
+        The terms that the model sees.
+    table : LabelSetCounts or None
+        All terms of all documents; None if it is not known, or follows from the documents.
+    documents : DocumentRows or None
+        The documents, if they are kept.
+    weights : TermWeights or None
+        What weighs the counts for a model that does not see them as they are.
+    training : mapping of str to number
+        How many documents, label sets and terms were learned.
+    origin : Origin or None
+        Where the documents are stored.
+    """
+
+    model: Any
+    analyzer: Analyzer
+    vocabulary: Vocabulary
+    table: LabelSetCounts | None
+    documents: DocumentRows | None
+    weights: TermWeights | None
+    training: Mapping[str, Any]
+    origin: Origin | None = None
+
+    @cached_property
+    def counts(self) -> LabelSetCounts | None:
+        """The table, made from the documents where a file holds these alone."""
+        if self.table is None and self.documents is not None:
+            return self.documents.table()
+        return self.table
+
+    @cached_property
+    def space(self) -> LabelSpace:
+        """The labels."""
+        return LabelSpace(self.model.classes_.tolist())
+
+    @cached_property
+    def mixture(self):
+        """The mixture that shares words out: the model itself, or one of the same counts."""
+        if hasattr(self.model, "mixture"):
+            return self.model
+        counts = require_counts(self.counts, "there is no mixture beside it to share words out")
+        return PMM1().fit_counts(vocabulary_view(counts, self.vocabulary))
+
+    def with_counts(self, counts: LabelSetCounts | None) -> LabelerState:
+        """Return the state with another table, or without any."""
+        model = self.model
+        if not sees_documents(model):
+            model = copy(model)
+            model.counts_ = None if counts is None else vocabulary_view(counts, self.vocabulary)
+        return replace(self, model=model, table=counts)
+
+    # What the model sees of texts
+
+    def transform(self, texts, fields) -> sparse.csr_matrix:
+        """Return the known terms' counts in texts, or their weights."""
+        X = self.analyzer.count_known(check_iterable(texts), self.vocabulary, fields)
+        return self.weigh(X, copy=False)
+
+    def transform_by_blocks(self, texts, fields) -> Iterator[sparse.csr_matrix]:
+        """Yield what the model sees of texts as they come, in blocks that are not large."""
+        most = max(LEAST_TEXTS, MOST_SCORES // max(len(self.space), 1))
+        for X in self.analyzer.count_known_by_blocks(
+            check_iterable(texts), self.vocabulary, fields, most=min(most, MOST_TEXTS)
+        ):
+            yield self.weigh(X, copy=False)
+
+    def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
+        """Return what the model sees of counts."""
+        return X if self.weights is None else self.weights.transform(X, copy)
