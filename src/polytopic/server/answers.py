@@ -122,21 +122,20 @@ def label_facts(answering: Answering, label: str, n_terms: int) -> dict[str, Any
     """Return what is known of a label: its terms, its neighbours, and its place in the tree."""
     labeler, tree = answering.labeler, answering.labeler.tree
     (facts,) = labeler.label_terms(n_terms, [label])
-    found = answering.map
-    pairs = [pair for pair in (*found.positive, *found.negative) if label in pair[:2]]
+    found = labeler.neighbours(label)
     inside = tree is not None and label in tree
     return facts | {
         "children": tree.children(label) if inside else [],
         "ancestors": tree.ancestors(label) if inside else [],
         "together": [
             {
-                "label": pair.second if pair.first == label else pair.first,
+                "label": pair.second,
                 "correlation": pair.correlation,
                 "documents": pair.documents,
             }
-            for pair in pairs
+            for pair in found.together
         ],
-        "alike": found.dendrogram.nearest(label),
+        "alike": found.alike,
         "counts": _counts(answering, label),
     }
 

@@ -14,7 +14,7 @@ from polytopic.server.work import Workers
 
 JSON = "application/json"
 SMALL = 16 << 10  # bytes that are read at once, which takes less time than to ask a thread
-VALUES = 1_000_000  # in one body
+VALUES = 500_000  # in one body
 CONTAINERS = 100_000  # objects and lists among them
 BLOCK = 1 << 20  # bytes that are looked through at once
 QUOTE, COMMA, BRACE, BRACKET = b'",{['

@@ -143,7 +143,7 @@ class Connection(HttpToolsProtocol):
         self._others, self._limits = others, others.limits
         self._due = math.inf  # when the client must have done what it is waited for
         self._refused = False
-        self._in_head, self._in_body, self._unanswered = True, False, False
+        self._in_head, self._in_body, self._unanswered = False, False, False
         self._n_messages = self._n_bytes = self._n_body = 0
         self._n_fields = self._n_head = self._n_url = 0
         self.waiting_since = math.inf
@@ -166,9 +166,9 @@ class Connection(HttpToolsProtocol):
         """Parse what has come, unless too much of it is no body."""
         if self._refused:
             return
-        n_messages = self._n_messages
+        last = self._n_messages + (not self._in_head and not self._in_body)
         super().data_received(data)
-        if self._n_messages == n_messages:  # all of it belongs to one message
+        if self._n_messages <= last:  # all of it belongs to one message
             self._n_bytes += len(data)
             if self._n_bytes - self._n_body > self._limits.head_bytes + self._n_body:
                 self._refuse_head()
