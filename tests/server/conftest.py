@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-import uvicorn
 
 from polytopic import Labeler, Store
 from polytopic.cli.demo import learn
 from polytopic.corpus import load_sample
 from polytopic.server import create_app
+from polytopic.server.connections import server as server_of
 from polytopic.store.tokens import token_digest
 from tests.store import conftest as stores
 
@@ -22,10 +22,10 @@ TOKENS = {role: f"polytopic_{role}" for role in ("read", "write", "admin")}
 
 
 @contextmanager
-def served(source, **settings):
+def served(source, limits=None, **settings):
     """Serve a store or a model file in a thread; give a client that knows its address."""
     app = create_app(str(source), **settings)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    server = server_of(app, limits, port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -28,12 +28,19 @@ DEEP = 20_000  # calls of JSON's writer into itself, which the stack has room fo
     show_default=True,
     help="Pairs of labels to show, of positive and of negative correlation each.",
 )
+@click.option(
+    "--labels",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Labels on the map, the most frequent ones.",
+)
 @words_option(10)
 @click.option("--html", metavar="FILE", help="Write a page for a browser, which stands alone.")
 @click.option("--plot", metavar="FILE", help="Draw the map: .png, .svg or .pdf; needs matplotlib.")
 @click.option("--newick", metavar="FILE", help="Write the clusters of labels as a Newick tree.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON on a terminal too.")
-def command(model, pairs, words, html, plot, newick, as_json):
+def command(model, pairs, labels, words, html, plot, newick, as_json):
     """Draw the map of MODEL's labels: which go together, and whose words are alike.
 
     Gives the pairs of labels with the strongest correlations, positive and negative; pairs that
@@ -44,7 +51,13 @@ def command(model, pairs, words, html, plot, newick, as_json):
     """
     from polytopic.cli.models import load_labeler
 
-    found = load_labeler(model).map(pairs, words)
+    found = load_labeler(model).map(pairs, words, labels)
+    if found.n_labels > len(found.labels):
+        click.echo(
+            f"The map shows the {len(found.labels):,} most frequent of {found.n_labels:,} labels; "
+            "--labels changes that.",
+            err=True,
+        )
     pieces = {html: found.to_html, newick: lambda: found.newick() + "\n"}
     contents = {path: make().encode() for path, make in pieces.items() if path}
     if plot:

@@ -36,7 +36,14 @@ OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine, by which nob
     show_default=True,
     help="Requests that may wait; more are sent away for a moment.",
 )
-def command(source, host, port, origins, megabytes, waiting):
+@click.option(
+    "--connections",
+    type=click.IntRange(min=1),
+    default=1024,
+    show_default=True,
+    help="Connections that may be open at once.",
+)
+def command(source, host, port, origins, megabytes, waiting, connections):
     """Answer over HTTP with SOURCE, a store or a model file, which cannot learn.
 
     The address that is shown is that of a page for people; programs find the service described at
@@ -69,7 +76,7 @@ def command(source, host, port, origins, megabytes, waiting):
         )
     with listening(host, port) as listener:
         click.echo(f"Serving {source} at {address_of(listener)} - stop with Ctrl+C.", err=True)
-        serve(app, listener)
+        serve(app, listener, connections)
 
 
 def listening(host, port, *, or_any=False):
@@ -95,20 +102,27 @@ def address_of(listener):
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app, listener):
+def serve(app, listener, connections=1024):
     """Answer on a socket until it is enough."""
-    import uvicorn
+    from polytopic.server.connections import ConnectionLimits, server
 
     sys.setswitchinterval(SWITCH)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_graceful_shutdown=30,
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+    limits = ConnectionLimits(connections=min(connections, _most_files(2 * connections + 512) // 2))
+    server(app, limits).run(sockets=[listener])
+
+
+def _most_files(wanted):
+    """Return how many files the process may open, after asking for so many."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return allowed
 
 
 def _is_local(host):

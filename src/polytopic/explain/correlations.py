@@ -69,6 +69,23 @@ def _correlations(covariance, variance, together) -> np.ndarray:
     return np.divide(covariance, scale, out=np.full(scale.shape, np.nan), where=known)
 
 
+def correlate(covariance, variance, column: int, together) -> np.ndarray:
+    """Return one row of :func:`phi` or :func:`of_covariance`: the correlations of one label."""
+    deviation = np.sqrt(np.clip(variance, 0.0, None))
+    scale = deviation[column] * deviation
+    known = (scale > 0) & (together > 0)
+    return np.divide(covariance, scale, out=np.full(scale.shape, np.nan), where=known)
+
+
+def centred_row(covariance, column: int) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return one row of :math:`P \Sigma P`, see :func:`of_covariance`, and its diagonal."""
+    covariance = np.asarray(covariance, dtype=np.float64)
+    mean = covariance.mean(axis=0)
+    row = covariance[column] - mean - mean[column] + mean.mean()
+    diagonal = covariance.diagonal() - 2 * mean + mean.mean()
+    return row, diagonal if len(mean) > 2 else np.zeros(len(mean))
+
+
 def strongest_pairs(
     labels: Sequence, correlations: np.ndarray, together: np.ndarray, n_pairs: int
 ) -> list[LabelPair]:

@@ -65,7 +65,7 @@ class Dendrogram:
         """Cluster labels by their word distributions, (n_labels, n_words)."""
         if len(labels) < 2:
             return cls(tuple(labels), np.empty((0, 4)))
-        distances = squareform(_hellinger(_unsmoothed(word_proba)), checks=False)
+        distances = squareform(_hellinger(word_proba), checks=False)
         joins = hierarchy.linkage(distances, "average", optimal_ordering=len(labels) <= ORDERED)
         return cls(tuple(labels), joins)
 
@@ -128,17 +128,6 @@ class Dendrogram:
             return float("nan")
         return float(np.corrcoef(joined, known)[0, 1])
 
-    def nearest(self, label: str, k: int = 5) -> list[str]:
-        """Return the labels that join a label first."""
-        if len(self.labels) < 2:
-            return []
-        place = self.labels.index(label)
-        heights = squareform(hierarchy.cophenet(self.linkage))[place]
-        heights[place] = np.inf
-        return [
-            self.labels[other] for other in np.argsort(heights, kind="stable")[:k] if other != place
-        ]
-
     def joints(self, middle: Callable[[float, float], float] = _mean) -> Iterator[Joint]:
         """Give the joins, lowest first; ``middle`` tells the row of one from those it joins."""
         row = np.empty(len(self.labels))
@@ -178,19 +167,19 @@ class Dendrogram:
         return values[-1]
 
 
-def _unsmoothed(word_proba) -> np.ndarray:
-    """Return distributions without what every word has, but those that are uniform as they are."""
-    proba = np.asarray(word_proba, dtype=np.float64)
-    rest = proba - proba.min(axis=1, keepdims=True)
-    mass = rest.sum(axis=1, keepdims=True)
-    return np.where(mass > 0, rest / np.where(mass > 0, mass, 1.0), proba)
+def _hellinger(word_proba) -> np.ndarray:
+    """Return the distances between distributions, (n_labels, n_labels).
 
-
-def _hellinger(proba) -> np.ndarray:
-    """Return the distances between distributions, (n_labels, n_labels)."""
+    Without what every word has, unless all words have the same.
+    """
+    proba = np.asarray(word_proba)
+    least = proba.min(axis=1, keepdims=True).astype(np.float64)
+    mass = proba.sum(axis=1, keepdims=True, dtype=np.float64) - least * proba.shape[1]
+    uniform = ~(proba.max(axis=1, keepdims=True) > least)
+    least, mass = np.where(uniform, 0.0, least), np.where(uniform, 1.0, mass)
     alike = np.zeros((len(proba), len(proba)))
     for start in range(0, proba.shape[1], BLOCK):
-        root = np.sqrt(proba[:, start : start + BLOCK])
+        root = np.sqrt((proba[:, start : start + BLOCK] - least) / mass)
         alike += root @ root.T
     distances = np.sqrt(np.clip(1.0 - (alike + alike.T) / 2, 0.0, 1.0))
     np.fill_diagonal(distances, 0.0)

@@ -61,7 +61,7 @@ class LabelMap:
     Attributes
     ----------
     labels : list of MapLabel
-        All labels with their most relevant terms, in the order in which they were given.
+        The labels with their most relevant terms, in the order in which they were given.
     documents : float
         Number of documents.
     positive, negative : list of LabelPair
@@ -76,6 +76,8 @@ class LabelMap:
         The topics that labels are made of, most used first, where the model has topics.
     tree : LabelTree or None
         The known tree of the labels.
+    n_labels : int
+        Labels that there are; those on the map may be the most frequent of them.
     """
 
     labels: list[MapLabel]
@@ -87,6 +89,7 @@ class LabelMap:
     dendrogram: Dendrogram
     topics: list[Topic] = field(default_factory=list)
     tree: LabelTree | None = None
+    n_labels: int = 0
 
     def __repr__(self) -> str:
         return f"<LabelMap: {len(self.labels):,} labels of {self.documents:,} documents>"
@@ -158,6 +161,7 @@ def label_map(
     tree: LabelTree | None = None,
     n_pairs: int = 20,
     n_terms: int = 10,
+    n_labels: int | None = None,
 ) -> LabelMap:
     """Draw the map of labels from what a model and its corpus say of them.
 
@@ -188,6 +192,8 @@ def label_map(
         Pairs to give, of positive and of negative correlation each.
     n_terms : int, default=10
         Terms to give for each label and topic.
+    n_labels : int, default=None
+        Labels that there are, where these are not all.
 
     Examples
     --------
@@ -242,4 +248,5 @@ def label_map(
         dendrogram=Dendrogram.of_words(labels, word_proba),
         topics=used_topics(topic_words, shares, labels, docs, world_proba, terms, n_terms),
         tree=tree,
+        n_labels=len(labels) if n_labels is None else n_labels,
     )

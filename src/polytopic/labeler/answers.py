@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
-from numbers import Real
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation, LabelMap, label_map
+from polytopic.explain.neighbours import Neighbours, labels_alike, labels_together
 from polytopic.explain.reasons import Reasons
 from polytopic.kernels.labeling import rank_labels
 from polytopic.labeler.learning import vocabulary_view
@@ -169,26 +170,68 @@ def _top_words(model, column, k):
         yield word, {"probability": float(proba[word]), "lift": float(np.exp(lift[word]))}
 
 
-def map_labels(state, tree: LabelTree | None, n_pairs: int, n_terms: int) -> LabelMap:
+def map_labels(
+    state, tree: LabelTree | None, n_pairs: int, n_terms: int, n_labels: int
+) -> LabelMap:
     """Draw the map of the labels from the model, or a mixture beside it, and the counts."""
+    check_scalar(n_labels, "n_labels", Integral, min_val=1)
     counts = require_counts(state.counts, "there is no map of its labels")
-    model, labels = state.model, list(state.space)
-    speaker = model if hasattr(model, "word_proba_") else state.mixture
-    words = vocabulary_view(counts, state.vocabulary).matrix.sum(axis=0).A1
+    model, space = state.model, state.space
+    sets = widen(counts.indicator, counts.labels, space)
+    matrix = vocabulary_view(counts, state.vocabulary).matrix
+    columns = np.sort(np.argsort(-(sets.T @ counts.set_docs), kind="stable")[:n_labels])
+    labels = [space.ids[column] for column in columns.tolist()]
+    words = matrix.sum(axis=0).A1
+    covariance = getattr(model, "label_covariance_", None)
     topics = None
     if hasattr(model, "label_topics_"):
-        topics = model.topic_word_proba_, model.label_topics_
+        topics = model.topic_word_proba_, model.label_topics_[columns]
     return label_map(
         labels,
-        speaker.word_proba_,
+        _word_proba(state, columns, sets, matrix),
         words / words.sum(),
         state.vocabulary.terms,
-        sets=widen(counts.indicator, counts.labels, state.space),
+        sets=sets[:, columns],
         set_docs=counts.set_docs,
         names=[label_name(state, tree, label) for label in labels],
-        covariance=getattr(model, "label_covariance_", None),
+        covariance=None if covariance is None else covariance[np.ix_(columns, columns)],
         topics=topics,
         tree=tree,
         n_pairs=n_pairs,
         n_terms=n_terms,
+        n_labels=len(space.ids),
+    )
+
+
+def _word_proba(state, columns, sets, matrix) -> np.ndarray:
+    """Return the word distributions of some labels.
+
+    Where the model has none, those of a mixture beside it; and where there are too many labels for
+    that, those of the labels' documents.
+    """
+    if hasattr(state.model, "word_proba_"):
+        return state.model.word_proba_[columns]
+    if len(columns) == len(state.space):
+        return state.mixture.word_proba_
+    words = (sets[:, columns].T @ matrix).astype(np.float32).toarray()
+    total = words.sum(axis=1, keepdims=True)
+    return np.where(total > 0, words / np.where(total > 0, total, 1), 1 / words.shape[1])
+
+
+def label_neighbours(state, column: int, n_pairs: int, n_alike: int) -> Neighbours:
+    """Return the neighbours of the label in a column."""
+    counts = require_counts(state.counts, "the neighbours of its labels are not known")
+    labels = list(state.space)
+    sets = widen(counts.indicator, counts.labels, state.space)
+    matrix = vocabulary_view(counts, state.vocabulary).matrix
+    return Neighbours(
+        labels_together(
+            labels,
+            column,
+            sets,
+            counts.set_docs,
+            covariance=getattr(state.model, "label_covariance_", None),
+            n_pairs=n_pairs,
+        ),
+        labels_alike(labels, column, sets, matrix, n_labels=n_alike),
     )

@@ -18,12 +18,14 @@ from polytopic.corpus.document import Document
 from polytopic.counts import LabelSetCounts
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
+from polytopic.explain.neighbours import Neighbours
 from polytopic.labeler.answers import (
     Suggestion,
     certainty,
     check_abstention,
     explain_labels,
     label_name,
+    label_neighbours,
     label_terms,
     map_labels,
     ranked,
@@ -590,7 +592,25 @@ class Labeler(BaseEstimator):
         columns = [state.space.index(label) for label in asked]
         return [label_terms(state, self.tree, column, k) for column in columns]
 
-    def map(self, n_pairs: int = 20, n_terms: int = 10) -> LabelMap:
+    def neighbours(self, label: str, n_pairs: int = 100, n_alike: int = 5) -> Neighbours:
+        """Return the labels that a label is given with, and those with similar words.
+
+        Takes time and memory in proportion to the counts, however many labels there are.
+
+        Parameters
+        ----------
+        label : str
+            The label, by its id or a name.
+        n_pairs : int, default=100
+            Labels that it is given with, of positive and of negative correlation each.
+        n_alike : int, default=5
+            Labels whose documents have similar words.
+        """
+        state = self._fitted_state()
+        column = state.space.index(self._reader(state).resolve(label))
+        return label_neighbours(state, column, n_pairs, n_alike)
+
+    def map(self, n_pairs: int = 20, n_terms: int = 10, n_labels: int = 1000) -> LabelMap:
         """Draw the map of labels: which go together, and whose words are alike.
 
         Words are those that the model has for each label; where it has none (MML), those of a
@@ -603,8 +623,10 @@ class Labeler(BaseEstimator):
             Pairs of labels to give, of positive and of negative correlation each.
         n_terms : int, default=10
             Terms to give for each label.
+        n_labels : int, default=1000
+            Labels on the map, the most frequent ones; time and memory grow with its square.
         """
-        return map_labels(self._fitted_state(), self.tree, n_pairs, n_terms)
+        return map_labels(self._fitted_state(), self.tree, n_pairs, n_terms, n_labels)
 
     def name(self, label: str, language: str | None = None) -> str:
         """Return the name of a label that people are shown, the label itself if it has none.

@@ -9,11 +9,15 @@ from math import isfinite
 from typing import Any
 
 from fastapi import HTTPException
+from pydantic_core import to_json
 
 from polytopic.corpus.document import Document
 from polytopic.labeler import Labeler
 from polytopic.server.live import Answering
 from polytopic.server.schemas import Explain, SuggestHow
+from polytopic.server.streams import NDJSON
+
+MOST = 100_000  # suggestions in one answer
 
 
 def suggestions(
@@ -21,6 +25,12 @@ def suggestions(
 ) -> list[dict]:
     """Label documents as a request asks for."""
     labeler = answering.labeler
+    each = min(asked.limit, labeler.classes_.size)
+    if len(documents) * each > MOST:
+        raise ValueError(
+            f"{len(documents):,} documents with {each:,} suggestions each are more than {MOST:,} "
+            f"suggestions; send fewer documents, a smaller limit, or lines ({NDJSON})."
+        )
     if asked.abstain is not None and asked.abstain != labeler.abstain:
         labeler = abstaining(labeler, asked.abstain)
     answers = labeler.suggest(
@@ -61,14 +71,14 @@ def abstaining(labeler: Labeler, probability: float) -> Labeler:
     return other
 
 
-def explanation(answering: Answering, asked: Explain) -> dict[str, Any]:
-    """Say why a text has its labels."""
+def explanation(answering: Answering, asked: Explain) -> bytes:
+    """Say why a text has its labels, in JSON: long texts have many reasons."""
     labeler, document = answering.labeler, asked.document(1)
     found = labeler.explain(
         document.content, asked.labels, why_not=asked.why_not or None, shares=asked.shares
     )
     names = {reason.label: labeler.name(reason.label) for reason in found.labels}
-    return found.to_dict() | {"names": names}
+    return to_json({"model": answering.to_dict(), **found.to_dict(), "names": names})
 
 
 def known_label(answering: Answering, label: str) -> str:
@@ -112,21 +122,20 @@ def label_facts(answering: Answering, label: str, n_terms: int) -> dict[str, Any
     """Return what is known of a label: its terms, its neighbours, and its place in the tree."""
     labeler, tree = answering.labeler, answering.labeler.tree
     (facts,) = labeler.label_terms(n_terms, [label])
-    found = answering.map
-    pairs = [pair for pair in (*found.positive, *found.negative) if label in pair[:2]]
+    found = labeler.neighbours(label)
     inside = tree is not None and label in tree
     return facts | {
         "children": tree.children(label) if inside else [],
         "ancestors": tree.ancestors(label) if inside else [],
         "together": [
             {
-                "label": pair.second if pair.first == label else pair.first,
+                "label": pair.second,
                 "correlation": pair.correlation,
                 "documents": pair.documents,
             }
-            for pair in pairs
+            for pair in found.together
         ],
-        "alike": found.dendrogram.nearest(label),
+        "alike": found.alike,
         "counts": _counts(answering, label),
     }
 

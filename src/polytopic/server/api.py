@@ -12,7 +12,7 @@ from polytopic.server import answers, checking, schemas
 from polytopic.server.bodies import JSON, body_of, check_type, media_type
 from polytopic.server.openapi import BODY, READS, WRITES, failures, needs_token, takes
 from polytopic.server.service import Service
-from polytopic.server.streams import NDJSON, Lines, answered
+from polytopic.server.streams import BLOCK, NDJSON, SUGGESTIONS, Lines, answered, lines_of
 from polytopic.store.publishing import PublishedModel
 from polytopic.store.receipts import Receipt
 
@@ -44,13 +44,14 @@ def routes(service: Service) -> APIRouter:
         if media_type(request) != NDJSON:  # JSON has come to direct_route
             check_type(request, JSON, NDJSON)
 
-        async def answer(documents):
+        def answer(documents):
             # asked for each time: a long stream must not outlive a model that may not answer
-            found = await workers.run(answers.suggestions, live.answering, documents, asked)
+            found = answers.suggestions(live.answering, documents, asked)
             service.metrics.labelled(len(found))
             return found
 
-        return Lines(answered(request, answer))
+        blocks = lines_of(request, most=min(BLOCK, SUGGESTIONS // asked.limit))
+        return Lines(answered(blocks, workers, answer))
 
     @router.post(
         "/explain",
@@ -61,9 +62,8 @@ def routes(service: Service) -> APIRouter:
     )
     async def explain(asked: Annotated[schemas.Explain, body_of(schemas.Explain)]) -> Any:
         """Say why a text has its labels, word by word."""
-        answering = live.answering
-        found = await workers.run(answers.explanation, answering, asked)
-        return {"model": answering.to_dict(), **found}
+        found = await workers.run(answers.explanation, live.answering, asked)
+        return Response(found, media_type=JSON)
 
     def changes(path: str, model: type[schemas.Request]):
         return router.post(
@@ -79,10 +79,7 @@ def routes(service: Service) -> APIRouter:
         asked: Annotated[schemas.Learn, body_of(schemas.Learn)], key: Key = None
     ) -> Any:
         """Learn documents; those that are known are corrected. Gives a receipt."""
-        documents = [
-            document.document(0, labels=document.labels, time=document.time)
-            for document in asked.documents
-        ]
+        documents = await workers.run(asked.to_documents)
         return await service.change("learn", documents, key=key)
 
     @changes("/forget", schemas.Forget)
@@ -128,7 +125,7 @@ def routes(service: Service) -> APIRouter:
         leaves it out.
         """
         answering = live.answering
-        known = answers.known_label(answering, label)
+        known = await workers.run(answers.known_label, answering, label)
         found = await workers.run(answers.label_facts, answering, known, asked.terms)
         if asked.drift:
             found["drift"] = await workers.run(answers.label_drift, answering, known)

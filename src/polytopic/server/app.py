@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from polytopic import __version__
 from polytopic.server.api import health, routes
 from polytopic.server.direct import Application, JSONSuggest, Told
-from polytopic.server.limits import Limits
+from polytopic.server.limits import Bodies, Limits
 from polytopic.server.live import Live
 from polytopic.server.openapi import describe
 from polytopic.server.pages import add_pages
@@ -49,9 +49,10 @@ def create_app(
     threads, waiting : int, default=2, 256
         Threads that work, and calls that may wait for one; more get status 503.
     most_bytes : int, default=32 MB
-        Bytes of a body, but for a stream of lines.
+        Bytes of a body, but for a stream of lines; eight times as many of all bodies that are read
+        at the same time.
     patience : float, default=30
-        Seconds that the next part of a body may take.
+        Seconds in which a body must have arrived; in a stream of lines, the next part of it.
     origins : tuple of str, default=()
         Other sites whose pages may call the service (CORS); none by default.
     hosts : tuple of str, default=None
@@ -84,6 +85,7 @@ def create_app(
     add_pages(app, service)
     limits: dict[str, Any] = {
         "metrics": service.metrics,
+        "bodies": Bodies(),
         "most_bytes": most_bytes,
         "patience": patience,
         "hosts": hosts,

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from polytopic.corpus.document import Document
 from polytopic.server.answers import suggestions
 from polytopic.server.batching import Batches
-from polytopic.server.bodies import JSON, read_json
+from polytopic.server.bodies import JSON, read_large_json
 from polytopic.server.schemas import Suggest
 from polytopic.server.service import Service
 
@@ -54,12 +54,12 @@ class JSONSuggest:
         scope["route"] = self
         if not self.service.guard.open_reading:
             await self._check(Request(scope, receive))
-        asked = read_json(Suggest, await _body(receive))
-        documents = [document.document(k) for k, document in enumerate(asked.documents, start=1)]
-        if len(documents) == 1:
-            found = await self._batches.run(asked.key, Asked(documents[0], asked))
+        asked = await read_large_json(self.service.workers, Suggest, await _body(receive))
+        if len(asked.documents) == 1:
+            document = asked.documents[0].document(1)
+            found = await self._batches.run(asked.key, Asked(document, asked))
         else:
-            found = await self.service.workers.run(self._together, documents, asked)
+            found = await self.service.workers.run(self._together, asked)
         length = str(len(found)).encode()
         headers = [(b"content-type", JSON.encode()), (b"content-length", length)]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -70,9 +70,10 @@ class JSONSuggest:
         model, found = self._labelled([one.document for one in batch], batch[0].how)
         return [to_json({"model": model, "documents": [row]}) for row in found]
 
-    def _together(self, documents: Sequence[Document], how: Suggest) -> bytes:
+    def _together(self, asked: Suggest) -> bytes:
         """Return one answer for all documents."""
-        model, found = self._labelled(documents, how)
+        documents = [document.document(k) for k, document in enumerate(asked.documents, start=1)]
+        model, found = self._labelled(documents, asked)
         return to_json({"model": model, "documents": found})
 
     def _labelled(self, documents: Sequence[Document], how: Suggest) -> tuple[dict, list[dict]]:

@@ -44,8 +44,8 @@ class Answering:
 
     @cached_property
     def map(self) -> LabelMap:
-        """The map of its labels, with all pairs."""
-        return self.labeler.map(n_pairs=10_000, n_terms=TERMS)
+        """The map of its most frequent labels."""
+        return self.labeler.map(n_terms=TERMS)
 
     @cached_property
     def timeline(self) -> Timeline | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import islice
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from polytopic.corpus.document import Document
 from polytopic.store.drift import Period
@@ -12,10 +14,49 @@ from polytopic.store.publishing import PublishedModel
 
 MOST = 10_000  # documents in one request; streams have any number
 EXPLAINED = 1 << 20  # characters of a text to explain, which takes seconds then
+EXPLAINED_SHARES = 1 << 23  # characters of a text times labels that are asked for
 STORABLE = r"^[^\x00]*$"  # PostgreSQL takes no NUL
+
+
+def first_wrong(is_right: Callable[[Any], bool]) -> BeforeValidator:
+    """Return what leaves of an object its first wrong entry alone, if it has one.
+
+    An error would be made of each of them, which takes a hundred times the memory of the entry.
+    """
+
+    def check(values: Any) -> Any:
+        if isinstance(values, dict):
+            for name, value in values.items():
+                if not is_right(value):
+                    return {name: value}
+        return values
+
+    return BeforeValidator(check)
+
+
+def first_entries(most: int) -> BeforeValidator:
+    """Return what leaves of an object one entry too many, if there are more."""
+
+    def check(values: Any) -> Any:
+        if isinstance(values, dict) and len(values) > most:
+            return dict(islice(values.items(), most + 1))
+        return values
+
+    return BeforeValidator(check)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value <= LARGEST  # true is not 1
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+LARGEST = 1.7e308  # number that is not infinite
 Name = Annotated[str, Field(min_length=1, max_length=500, pattern=STORABLE)]
-Labels = Annotated[list[Name], Field(max_length=MOST)]
-Asked = Annotated[list[str], Field(max_length=1000)]
+Labels = Annotated[list[Name], Field(max_length=MOST, fail_fast=True)]
+Asked = Annotated[list[str], Field(max_length=1000, fail_fast=True)]
 Count = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Number = float | None  # None stands for infinity
 
@@ -24,6 +65,15 @@ class Request(BaseModel):
     """A request: what it does not know, it refuses."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, values):
+        """Refuse many unknown keys at once: an error would be made of each of them."""
+        if isinstance(values, dict) and len(values) > len(cls.model_fields):
+            unknown = next(name for name in values if name not in cls.model_fields)
+            raise ValueError(f"{unknown[:100]!r} is not a known key")
+        return values
 
 
 KINDS = {"text": "string", "fields": "object", "counts": "object"}
@@ -41,8 +91,8 @@ class Content(Request):
         }
     )
     text: str | None = None
-    fields: dict[str, str] | None = None
-    counts: dict[str, Count] | None = None
+    fields: Annotated[dict[str, str] | None, first_wrong(_is_text)] = None
+    counts: Annotated[dict[str, Count] | None, first_wrong(_is_count)] = None
 
     @model_validator(mode="after")
     def _one(self):
@@ -93,7 +143,7 @@ class SuggestHow(Request):
 class Suggest(SuggestHow):
     """Documents to label, and how."""
 
-    documents: list[NewDocument] = Field(min_length=1, max_length=MOST)
+    documents: list[NewDocument] = Field(min_length=1, max_length=MOST, fail_fast=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -120,10 +170,17 @@ class Explain(Content):
     @model_validator(mode="after")
     def _short(self):
         """Refuse what nobody reads: each word is answered with all its shares."""
-        length = sum(map(len, [self.text or "", *(self.fields or {}).values()]))
+        content = [self.text or "", *(self.fields or {}).values(), *(self.counts or {})]
+        length = sum(map(len, content))
         if length > EXPLAINED:
             raise ValueError(
                 f"it has {length:,} characters, must have {EXPLAINED:,} at most to be explained"
+            )
+        n_labels = len(self.labels or ()) + len(self.why_not)
+        if length * n_labels > EXPLAINED_SHARES:
+            raise ValueError(
+                f"it has {length:,} characters, must have {EXPLAINED_SHARES // n_labels:,} at most "
+                f"to be explained for {n_labels:,} labels"
             )
         return self
 
@@ -131,20 +188,28 @@ class Explain(Content):
 class Learn(Request):
     """Documents to learn."""
 
-    documents: list[LabelledDocument] = Field(min_length=1, max_length=MOST)
+    documents: list[LabelledDocument] = Field(min_length=1, max_length=MOST, fail_fast=True)
+
+    def to_documents(self) -> list[Document]:
+        """Return the library's documents."""
+        return [d.document(0, labels=d.labels, time=d.time) for d in self.documents]
 
 
 class Forget(Request):
     """Documents to forget."""
 
-    ids: list[str] = Field(min_length=1, max_length=MOST)
+    ids: list[str] = Field(min_length=1, max_length=MOST, fail_fast=True)
     purge: bool = False
 
 
 class Relabel(Request):
     """Documents to give other labels, by their ids."""
 
-    labels: dict[Annotated[str, Field(min_length=1)], Labels] = Field(min_length=1, max_length=MOST)
+    labels: Annotated[
+        dict[Annotated[str, Field(min_length=1)], Labels],
+        Field(min_length=1, max_length=MOST),
+        first_entries(MOST),
+    ]
 
 
 class Publish(Request):

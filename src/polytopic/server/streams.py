@@ -8,67 +8,76 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 from fastapi import HTTPException, Request
-from pydantic import ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from polytopic.corpus.document import Document
 from polytopic.errors import PolytopicError
-from polytopic.server.problems import told_of
+from polytopic.server.bodies import read_json
 from polytopic.server.schemas import NewDocument
-from polytopic.server.work import BusyError
+from polytopic.server.work import BusyError, Workers
 
 NDJSON = "application/x-ndjson"
-BLOCK = 256  # documents answered at once
+BLOCK = 256  # lines answered at once
+SUGGESTIONS = 25_600  # in their answers
 LONGEST = 16 << 20  # bytes of a line
 PAUSE = 0.05  # seconds until an answer is tried again where there is too much to do
 
 
-async def lines_of(request: Request) -> AsyncIterator[list[bytes]]:
-    """Yield the lines of a body in blocks, as they come."""
-    rest, block = b"", []
+async def lines_of(request: Request, most: int = BLOCK) -> AsyncIterator[list[bytes]]:
+    """Yield the lines of a body in blocks of ``most`` at most, as they come."""
+    rest = bytearray()
     async for chunk in request.stream():
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, last = chunk.split(b"\n")
+        if lines:
+            lines[0] = bytes(rest) + lines[0]
+            rest.clear()
+        rest += last
         if len(rest) > LONGEST:
             raise HTTPException(413, f"a line has more than {LONGEST:,} bytes; it ends here.")
-        for line in filter(bytes.strip, lines):
-            block.append(line)
-            if len(block) == BLOCK:
-                yield block
-                block = []
-        if block:  # what has come is answered, so that a slow stream need not wait
-            yield block
-            block = []
+        lines = list(filter(bytes.strip, lines))
+        for start in range(0, len(lines), most):  # at once, so that a slow stream need not wait
+            yield lines[start : start + most]
     if rest.strip():
-        yield [rest]
+        yield [bytes(rest)]
 
 
 def read_line(line: bytes, number: int) -> Document | dict[str, Any]:
     """Return the document of a line, or what is wrong with it."""
     try:
-        return NewDocument.model_validate_json(line, strict=True).document(number)
-    except ValidationError as error:
-        reason = told_of(error)
+        return read_json(NewDocument, line).document(number)
     except ValueError as error:
-        reason = str(error)
-    return {"line": number, "error": reason}
+        return {"line": number, "error": str(error)}
+
+
+def answer_lines(
+    lines: Sequence[bytes], number: int, answer: Callable[[Sequence[Document]], Sequence[dict]]
+) -> bytes:
+    """Return a line for each line: an answer, or what is wrong with it.
+
+    ``number`` is that of the first line, and ``answer`` gives the answers to documents.
+    """
+    read = [read_line(line, k) for k, line in enumerate(lines, start=number)]
+    documents = [one for one in read if isinstance(one, Document)]
+    found = iter(answer(documents) if documents else ())
+    return _lines(next(found) if isinstance(one, Document) else one for one in read)
 
 
 async def answered(
-    request: Request, answer: Callable[[Sequence[Document]], Any]
+    blocks: AsyncIterator[list[bytes]],
+    workers: Workers,
+    answer: Callable[[Sequence[Document]], Sequence[dict]],
 ) -> AsyncIterator[bytes]:
-    """Yield a line for each line of a body, in their order: an answer, or what is wrong with it.
+    """Yield lines of answers to blocks of lines, in their order.
 
     What fails before the first answer is raised; after that it is told in a last line.
     """
     number = 0
     try:
-        async for block in lines_of(request):
-            read = [read_line(line, number + k) for k, line in enumerate(block, start=1)]
-            documents = [one for one in read if isinstance(one, Document)]
-            found = iter(await _answers(answer, documents, wait=number > 0) if documents else ())
-            yield _lines(next(found) if isinstance(one, Document) else one for one in read)
+        async for block in blocks:
+            arguments = (answer_lines, block, number + 1, answer)
+            yield await (_patient(workers, *arguments) if number else workers.run(*arguments))
             number += len(block)
     except ClientDisconnect:
         return
@@ -78,15 +87,13 @@ async def answered(
         yield _lines([{"line": number + 1, "error": getattr(error, "detail", None) or str(error)}])
 
 
-async def _answers(answer: Callable, documents: Sequence[Document], *, wait: bool) -> list:
-    """Return answers; a stream that was begun waits where there is too much to do."""
+async def _patient(workers: Workers, *arguments: Any) -> Any:
+    """Run something for a stream that was begun, which waits where there is too much to do."""
     while True:
         try:
-            return await answer(documents)
+            return await workers.run(*arguments)
         except BusyError:
-            if not wait:
-                raise
-        await asyncio.sleep(PAUSE)
+            await asyncio.sleep(PAUSE)
 
 
 def _lines(rows: Iterable[dict]) -> bytes:

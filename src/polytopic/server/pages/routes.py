@@ -133,8 +133,8 @@ def _labels(pages: Pages) -> APIRouter:
             if answering is None:
                 return {"q": q, "rows": [], "tree": None, "more": 0}
             rows = answers.label_list(answering, q, language=language_of(request))
-            tree = None if q else _tree(answering, rows, _names(request, pages))
             more = max(0, len(rows) - MOST_LABELS)
+            tree = None if q or more else _tree(answering, rows, _names(request, pages))
             return {"q": q, "rows": rows[:MOST_LABELS], "tree": tree, "more": more}
 
         return await pages.show(request, "labels.html", gather)

@@ -7,8 +7,12 @@ from urllib.parse import parse_qs, urlsplit
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
+from polytopic.server.bodies import check_type
 from polytopic.server.pages.frame import Pages
 from polytopic.server.tokens import TOKEN_COOKIE, is_from_the_page
+
+FORM = "application/x-www-form-urlencoded"
+FIELDS = 8  # of a form, which has two
 
 
 def sessions(pages: Pages) -> APIRouter:
@@ -27,7 +31,9 @@ def sessions(pages: Pages) -> APIRouter:
     @router.post("/sign-in", dependencies=[Depends(_own_page)])
     async def signed_in(request: Request) -> Response:
         """Take a token, and keep it in a cookie that no script can read."""
-        form = parse_qs((await request.body()).decode("utf-8", "replace"))
+        check_type(request, FORM)
+        body = (await request.body()).decode("utf-8", "replace")
+        form = parse_qs(body, max_num_fields=FIELDS)
         token, target = (form.get(name, [""])[0].strip() for name in ("token", "next"))
         role = await pages.service.workers.run(pages.service.guard.role_of, token)
         if role is None:
