@@ -11,6 +11,7 @@ from scipy import sparse
 from polytopic.labels import LabelSpace, Targets, canonical, indicator, read_targets
 
 LARGEST_EXACT = 2.0**53
+LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
 
 
 class LabelSetCounts:
@@ -379,8 +380,8 @@ def canonical_counts(X) -> sparse.csr_matrix:
 
 
 def _check_counts(counts) -> None:
-    if (counts < 0).any() or not np.isfinite(counts).all():
-        raise ValueError("counts and weights must be finite and not negative.")
+    if counts.size and not (counts.min() >= 0 and counts.max() <= LARGEST):  # false for NaN, too
+        raise ValueError(f"counts and weights must be numbers from 0 to {LARGEST}.")
 
 
 def _pair(document):

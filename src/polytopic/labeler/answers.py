@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from itertools import islice
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.reasons import Reasons
@@ -15,6 +13,7 @@ from polytopic.kernels.labeling import rank_labels
 from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelSpace, widen
 from polytopic.models.checks import require_counts
+from polytopic.parameters import check_number
 
 MANY_LABELS = 64  # for a text: so many are sorted faster with all others
 
@@ -55,7 +54,7 @@ def ranked(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
 
 def check_abstention(abstain, rule, model) -> None:
     """Refuse to abstain where nothing tells how probable a label set is."""
-    check_scalar(abstain, "abstain", Real, min_val=0, max_val=1)
+    check_number(abstain, "abstain", min_val=0, max_val=1)
     if rule is not None:
         raise ValueError(
             f"abstain is for the model's own label sets, not for those of the rule "

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from itertools import pairwise
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_scalar
 
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.reading import check_iterable, read_names
 from polytopic.labels import LabelSpace, indicator
+from polytopic.parameters import check_number
 
 
 class Found(NamedTuple):
@@ -69,9 +68,7 @@ class Selector:
         self.labeler, self.min_share, self.every = labeler, min_share, every
         self.topics = tuple(dict.fromkeys(topics))
         if min_share is not None:
-            check_scalar(min_share, "min_share", Real, min_val=0, max_val=1)
-            if np.isnan(min_share):
-                raise ValueError("min_share == nan, must be a number.")
+            check_number(min_share, "min_share", min_val=0, max_val=1)
         self._space = LabelSpace(labeler.classes_.tolist())
         branches = [labeler._reader.branch(self._space, topic) for topic in self.topics]
         indptr = np.cumsum([0, *map(len, branches)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from polytopic.counts import LARGEST
 from polytopic.labels import indicator
-from polytopic.models.checks import LARGEST
 
 OTHER_SIZES = "arrays of the model have other sizes than its labels and words"
 
