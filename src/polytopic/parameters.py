@@ -1,6 +1,6 @@
 """Checks of numbers, and the limits that they are held to."""
 
-import sys
+import math
 from numbers import Real
 from typing import Any
 
@@ -12,5 +12,9 @@ def check_number(value: Any, name: str, **bounds: Any) -> None:
     from sklearn.utils import check_scalar  # here: reading documents must not wait for it
 
     check_scalar(value, name, Real, **bounds)
-    if not abs(value) <= sys.float_info.max:  # false for NaN, too
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        finite = False
+    if not finite:
         raise ValueError(f"{name} == {value}, must be finite.")

@@ -35,15 +35,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        "--help",
-        "--version",
-        "train --help",
-        "suggest news.model news.jsonl",
-        "labels news.model",
-        "store export news.db",
-    ],
+    "command", ["--help", "train --help", "suggest news.model news.jsonl", "store export news.db"]
 )
 def test_results_that_cannot_be_written(folder, command):
     """A full disk and a closed standard output are one sentence each, and exit code 1."""
@@ -118,7 +110,6 @@ def test_compare_writes_its_files_without_a_reader(folder, tmp_path):
     ("command", "option"),
     [
         ("explain news.model 'The wheat harvest.'", "--html"),
-        ("map news.model", "--newick"),
         ("map news.model", "--html"),
         ("store drift news.db", "--plot"),
     ],

@@ -209,7 +209,7 @@ def test_a_bad_head_ends_the_reading(head, reason):
     ("options", "reason"),
     [
         ({"labels_column": "none"}, "label 'none' of labels_column is not an attribute"),
-        ({"labels_column": "no.xml"}, "'no.xml' cannot be read: no such file or directory"),
+        ({"labels_column": "no.xml"}, "'no.xml' does not exist"),
         ({"labels_column": "", "text_column": "a"}, "attribute 'a' is missing"),
         ({"labels_column": "", "id_column": "a"}, "attribute 'a' is missing"),
         ({"labels_column": "", "text_column": "wheat"}, "attribute 'wheat' is the text, must be"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from reprlib import repr as short
 
 from polytopic.corpus.formats import Columns, check_distinct
+from polytopic.errors import CorpusError
 from polytopic.lines import Lines, read_bytes
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -141,6 +142,8 @@ def _mulan(path: str) -> set[str]:
         if b"<!ENTITY" in content:
             raise ValueError(f"{path!r} declares an entity, must not")
         elements = ET.fromstring(content).iter()  # noqa: S314  # no entities
+    except CorpusError as error:
+        raise ValueError(str(error)) from error
     except ET.ParseError as error:
         raise ValueError(f"{path!r} is not valid XML ({error})") from None
     found = [element.get("name") for element in elements if element.tag.split("}")[-1] == "label"]
