@@ -97,6 +97,25 @@ def test_numbers_that_are_none(folder, monkeypatch, arguments, value):
     assert arguments[-1] in sentence
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "name"),
+    [
+        (("train", "news.jsonl", "--model", "nb", "--to", "x", "--min-df"), 1, "min_df"),
+        (("store", "init", "new.db", "--field-weight"), 1, "fields['title']"),
+        (("store", "rollback", "news.db"), 2, "NUMBER"),
+    ],
+)
+def test_numbers_of_hundreds_of_digits(folder, monkeypatch, arguments, code, name):
+    """Whole numbers that no machine counts to are named, and refused."""
+    monkeypatch.chdir(folder)
+    number = f"title={'9' * 400}" if name.startswith("fields") else "9" * 400
+
+    sentence = refused(*arguments, number, code=code)
+
+    assert name in sentence
+    assert not (folder / "new.db").exists()
+
+
 @pytest.mark.parametrize("model", ["nb", "pmm1", "pmm2", "pdmm", "mml", "col", "boostexter"])
 def test_counts_beyond_all_measure(tmp_path, model):
     """A count whose sums and products would not be numbers is refused where it is read."""
@@ -178,6 +197,45 @@ def test_lines_of_json_for_a_store(folder, tmp_path, command, content):
 
     assert f"{tmp_path / 'a.jsonl'}, line 2: " in sentence
     assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"analyzer": None},
+        {"analyzer": {"a": 1}},
+        {"analyzer": {"language": ["x"]}},
+        {"fields": 3},
+        {"fields": {"title": -1}},
+        {"fields": {"title": {}}},
+        {"model": ["nb"]},
+        {"keep_texts": 3},
+        {"tree": [1]},
+        {"tree": {"zz": 1}},
+        {"tree": {"parents": {}, "names": {"a": "b"}}},
+        {"tree": {"parents": {"a": "b", "b": "a"}}},
+    ],
+)
+def test_the_first_line_of_an_import(folder, tmp_path, changed):
+    """Settings that no store can have are refused before one is made."""
+    done = run_polytopic("store", "export", folder / "news.db")
+    first, *others = done.stdout.decode().splitlines()
+    lines = [json.dumps(json.loads(first) | changed), *others]
+
+    sentence = refused("store", "import", tmp_path / "new.db", stdin="\n".join(lines).encode())
+
+    assert sentence.startswith("the first line has no valid ")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_an_import_that_is_not_whole(folder, tmp_path):
+    """Documents that are missing in the middle are noticed at the end."""
+    lines = run_polytopic("store", "export", folder / "news.db").stdout.splitlines()
+    del lines[7]
+
+    sentence = refused("store", "import", tmp_path / "new.db", stdin=b"\n".join(lines))
+
+    assert sentence.startswith("the export is damaged: it tells of 40 documents and holds 39.")
 
 
 def test_explain_takes_brackets_for_a_text(folder):

@@ -50,7 +50,7 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
     type=FiniteFloat(min=0, min_open=True),
     help="Seconds that a method may take on a split.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--folder", help="Where finished cells are kept; beside the corpus by default.")
 @click.option(
     "--to", "targets", multiple=True, metavar="FILE", help="Write .html, .md, .csv or .tex."
