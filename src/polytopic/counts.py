@@ -12,7 +12,7 @@ from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_
 from polytopic.labels import LabelSpace, Targets, canonical, indicator, read_targets
 
 LARGEST_EXACT = 2.0**53
-SMALLEST, LARGEST = 1e-100, 1e100
+SMALLEST, LARGEST = 1e-100, 1e100  # of counts: sums and products stay finite
 ARRAYS = {
     "set_indices": ArraySpec(WHOLE, ("n_members",), 0, below="n_labels"),
     "set_indptr": ArraySpec(WHOLE, ("n_sets+1",), 0),
@@ -402,8 +402,8 @@ def canonical_counts(X) -> sparse.csr_matrix:
 
 
 def _check_counts(counts) -> None:
-    if (counts < 0).any() or not np.isfinite(counts).all():
-        raise ValueError("counts and weights must be finite and not negative.")
+    if counts.size and not (counts.min() >= 0 and counts.max() <= LARGEST):  # false for NaN, too
+        raise ValueError(f"counts and weights must be numbers from 0 to {LARGEST}.")
 
 
 def _pair(document):

@@ -12,7 +12,7 @@ names = st.text(characters, min_size=1)
 offsets = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 times = st.none() | st.datetimes(timezones=st.none() | offsets)
 splits = st.none() | st.sampled_from(["train", "test", "außen"])
-counts = st.integers(1, 10**20) | st.floats(1e-300, 1e300)
+counts = st.integers(1, 2**53) | st.floats(1e-300, 2.0**53)
 
 
 contents = st.one_of(

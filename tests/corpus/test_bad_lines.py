@@ -25,7 +25,7 @@ BAD_LINES = {
     b'{"id": 1}': "text is missing; a document needs one of text, counts and fields",
     b'{"text": 5}': "text == 5, must be a string",
     b'{"text": "a", "labels": "earn"}': "labels == 'earn', must be a list of strings",
-    b'{"counts": {"a": NaN}}': "counts['a'] == nan, must be a finite number > 0",
+    b'{"counts": {"a": NaN}}': "counts['a'] == nan, must be a number > 0 and <= 2**53",
     b'{"counts": {"a": Infinity}}': "counts['a'] == inf, must be",
     b'{"counts": {"a": 1e999}}': "counts['a'] == inf, must be",
     b'{"counts": {"a": -1}}': "counts['a'] == -1, must be",

@@ -224,3 +224,58 @@ def test_a_plain_file_warns_of_nothing(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LabelTree.from_file(write(tmp_path, SKOS, "tree.ttl"))
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("id,parent,parent", "parent and parent"),
+        ("id,id,parent", "id and id"),
+        ("id,parent,name,label", "name and label"),
+        ("id,parent,alt_en,altLabel_en", "alt_en and altLabel_en"),
+    ],
+)
+def test_columns_that_say_the_same(tmp_path, header, columns):
+    """Neither of two columns for one thing is kept in silence."""
+    path = tmp_path / "tree.csv"
+    path.write_text(f"{header}\n{','.join('abcd'[: header.count(',') + 1])}\n")
+
+    with pytest.raises(ValueError, match=f"has the columns {columns}, which say the same"):
+        LabelTree.from_file(path)
+
+
+ENTITIES = """<?xml version="1.0"?>
+<!DOCTYPE rdf:RDF [
+{declared}
+]>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+  xmlns:skos="http://www.w3.org/2004/02/skos/core#">
+<skos:Concept rdf:about="&a;1"><skos:prefLabel>One</skos:prefLabel></skos:Concept>
+</rdf:RDF>
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    "declared",
+    [
+        '<!ENTITY b "bbbbbbbb"><!ENTITY a "&b;&b;&b;&b;">',
+        f'<!ENTITY a "{"b" * 2000}">',
+        '<!ENTITY a SYSTEM "file:///etc/hostname">',
+    ],
+)
+def test_entities_that_grow(tmp_path, declared, encoding):
+    """A file whose entities hold others, much, or files, is refused before it is read."""
+    path = tmp_path / "tree.rdf"
+    path.write_bytes(ENTITIES.format(declared=declared).encode(encoding))
+
+    with pytest.raises(ValueError, match="declares the entity 'a'; an entity must be a text"):
+        LabelTree.from_file(path)
+
+
+def test_entities_for_namespaces(tmp_path):
+    """They are common in files of ontologies, and harmless."""
+    path = tmp_path / "tree.rdf"
+    path.write_text(ENTITIES.format(declared='<!ENTITY a "http://example.org/">'))
+
+    assert LabelTree.from_file(path).nodes == ("http://example.org/1",)

@@ -4,7 +4,6 @@ A command's module is named after it and holds ``command``; it loads the library
 that ``polytopic --help`` starts fast.
 """
 
-import os
 import sys
 import warnings
 from importlib import import_module
@@ -12,6 +11,7 @@ from importlib import import_module
 import click
 
 from polytopic import __version__
+from polytopic.cli.streams import OUTPUT, prepare_streams
 from polytopic.later import postpone
 
 COMMANDS = (
@@ -43,6 +43,15 @@ class Commands(click.Group):
         """Load a command."""
         return import_module(f"polytopic.cli.{name}").command if name in COMMANDS else None
 
+    def main(self, *arguments, **more):
+        """Run the program, with streams that fail as they should."""
+        prepare_streams()
+        try:
+            return super().main(*arguments, **more)
+        except OSError as error:  # the help could not be written
+            click.ClickException(_sentence(error)).show()
+            sys.exit(1)
+
     def invoke(self, context):
         """Run a command; exit with 1 if it fails."""
         postpone()
@@ -50,10 +59,9 @@ class Commands(click.Group):
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone
-            raise click.exceptions.Exit(1) from None
         except Exception as error:
+            if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
+                raise click.exceptions.Exit(1) from None  # the reader has gone, and needs no reason
             if context.params["debug"]:
                 raise
             raise click.ClickException(_sentence(error)) from error
@@ -66,7 +74,9 @@ def _sentence(error):
     if isinstance(error, PolytopicError | ValueError | TypeError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or 'a file'}: {error.strerror}."
+        if error.filename == OUTPUT:
+            return f"{OUTPUT} cannot be written: {error.strerror.lower()}."
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     if isinstance(error, MemoryError):
         return "not enough memory."
     return f"unexpected {type(error).__name__}: {error}. Run polytopic --debug for details."

@@ -7,6 +7,7 @@ import click
 
 from polytopic.cli.cluster import engine
 from polytopic.cli.documents import document_options, read
+from polytopic.cli.numbers import FiniteFloat
 from polytopic.cli.show import echo_json, on_terminal, table, write_file
 from polytopic.results import finite
 
@@ -44,8 +45,12 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
     metavar="ADDRESS",
     help="Run methods on the Dask cluster with this scheduler; it must see the folder.",
 )
-@click.option("--timeout", type=float, help="Seconds that a method may take on a split.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--timeout",
+    type=FiniteFloat(min=0, min_open=True),
+    help="Seconds that a method may take on a split.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--folder", help="Where finished cells are kept; beside the corpus by default.")
 @click.option(
     "--to", "targets", multiple=True, metavar="FILE", help="Write .html, .md, .csv or .tex."

@@ -92,6 +92,24 @@ def read(
         click.echo(f"{len(bad)} lines were skipped.", err=True)
 
 
+def read_objects(source: str, needed: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the JSON object of each line that is not blank, with the keys that it needs."""
+    from polytopic.corpus.parsers import parse_object
+    from polytopic.lines import read_lines
+
+    for place, line in read_lines(source):
+        if not line.strip():
+            continue
+        try:
+            values = parse_object(line)
+        except ValueError as error:
+            raise ValueError(f"{place}: {str(error).rstrip('.')}.") from error
+        missing = [name for name in needed if name not in values]
+        if missing:
+            raise ValueError(f"{place}: {missing[0]!r} is missing.")
+        yield values
+
+
 def with_progress(documents: Iterable) -> Iterator:
     """Pass documents on and show on a terminal how many have been read."""
     with shown_progress() as show:

@@ -1,7 +1,6 @@
 """polytopic explain."""
 
 import json
-import sys
 
 import click
 
@@ -37,9 +36,10 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
     """
     from polytopic.cli.models import load_labeler
     from polytopic.explain.drawing import with_names
+    from polytopic.lines import read_text
 
     labeler = load_labeler(model)
-    content = _content(_standard_input() if text == "-" else text)
+    content = _content(read_text("-") if text == "-" else text)
     wanted = None
     if labels is not None:
         wanted = [name.strip() for name in labels.split(",") if name.strip()]
@@ -58,20 +58,15 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
 def _content(text):
     """Return the text, or the content of a document that is written as a JSON object."""
     from polytopic.corpus import Document
+    from polytopic.corpus.parsers import parse_object
 
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
-    is_document = isinstance(document, dict) and {"text", "fields", "counts"} & document.keys()
-    return Document.from_dict(document, id="1").content if is_document else text
-
-
-def _standard_input():
-    try:
-        return sys.stdin.buffer.read().decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"standard input is not valid UTF-8 (byte {error.start + 1}).") from None
+    if not isinstance(document, dict) or not {"text", "fields", "counts"} & document.keys():
+        return text
+    return Document.from_dict(parse_object(text), id="1").content
 
 
 def _write_page(path, explanation, content, language, words):

@@ -6,6 +6,7 @@ import click
 
 from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
 from polytopic.cli.documents import ahead, blocks, document_options, read, shown_progress
+from polytopic.cli.numbers import FiniteFloat
 from polytopic.results import selected_line
 
 
@@ -23,7 +24,7 @@ from polytopic.results import selected_line
 @click.option("--all", "every", is_flag=True, help="Every topic must be there, not just one.")
 @click.option(
     "--min-share",
-    type=click.FloatRange(0, 1),
+    type=FiniteFloat(0, 1),
     metavar="SHARE",
     help="How much of a document the topic must be, such as 0.3.",
 )

@@ -6,6 +6,7 @@ import click
 
 from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
 from polytopic.cli.documents import ahead, blocks, document_options, read
+from polytopic.cli.numbers import FiniteFloat
 from polytopic.cli.show import beginning, echo_json, on_terminal, table
 from polytopic.results import answer
 
@@ -41,7 +42,7 @@ from polytopic.results import answer
 )
 @click.option(
     "--abstain",
-    type=click.FloatRange(0, 1),
+    type=FiniteFloat(0, 1),
     metavar="P",
     help="Give no labels where the probability that all are right is lower.",
 )

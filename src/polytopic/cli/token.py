@@ -28,7 +28,11 @@ def create(store, name, role):
     token = new_token()
     with open_store(store) as opened:
         opened.add_token(name, role, token_digest(token))
-    click.echo(token)
+        try:
+            click.echo(token)
+        except OSError:
+            opened.revoke_token(name)  # nobody has seen it, and the name stays free
+            raise
 
 
 @command.command(name="list")

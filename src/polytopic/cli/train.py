@@ -1,11 +1,13 @@
 """polytopic train."""
 
+import math
 from collections.abc import Iterable
 
 import click
 
 from polytopic.cli.cluster import cluster_options, engine, tell_skipped
 from polytopic.cli.documents import document_options, language_option, read
+from polytopic.cli.numbers import FiniteFloat
 
 OPTIONS = {  # that are not for all models
     ("pmm1", "pmm2", "pdmm"): ("decode", "prior"),
@@ -74,7 +76,7 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
 )
 @click.option(
     "--smoothing",
-    type=float,
+    type=FiniteFloat(min=0, min_open=True),
     help="Pseudo-count of each word in each label, but for mml and boostexter.",
 )
 @click.option(
@@ -84,9 +86,7 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
     "tree-cohort needs --tree; auto chooses by a fifth of the documents, held out first, "
     "and keeps the model's own way if no rule is better.",
 )
-@click.option(
-    "--ratio", type=click.FloatRange(0, 1), help="How near to the best label others must be."
-)
+@click.option("--ratio", type=FiniteFloat(0, 1), help="How near to the best label others must be.")
 @click.option("--size", type=click.IntRange(min=1), help="Rivals in a cohort.")
 @click.option("--min-df", type=int, help="Documents a term must be in; 2 for 1000 or more.")
 @click.option("--max-terms", type=int, help="Terms to keep, the most frequent ones.")
@@ -210,9 +210,12 @@ def _number(cost):
     if cost is None or cost == "auto":
         return cost
     try:
-        return float(cost)
+        number = float(cost)
     except ValueError:
-        raise click.UsageError(f"--C {cost} is neither a number nor auto.") from None
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise click.UsageError(f"--C {cost} is neither a finite number above 0 nor auto.")
+    return number
 
 
 def _check_rule(rule, model, tree, ratio, size):
@@ -273,6 +276,8 @@ def read_field_weights(pairs):
     weights = {}
     for pair in pairs:
         name, _, weight = pair.partition("=")
+        if name in weights:
+            raise click.UsageError(f"--field-weight {name} is given twice.")
         try:
             weights[name] = int(weight) if weight.isdecimal() else float(weight)
         except ValueError:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.lines import Lines, file_error, raw_lines
+from polytopic.lines import Lines, file_error, raw_lines
 
 ENDINGS = (".txt", ".txt.gz")
 SUBJECTS = (".tsv", ".key")  # the first that is there tells the labels

@@ -15,7 +15,7 @@ from polytopic.corpus.arff_header import (
     unquoted,
 )
 from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.lines import Lines
+from polytopic.lines import Lines
 
 ANSWERS = {"1": True, "1.0": True, "true": True, "yes": True}
 ANSWERS |= {"0": False, "0.0": False, "false": False, "no": False}

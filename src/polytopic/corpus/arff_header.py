@@ -6,8 +6,9 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from reprlib import repr as short
 
-from polytopic.corpus.formats import Columns
-from polytopic.corpus.lines import Lines
+from polytopic.corpus.formats import Columns, check_distinct
+from polytopic.errors import CorpusError
+from polytopic.lines import Lines, read_bytes
 
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 KINDS = {"numeric": "number", "real": "number", "integer": "number"}
@@ -43,7 +44,7 @@ def read_header(lines: Lines) -> tuple[str, list[Attribute]] | None:
         elif word == "@attribute":
             attributes.append(_read_attribute(line))
         elif word == "@data":
-            _check_names(attributes)
+            check_distinct("attribute", (attribute.name for attribute in attributes))
             return relation, attributes
         else:
             raise ValueError(f"{short(line)} must begin with @relation, @attribute or @data")
@@ -64,14 +65,6 @@ def _read_attribute(line: str) -> Attribute:
     if kind not in {*KINDS, "string", "date"}:
         raise ValueError(f"attribute {name!r} is of type {short(type)}, which cannot be read")
     return Attribute(name, KINDS.get(kind, kind))
-
-
-def _check_names(attributes: list[Attribute]) -> None:
-    names: set[str] = set()
-    for attribute in attributes:
-        if attribute.name in names:
-            raise ValueError(f"attribute {attribute.name!r} is declared twice")
-        names.add(attribute.name)
 
 
 def _is_number(text: str) -> bool:
@@ -145,13 +138,12 @@ def _known(labels: set[str], names: list[str], place: str) -> set[str]:
 def _mulan(path: str) -> set[str]:
     """Return the names in Mulan's list of labels, which may be a tree."""
     try:
-        with open(path, "rb") as file:
-            content = file.read()
+        content = read_bytes(path)
         if b"<!ENTITY" in content:
             raise ValueError(f"{path!r} declares an entity, must not")
         elements = ET.fromstring(content).iter()  # noqa: S314  # no entities
-    except OSError as error:
-        raise ValueError(f"{path!r} cannot be read: {(error.strerror or '').lower()}") from error
+    except CorpusError as error:
+        raise ValueError(str(error)) from error
     except ET.ParseError as error:
         raise ValueError(f"{path!r} is not valid XML ({error})") from None
     found = [element.get("name") for element in elements if element.tag.split("}")[-1] == "label"]

@@ -3,7 +3,7 @@
 import re
 from reprlib import repr as short
 
-from polytopic.corpus.lines import Lines
+from polytopic.lines import Lines
 
 
 class Blocks:

@@ -1,6 +1,5 @@
 """One document: what is said in it, its labels, its time."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
@@ -8,7 +7,7 @@ from numbers import Real
 from reprlib import repr as short
 from typing import Any
 
-_LARGEST = sys.float_info.max
+from polytopic.parameters import LARGEST_COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class Document:
     text : str, optional
         The text; it may be empty.
     counts : mapping of str to number, optional
-        Terms and how often they occur, each positive and finite.
+        Terms and how often they occur, each a number above 0 and at most 2**53.
     labels : iterable of str
         Kept sorted, each once.
     time : datetime, date or ISO 8601 string, optional
@@ -160,14 +159,14 @@ def _plain(counts: Mapping[Any, Any]) -> bool:
     numbers = counts.values()
     if set(map(type, numbers)) != {int} or set(map(type, counts)) != {str}:
         return False
-    return min(numbers) > 0 and max(numbers) <= _LARGEST
+    return min(numbers) > 0 and max(numbers) <= LARGEST_COUNT
 
 
 def _count(term: str, value: Any) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool)
     count = value if type(value) is int or not number else float(value)
-    if not number or not 0 < count <= _LARGEST:  # false for NaN, too
-        raise _wrong(f"counts[{short(term)}]", value, "a finite number > 0")
+    if not number or not 0 < count <= LARGEST_COUNT:  # false for NaN, too
+        raise _wrong(f"counts[{short(term)}]", value, "a number > 0 and <= 2**53")
     return count
 
 

@@ -1,7 +1,8 @@
 """Formats of corpora: their names, endings and columns."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from reprlib import repr as short
 from typing import Any
 
 from polytopic.errors import CorpusError
@@ -56,6 +57,15 @@ def format_of(name: str) -> str | None:
     """Return the format that the ending of a name tells."""
     base = name.lower().removesuffix(".gz")
     return next((each for each, endings in FORMATS.items() if base.endswith(endings)), None)
+
+
+def check_distinct(what: str, names: Iterable[str]) -> None:
+    """Refuse names of which one occurs twice: nobody could tell which of the two is meant."""
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            raise ValueError(f"{what} {short(name)} occurs twice, must occur once")
+        known.add(name)
 
 
 @dataclass(frozen=True)

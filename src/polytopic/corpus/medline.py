@@ -7,8 +7,8 @@ from reprlib import repr as short
 
 from polytopic.corpus.blocks import Blocks
 from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.lines import Lines
 from polytopic.corpus.mesh import headings, publication_time, title_and_abstract
+from polytopic.lines import Lines
 
 _field = re.compile(r"([A-Z][A-Z0-9]{1,3}) *-(?: (.*)|$)")
 

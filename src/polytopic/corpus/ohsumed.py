@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from polytopic.corpus.blocks import Blocks
 from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.lines import Lines
 from polytopic.corpus.mesh import headings, title_and_abstract
+from polytopic.lines import Lines
 
 _field = re.compile(r"\.([A-Z])(?:\s+(.*))?$")
 _issue = re.compile(r"\b(\d\d)(0[1-9]|1[0-2]);")  # such as 8703; in the source

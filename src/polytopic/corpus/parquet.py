@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.lines import GZIP_MAGIC, Source, file_error, source_name
+from polytopic.corpus.formats import Columns, Record, check_distinct
 from polytopic.errors import CorpusError
+from polytopic.lines import GZIP_MAGIC, Source, file_error, source_name
 
 BATCH = 256
 
@@ -142,6 +142,7 @@ def _pyarrow() -> Any:
 
 
 def _wanted(names: list[str], columns: Columns) -> list[str]:
+    check_distinct("column", names)
     missing = [name for name in columns.required if name not in names]
     if missing:
         raise ValueError(f"column {missing[0]!r} is missing, the file has {', '.join(names)}")

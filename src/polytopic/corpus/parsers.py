@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from reprlib import repr as short
+from typing import Any
 
-from polytopic.corpus.formats import DELIMITERS, LINE, Columns, Record
-from polytopic.corpus.lines import Lines
+from polytopic.corpus.formats import DELIMITERS, LINE, Columns, Record, check_distinct
+from polytopic.lines import Lines
 
 Parser = Callable[[Lines], Iterator[Record | None]]
 
@@ -30,11 +31,10 @@ def find_parser(format: str, columns: Columns) -> Parser:
     return partial(module.records, columns=columns, **more)
 
 
-def _json(line: str, columns: Columns) -> Record | None:
-    if not line.strip():
-        return None
+def parse_object(line: str) -> Record:
+    """Return the JSON object in a line; what is none, or has a key twice, raises ValueError."""
     try:
-        values = json.loads(line)
+        values = _decode(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON ({error.msg} at column {error.colno})") from None
     except RecursionError:
@@ -43,7 +43,24 @@ def _json(line: str, columns: Columns) -> Record | None:
         raise ValueError(f"{short(values)} is not a JSON object")
     if _surrogate(line):
         _check_characters(values)
-    return columns.record(values) | {LINE: line}
+    return values
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> Record:
+    """Return an object of its pairs; JSON itself would keep the last of two with one key."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        check_distinct("key", [key for key, _ in pairs])
+    return values
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_distinct).decode
+
+
+def _json(line: str, columns: Columns) -> Record | None:
+    if not line.strip():
+        return None
+    return columns.record(parse_object(line)) | {LINE: line}
 
 
 def _check_characters(values: Record) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.lines import Lines
 from polytopic.corpus.mesh import headings, publication_time, title_and_abstract
+from polytopic.lines import Lines
 
 ROOTS = ("PubmedArticleSet", "MedlineCitationSet")
 ARTICLES = ("PubmedArticle", "PubmedBookArticle", "MedlineCitation")

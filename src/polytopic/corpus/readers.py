@@ -11,12 +11,11 @@ from typing import Any, Literal, Protocol
 
 from polytopic.corpus.document import Document, parse_time
 from polytopic.corpus.formats import LINE, REST, Columns, Record
-from polytopic.corpus.lines import Lines, Source, raw_lines, source_name
 from polytopic.corpus.parsers import find_parser
 from polytopic.corpus.sources import find_sources
 from polytopic.errors import CorpusError, CorpusWarning
+from polytopic.lines import MAX_LINE_BYTES, Lines, Source, raw_lines, source_name
 
-MAX_LINE_BYTES = 64 * 2**20
 ENCODINGS = {"reuters": "latin-1"}  # of formats that are not in UTF-8
 
 Origin = str | Record

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from polytopic.corpus.blocks import Blocks
 from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.lines import Lines
 from polytopic.corpus.mesh import MONTHS
+from polytopic.lines import Lines
 
 SPLITS = {("TRAIN", "YES"): "train", ("TEST", "YES"): "test"}
 """Of LEWISSPLIT and TOPICS: the "ModApte" split; all other documents are unused."""

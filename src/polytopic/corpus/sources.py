@@ -5,8 +5,8 @@ import os
 from collections.abc import Sequence
 
 from polytopic.corpus.formats import FORMATS, find_format, format_of
-from polytopic.corpus.lines import Source, file_error, source_name
 from polytopic.errors import CorpusError
+from polytopic.lines import Source, file_error, source_name
 
 COMPANIONS = {"arff": "pubmed", "annif": "tsv"}
 """What lies beside files of a format and is none of its own: lists of labels."""

@@ -4,8 +4,8 @@ import csv
 from collections.abc import Iterator
 from functools import partial
 
-from polytopic.corpus.formats import REST, Columns, Record
-from polytopic.corpus.lines import Lines
+from polytopic.corpus.formats import REST, Columns, Record, check_distinct
+from polytopic.lines import Lines
 
 
 def records(lines: Lines, *, columns: Columns, delimiter: str) -> Iterator[Record | None]:
@@ -13,6 +13,7 @@ def records(lines: Lines, *, columns: Columns, delimiter: str) -> Iterator[Recor
     csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # Lines holds the limit
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header = [name.strip() for name in next(filter(None, rows), [])]
+    check_distinct("column", filter(None, header))  # spreadsheets add columns without a name
     missing = [name for name in columns.required if name not in header]
     if header and missing:
         raise ValueError(f"column {missing[0]!r} is missing, the header has {', '.join(header)}")

@@ -13,9 +13,9 @@ from typing import IO, Any
 
 from polytopic.corpus.document import Document
 from polytopic.corpus.formats import DELIMITERS, WRITTEN, Columns, find_format
-from polytopic.corpus.lines import source_name
 from polytopic.errors import CorpusError
 from polytopic.files import new_file
+from polytopic.lines import source_name
 
 Target = str | os.PathLike[str] | IO[Any]
 

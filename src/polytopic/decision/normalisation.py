@@ -15,13 +15,14 @@ References
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_scalar
 
 from polytopic.decision.base import Rule
 from polytopic.kernels.decisions import cohort_cuts, ratio_cuts, sibling_scores, tnorm_cuts
+from polytopic.parameters import check_number
 
 
 class RatioRule(Rule):
@@ -31,9 +32,7 @@ class RatioRule(Rule):
     ratio: float
 
     def _check_parameters(self):
-        check_scalar(self.ratio, "ratio", Real, min_val=0, max_val=1)
-        if np.isnan(self.ratio):
-            raise ValueError("ratio == nan, must be a number.")
+        check_number(self.ratio, "ratio", min_val=0, max_val=1)
 
 
 class WorldModel(RatioRule):

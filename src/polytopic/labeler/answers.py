@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from numbers import Integral, Real
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.models.margin_tuning import FEWEST
+from polytopic.parameters import check_number
 
 SET_CURVE = ("set_curve",)  # that a model will have, as far as is known before it is fitted
 MANY_LABELS = 64  # for a text: so many are sorted faster with all others
@@ -58,9 +59,7 @@ def ranked(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
 
 def check_abstention(abstain, rule, model) -> None:
     """Refuse to abstain where nothing tells how probable a label set is."""
-    check_scalar(abstain, "abstain", Real, min_val=0, max_val=1)
-    if np.isnan(abstain):
-        raise ValueError("abstain == nan, must be a number from 0 to 1.")
+    check_number(abstain, "abstain", min_val=0, max_val=1)
     if rule is not None:
         raise ValueError(
             f"abstain is for the model's own label sets, not for those of the rule "

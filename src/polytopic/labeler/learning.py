@@ -156,7 +156,7 @@ def new_model(model, rule, tree):
 
 def named_model(name: str, **settings):
     """Return the unfitted model that a name stands for in a labeler, with these settings."""
-    if name not in MODELS:
+    if not isinstance(name, str) or name not in MODELS:
         raise ValueError(f"model == {name!r}, must be one of {', '.join(MODELS)}.")
     return MODELS[name](**NAMED.get(name, {}) | settings)
 

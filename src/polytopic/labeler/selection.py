@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Collection
 from copy import copy
 from itertools import pairwise
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_scalar
 
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.reading import check_iterable, read_names
 from polytopic.labels import indicator
+from polytopic.parameters import check_number
 
 
 class Found(NamedTuple):
@@ -71,9 +70,7 @@ class Selector:
         self.min_share, self.every = min_share, every
         self.topics = tuple(dict.fromkeys(topics))
         if min_share is not None:
-            check_scalar(min_share, "min_share", Real, min_val=0, max_val=1)
-            if np.isnan(min_share):
-                raise ValueError("min_share == nan, must be a number.")
+            check_number(min_share, "min_share", min_val=0, max_val=1)
         state = labeler._fitted_state()
         self._space, reader = state.space, labeler._reader(state)
         branches = [reader.branch(self._space, topic) for topic in self.topics]

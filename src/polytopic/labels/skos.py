@@ -6,15 +6,19 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin
+from xml.parsers import expat
 
 from polytopic.errors import LabelWarning, PolytopicError
 from polytopic.files import new_file
 from polytopic.labels.tables import URI
+from polytopic.lines import read_bytes
 
 if TYPE_CHECKING:
     from polytopic.labels.tree import LabelTree
@@ -23,6 +27,7 @@ FORMATS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}
 OURS = "urn:polytopic:label:"  # before labels that are no URIs
 SCHEME = "urn:polytopic:labels"
 BASE = "http://relative.invalid/"  # what relative URIs are read against, and taken off again
+MAX_ENTITY = 1000  # characters
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -64,12 +69,33 @@ def _rdflib():
 
 def _parse(path: Path):
     """Return the statements of a file."""
-    rdflib, content, format = _rdflib(), path.read_bytes(), FORMATS[path.suffix.lower()]
+    rdflib, content, format = _rdflib(), read_bytes(path), FORMATS[path.suffix.lower()]
+    if format == "xml":
+        _check_entities(path, content)
     try:
         return rdflib.Graph().parse(data=content, format=format, publicID=BASE)
     except Exception as error:  # each of rdflib's parsers has its own kinds
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{str(path)!r} cannot be read as {format}: {reason}.") from error
+
+
+def _check_entities(path: Path, content: bytes) -> None:
+    """Refuse entities that could grow without end; those that abbreviate a namespace are common."""
+    parser = expat.ParserCreate()
+
+    def declared(name, is_parameter, value, *origin) -> None:
+        if is_parameter or value is None or "&" in value or len(value) > MAX_ENTITY:
+            raise ValueError(
+                f"{str(path)!r} declares the entity {short(name)}; an entity must be a text of at "
+                f"most {MAX_ENTITY:,} characters without other entities."
+            )
+
+    def begun(name, attributes) -> None:
+        raise EOFError  # all entities have been declared
+
+    parser.EntityDeclHandler, parser.StartElementHandler = declared, begun
+    with suppress(EOFError, expat.ExpatError):  # what is no XML is reported by rdflib
+        parser.Parse(content, True)
 
 
 def _concepts(graph) -> set:

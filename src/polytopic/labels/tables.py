@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polytopic.errors import LabelWarning, PolytopicError
 from polytopic.files import new_file
+from polytopic.lines import read_bytes
 
 if TYPE_CHECKING:
     from polytopic.labels.tree import LabelTree
@@ -107,7 +108,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[Column, str]]]:
 def _read_cells(path: Path) -> list[tuple[int, list[str]]]:
     """Return line number and cells of each row that is not blank."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(path)!r} is not valid UTF-8 (byte {error.start + 1}).") from None
     lines, ending = io.StringIO(text, newline=""), path.suffix.lower()
@@ -130,6 +131,13 @@ def _read_header(path: Path, cells: list[str]) -> list[Column | None] | None:
         return None
     label = next(title for title in IDS if title in titles)
     columns = [ID if title == label else _meaning(title) for title in titles]
+    said = [column for column in columns if column]
+    twice = next((column for column in said if said.count(column) > 1), None)
+    if twice:
+        same = [cell for cell, column in zip(cells, columns, strict=True) if column == twice]
+        raise ValueError(
+            f"{str(path)!r} has the columns {' and '.join(same)}, which say the same; keep one."
+        )
     if len(columns) > 1 and not any(column not in (ID, None) for column in columns):
         raise ValueError(f"{str(path)!r} has the header {', '.join(cells)}; {NEEDED}.")
     ignored = [cell for cell, column in zip(cells, columns, strict=True) if column is None]

@@ -22,9 +22,8 @@ from polytopic.array_specs import (
     check_memory,
     check_rows,
 )
-from polytopic.counts import group_rows
+from polytopic.counts import LARGEST, group_rows
 from polytopic.labels import indicator
-from polytopic.models.checks import LARGEST
 from polytopic.models.label_prior import root_of
 
 SMALLEST = 1 / LARGEST  # of numbers that others are divided by

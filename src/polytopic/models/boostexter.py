@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_scalar
@@ -11,6 +11,7 @@ from polytopic.labels import read_targets
 from polytopic.models.boost_answers import BoostAnswers
 from polytopic.models.boost_training import train
 from polytopic.models.checks import check_as_many, check_number_or
+from polytopic.parameters import check_number
 
 
 class BoosTexter(BoostAnswers):
@@ -134,6 +135,4 @@ class BoosTexter(BoostAnswers):
         check_scalar(self.best_if_none, "best_if_none", bool)
         if self.smoothing is not None:
             check_number_or(" or None", self.smoothing, "smoothing")
-            check_scalar(self.smoothing, "smoothing", Real, min_val=0, include_boundaries="neither")
-            if not np.isfinite(self.smoothing):
-                raise ValueError(f"smoothing == {self.smoothing}, must be finite.")
+            check_number(self.smoothing, "smoothing", min_val=0, include_boundaries="neither")

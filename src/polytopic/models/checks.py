@@ -6,21 +6,19 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import check_scalar
 from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
-from polytopic.counts import canonical_counts
+from polytopic.counts import LARGEST, canonical_counts
 from polytopic.errors import PolytopicError
 from polytopic.labels import canonical, read_targets
+from polytopic.parameters import check_number
 from polytopic.text.weights import takes_as_it_is
-
-LARGEST = 1e100  # of counts and pseudo-counts: sums and products stay finite
 
 
 def check_pseudo_count(value, name):
     """Refuse what is no positive number, or one whose sums or quotients are not numbers."""
-    check_scalar(value, name, Real, min_val=0, include_boundaries="neither")
-    if not 1 / LARGEST <= (value if isinstance(value, int) else float(value)) < LARGEST:
+    check_number(value, name, min_val=0, include_boundaries="neither")
+    if not 1 / LARGEST <= value < LARGEST:
         raise ValueError(f"{name} == {value}, must be at least {1 / LARGEST} and < {LARGEST}.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
@@ -15,6 +15,7 @@ from polytopic.models.col_tuning import chosen_by_documents
 from polytopic.models.label_training import fit_sets
 from polytopic.models.topic_documents import TopicDocuments
 from polytopic.models.topic_training import warn_of
+from polytopic.parameters import check_number
 
 TOPICS_A_LABEL, FEWEST_TOPICS = 3, 100  # by n_topics="auto"
 EPOCHS, STEPS = 2, 50
@@ -232,7 +233,7 @@ class CoL(ColReasons):
         for name in ("batch_size", "max_iter"):
             if getattr(self, name) is not None:
                 check_scalar(getattr(self, name), name, Integral, min_val=1)
-        check_scalar(self.tol, "tol", Real, min_val=0)
+        check_number(self.tol, "tol", min_val=0)
 
 
 def _canonical_order(label_sums, columns):

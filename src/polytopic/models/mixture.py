@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +20,7 @@ from polytopic.models.label_sets import LabelSets, find_sets, stack_sets
 from polytopic.models.mixture_em import continue_mixture, fit_mixture
 from polytopic.models.prior import PRIORS, SetPrior
 from polytopic.models.words import shares
+from polytopic.parameters import check_number
 
 DECODES = ("f", "map", "greedy")
 SEARCHES = ("greedy", "exact")
@@ -70,18 +71,14 @@ class MixtureModel(CountModel):
             check_name(getattr(self, name), name, known)
         if not is_auto(self.temperature):
             check_number_or(" or 'auto'", self.temperature, "temperature")
-            check_scalar(
-                self.temperature, "temperature", Real, min_val=0, include_boundaries="neither"
-            )
-            if not 1e-6 <= float(self.temperature) <= 1e6:
+            check_number(self.temperature, "temperature", min_val=0, include_boundaries="neither")
+            if not 1e-6 <= self.temperature <= 1e6:
                 raise ValueError(
                     f"temperature == {self.temperature}, must be between 1e-6 and 1e6, or 'auto'."
                 )
         check_scalar(self.max_nodes, "max_nodes", Integral, min_val=0)
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
-        check_scalar(self.tol, "tol", Real, min_val=0)
-        if np.isnan(self.tol):
-            raise ValueError(f"tol == {self.tol}, must be >= 0.")
+        check_number(self.tol, "tol", min_val=0)
 
     @property
     def smoothing_(self):

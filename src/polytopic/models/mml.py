@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,6 +15,7 @@ from polytopic.models.checks import check_as_many, check_name, check_number_or, 
 from polytopic.models.label_embedding import embed_sizes, rotated
 from polytopic.models.margin_reasons import MarginReasons
 from polytopic.models.margin_training import train
+from polytopic.parameters import check_number
 from polytopic.text.weights import unit_rows
 
 
@@ -254,17 +255,13 @@ class MML(MarginReasons):
     def _check_parameters(self):
         if not is_auto(self.C):
             check_number_or(" or 'auto'", self.C, "C")
-            check_scalar(self.C, "C", Real, min_val=0, include_boundaries="neither")
-            if not np.isfinite(self.C):
-                raise ValueError(f"C == {self.C}, must be finite.")
+            check_number(self.C, "C", min_val=0, include_boundaries="neither")
         check_name(self.similarity, "similarity", ("dice", "cosine"))
         check_name(self.labels, "labels", ("all", "neighbours"))
         check_name(self.goal, "goal", ("f", "exact"))
         if self.rank is not None:
             check_scalar(self.rank, "rank", Integral, min_val=1)
-        check_scalar(self.tol, "tol", Real, min_val=0, include_boundaries="neither")
-        if not np.isfinite(self.tol):
-            raise ValueError(f"tol == {self.tol}, must be finite.")
+        check_number(self.tol, "tol", min_val=0, include_boundaries="neither")
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
 
     def _check_warm(self, warm, rows, n_docs):

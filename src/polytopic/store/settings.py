@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, inspect, select, update
 
 from polytopic.errors import StoreError
 from polytopic.labels import LabelTree
+from polytopic.parameters import LARGEST_COUNT, check_number
 from polytopic.store import erasure, tables
 from polytopic.store.database import among
 from polytopic.store.packing import MultisetDigest
@@ -49,7 +50,8 @@ class Settings:
         analyzer = analyzer or Analyzer(language or "en")
         analyzer.terms("")  # refuses settings that make no sense
         for name, weight in (fields or {}).items():
-            if not float(weight).is_integer():
+            check_number(weight, f"fields[{name!r}]", min_val=0, max_val=LARGEST_COUNT)
+            if weight % 1:
                 raise ValueError(
                     f"fields[{name!r}] == {weight}, must be a whole number: a store counts exactly."
                 )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from polytopic.corpus.document import Document
 from polytopic.errors import StoreError
 from polytopic.labels import LabelTree
 from polytopic.store.receipts import Receipt
+from polytopic.store.settings import Settings
 from polytopic.store.store import Store
 from polytopic.text import Analyzer
 
@@ -59,8 +61,10 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
             f"the first line has no {missing[0]!r}, must be that of an exported store."
         )
     settings = {name: head[name] for name in SETTINGS}
-    settings["analyzer"] = Analyzer.from_dict(settings["analyzer"])
-    tree = None if head["tree"] is None else LabelTree.from_dict(head["tree"])
+    settings["analyzer"] = _made(Analyzer.from_dict, head, "analyzer")
+    settings["fields"] = _made(dict, head, "fields")
+    tree = _made(LabelTree.from_dict, head, "tree")
+    _check_settings(settings)  # before a store is made
     documents = _documents(rest)
     with Store(url, **settings) as store:
         _check_same(store, "fields", store.fields or {}, head["fields"] or {})
@@ -69,6 +73,30 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
     with Store(url, tree=tree, **settings) as store:
         while batch := list(islice(documents, BATCH)):
             yield store.learn(batch)
+
+
+def _made(make: Callable[[Any], Any], head: Mapping[str, Any], name: str) -> Any:
+    """Return what the first line says under a name; None stays None."""
+    value = head[name]
+    if value is None:
+        return None
+    try:
+        if not isinstance(value, dict):
+            raise TypeError(f"{name} == {short(value)}, must be an object.")
+        return make(value)
+    except (KeyError, TypeError, ValueError) as error:
+        reason = str(error.args[0]).rstrip(".")
+        raise StoreError(f"the first line has no valid {name!r}: {reason}.") from error
+
+
+def _check_settings(settings: dict[str, Any]) -> None:
+    try:
+        if not isinstance(settings["keep_texts"], bool):
+            raise TypeError(f"keep_texts == {short(settings['keep_texts'])}, must be true or false")
+        Settings.new(language=None, **settings)
+    except (TypeError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise StoreError(f"the first line has no valid settings: {reason}.") from error
 
 
 def _check_same(store: Store, what: str, own: Any, exported: Any) -> None:
@@ -83,6 +111,12 @@ def _documents(lines: Iterator[Mapping[str, Any]]) -> Iterator[Document]:
     """Yield the documents of an export, and see that it is whole."""
     for number, line in enumerate(lines, start=2):
         if END in line:
+            if line[END] != number - 2:
+                raise StoreError(
+                    f"the export is damaged: it tells of {short(line[END])} documents and holds "
+                    f"{number - 2:,}. Of what came, only whole batches of {BATCH:,} documents "
+                    "were learned."
+                )
             return
         try:
             yield Document.from_dict(line)

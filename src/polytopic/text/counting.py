@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 
 from polytopic.kernels.blocks import block_borders, run_blocks
 from polytopic.kernels.rows import sum_rows
+from polytopic.parameters import LARGEST_COUNT
 from polytopic.text.columns import NewColumns
 from polytopic.text.letters import borders_of, distinct
 from polytopic.text.scanning import scan
@@ -207,5 +208,5 @@ def check_fields(fields) -> None:
 def _check_weight(value, name):
     if not isinstance(value, Real):
         raise TypeError(f"{name} == {value!r}, must be a number.")
-    if not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name} == {value!r}, must be finite and >= 0.")
+    if not 0 <= value <= LARGEST_COUNT:  # type: ignore[operator]  # false for NaN, too
+        raise ValueError(f"{name} == {value!r}, must be >= 0 and <= 2**53.")

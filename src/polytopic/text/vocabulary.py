@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_scalar
 
+from polytopic.parameters import LARGEST_COUNT
 from polytopic.text.columns import KnownColumns
 
 
@@ -63,7 +64,7 @@ class Vocabulary:
         max_size : int, optional
             How many terms to keep at most: the most frequent, of equals the first by name.
         """
-        check_scalar(min_df, "min_df", Integral, min_val=1)
+        check_scalar(min_df, "min_df", Integral, min_val=1, max_val=LARGEST_COUNT)
         frequency = np.asarray(document_frequency)
         if frequency.shape != (len(terms),):
             raise ValueError(
@@ -151,5 +152,5 @@ def least_documents(min_df: int | str, n_docs: float) -> int:
         if min_df != "auto":
             raise ValueError(f"min_df == {min_df!r}, must be 'auto' or a number.")
         return 2 if n_docs >= 1000 else 1
-    check_scalar(min_df, "min_df", Integral, min_val=1)
+    check_scalar(min_df, "min_df", Integral, min_val=1, max_val=LARGEST_COUNT)
     return min_df

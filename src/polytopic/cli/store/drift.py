@@ -34,6 +34,8 @@ def command(store, by, since, until, labels, plot, as_json):
     """
     with open_store(store) as opened:
         found = opened.drift(by=by, since=since, until=until, labels=labels)
+    if plot:
+        write_file(plot, image_of(found.plot(), plot))  # first: the reader of the rest may leave
     if as_json or not on_terminal():
         for period in found.periods:
             echo_json(period.to_dict())
@@ -42,8 +44,6 @@ def command(store, by, since, until, labels, plot, as_json):
     else:
         columns = [by, ">documents", ">perplexity", ">unknown", ">F", "growing", "vanishing", "new"]
         table("", columns, map(_row, found.periods))
-    if plot:
-        write_file(plot, image_of(found.plot(), plot))
 
 
 def _row(period):

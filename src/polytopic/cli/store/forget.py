@@ -22,8 +22,9 @@ def command(store, ids, source, purge):
     is a failure.
     """
     if source is not None:
-        with click.open_file(source, encoding="utf-8") as lines:
-            ids = [*ids, *filter(None, (line.strip() for line in lines))]
+        from polytopic.lines import read_lines
+
+        ids = [*ids, *filter(None, (line.strip() for _, line in read_lines(source)))]
     if not ids:
         raise click.UsageError("no ids are given; name them, or a file of them by --from.")
     with open_store(store) as opened:

@@ -1,11 +1,9 @@
 """polytopic store import."""
 
-import json
-
 import click
 
-from polytopic.cli.documents import with_progress
-from polytopic.cli.store.opening import show_receipt
+from polytopic.cli.documents import read_objects, with_progress
+from polytopic.cli.store.opening import show_receipts
 
 
 @click.command(name="import")
@@ -19,17 +17,4 @@ def command(store, source):
     """
     from polytopic.store.transfer import import_lines
 
-    with click.open_file(source, encoding="utf-8") as lines:
-        for receipt in import_lines(store, with_progress(_parsed(source, lines))):
-            show_receipt(receipt)
-
-
-def _parsed(source, lines):
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = json.loads(line)
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            raise ValueError(f"{source}, line {number}: must be a JSON object.")
-        yield value
+    show_receipts(import_lines(store, with_progress(read_objects(source))))

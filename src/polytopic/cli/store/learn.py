@@ -3,7 +3,7 @@
 import click
 
 from polytopic.cli.documents import blocks, document_options, read, whole_blocks
-from polytopic.cli.store.opening import open_store, show_receipt
+from polytopic.cli.store.opening import open_store, show_receipts
 
 
 @click.command()
@@ -28,5 +28,5 @@ def command(store, documents, batch, split, **reading):
     """
     found = read(documents, split=split, line_ids=False, **reading)
     with open_store(store) as opened:
-        for block in blocks(found, batch) if documents == "-" else whole_blocks(found, batch):
-            show_receipt(opened.learn(block))
+        batches = blocks(found, batch) if documents == "-" else whole_blocks(found, batch)
+        show_receipts(opened.learn(block) for block in batches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import click
 
@@ -24,6 +24,18 @@ def show_receipt(receipt) -> None:
     facts = receipt.to_dict()
     shown = [(name.replace("_", " "), _plain(value)) for name, value in facts.items() if value]
     table("", ["", ""], shown)
+
+
+def show_receipts(receipts: Iterable) -> None:
+    """Write the receipt of each batch; if that fails, learn the rest before failing."""
+    failure = None
+    for receipt in receipts:
+        try:
+            show_receipt(receipt)
+        except OSError as error:
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def _plain(value) -> str:

@@ -1,9 +1,8 @@
 """polytopic store relabel."""
 
-import json
-
 import click
 
+from polytopic.cli.documents import read_objects
 from polytopic.cli.store.opening import open_store, show_receipt
 
 
@@ -34,15 +33,6 @@ def command(store, document, labels, source):
 
 def _read(source):
     wanted = {}
-    with click.open_file(source, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-                wanted[str(row["id"])] = row["labels"]
-            except (ValueError, KeyError, TypeError):
-                raise ValueError(
-                    f'{source}, line {number}: must be a JSON object with "id" and "labels".'
-                ) from None
+    for row in read_objects(source, needed=("id", "labels")):
+        wanted[str(row["id"])] = row["labels"]
     return wanted

@@ -8,7 +8,7 @@ from polytopic.cli.store.opening import open_store
 
 @click.command()
 @click.argument("store")
-@click.argument("number", type=int, required=False)
+@click.argument("number", type=click.IntRange(1, 2**63 - 1), required=False)
 def command(store, number):
     """Let an earlier published model of STORE answer: the one before, or that of NUMBER.
 

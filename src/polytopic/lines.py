@@ -14,6 +14,7 @@ from polytopic.errors import CorpusError
 Source = str | os.PathLike[str] | IO[Any] | Iterable[str | bytes]
 
 GZIP_MAGIC = b"\x1f\x8b"
+MAX_LINE_BYTES = 64 * 2**20
 
 
 class Lines:
@@ -105,21 +106,79 @@ class Lines:
             raise ValueError(f"not valid {self._encoding.upper()} ({wrong})") from None
 
 
+def read_lines(source: Source, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[str, str]]:
+    """Yield each line in UTF-8 with its place, for a message.
+
+    A bad line raises ValueError and names its place.
+    """
+    with raw_lines(source, max_bytes) as raw:
+        lines = Lines(raw, name=source_name(source), encoding="utf-8", max_bytes=max_bytes)
+        while True:
+            lines.start_record()
+            try:
+                line = next(lines)
+            except StopIteration:
+                return
+            except ValueError as error:
+                raise ValueError(f"{lines.place}: {error}.") from error
+            yield lines.place, line
+
+
+def read_text(source: str | os.PathLike[str], *, max_bytes: int = MAX_LINE_BYTES) -> str:
+    """Return a whole text in UTF-8, which is held to the limit of one line."""
+    with _opened(source) as file:
+        try:
+            with _one_kind_of_error():
+                content = _unzipped(file).read(max_bytes + 1)
+            return "".join(Lines(iter([content]), encoding="utf-8", max_bytes=max_bytes))
+        except ValueError as error:
+            raise ValueError(f"{source_name(source)}: {error}.") from error
+
+
+def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_LINE_BYTES) -> bytes:
+    """Return what a file of lines holds, unzipped; a line that is too long raises ValueError."""
+    lines: list[bytes] = []
+    with raw_lines(path, max_bytes) as raw:
+        try:
+            for line in raw:
+                if len(line) > max_bytes:
+                    raise ValueError(f"line {len(lines) + 1} is longer than {max_bytes:,} bytes")
+                lines.append(line)  # type: ignore[arg-type]  # a file of its own is binary
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)!r}: {error}.") from error
+    return b"".join(lines)
+
+
 @contextmanager
 def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]:
     """Open a source and give its lines; what was opened here is closed at the end.
 
     ``"-"`` is standard input. A gzipped file is known by its first bytes, not by its name.
     """
-    if isinstance(source, str) and source == "-":
-        yield _file_lines(_standard_input(), max_bytes)
-    elif isinstance(source, (str, os.PathLike)):
-        with _open(source) as file:
+    if isinstance(source, (str, os.PathLike)):
+        with _opened(source) as file:
             yield _file_lines(file, max_bytes)
     elif hasattr(source, "readline"):
         yield _file_lines(source, max_bytes)
     else:
         yield iter(source)
+
+
+@contextmanager
+def _opened(source: str | os.PathLike[str]) -> Iterator[Any]:
+    """Open a file, which is closed at the end, or standard input, which is not."""
+    if isinstance(source, str) and source == "-":
+        yield _standard_input()
+    else:
+        with _open(source) as file:
+            yield file
+
+
+def _open(path: str | os.PathLike[str]) -> IO[bytes]:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise file_error(path, error) from error
 
 
 def _standard_input() -> Any:
@@ -155,21 +214,21 @@ def file_error(path: str | os.PathLike[str], error: OSError) -> CorpusError:
     return CorpusError(f"{name!r} cannot be read: {(error.strerror or str(error)).lower()}.")
 
 
-def _open(path: str | os.PathLike[str]) -> IO[bytes]:
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise file_error(path, error) from error
-
-
 def _file_lines(file: Any, max_bytes: int) -> Iterator[str | bytes]:
     """Read lines; of one that is too long, give the beginning and pass over the rest."""
-    try:
+    with _one_kind_of_error():
         file = _unzipped(file)
         while line := file.readline(max_bytes + 1):
             yield line
             while len(line) > max_bytes and line[-1:] not in ("\n", b"\n"):
                 line = file.readline(max_bytes + 1) or line[:0]
+
+
+@contextmanager
+def _one_kind_of_error() -> Iterator[None]:
+    """Raise ValueError for whatever keeps a file from being read."""
+    try:
+        yield
     except EOFError:
         raise ValueError("the gzip data end too early") from None
     except (OSError, zlib.error, UnicodeDecodeError) as error:
