@@ -1,12 +1,13 @@
 # make run       set up, learn the bundled sample, label three fresh texts, serve the page
 # make test      set up, then lint, types, imports and tests
 # make test-all  also what is long: all corpora, more examples, and the kernels uncompiled
+# make mutants   put 300 small faults into the source, one at a time, and see if tests notice them
 # make bench     speed, memory and size beside other libraries (needs the shared corpora)
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-all lint bench clean
+.PHONY: run test test-all lint mutants bench clean
 
 run: .venv/installed
 	@$(BIN)/python -m polytopic.cli.demo
@@ -25,6 +26,10 @@ lint: .venv/tested
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+mutants: .venv/tested
+	$(BIN)/python -m tests.compiling
+	$(BIN)/python -m tests.mutation
 
 bench: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
