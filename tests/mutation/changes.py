@@ -43,7 +43,8 @@ SWAPPED_NAMES = {
 SYMMETRIC = {"add", "allclose", "array_equal", "max", "maximum", "min", "minimum", "multiply"}
 # Words for people, which tests do not repeat.
 MESSAGE_KEYWORDS = {"description", "detail", "help", "message", "reason", "summary", "title"}
-MESSAGE_CALLS = {"check_scalar", "warn"}
+MESSAGE_CALLS = ("check_", "warn")  # functions whose names begin so are given words for messages
+NEUTRAL_KEYWORDS = {"strict", "stacklevel"}  # they only say where to complain, or of what cannot be
 LOGGERS = {"log", "logger", "logging"}
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 NOT_RUN = ("annotation", "returns", "decorator_list")
@@ -238,10 +239,12 @@ def _expression_changes(holder, words=True):
     for field, index, node in _children(holder):
         spoken = words
         match node:
+            case ast.keyword(arg=name) if name in NEUTRAL_KEYWORDS:
+                continue
             case ast.keyword(arg=name):
                 spoken = words and name not in MESSAGE_KEYWORDS
-            case ast.Call():
-                spoken = words and _name(node) not in MESSAGE_CALLS
+            case ast.Constant():
+                spoken = words and not _speaks(holder)
         for new in _variants(node, spoken):
             yield holder, field, index, new
         match node:
@@ -308,8 +311,13 @@ def _other_calls(call):
             args = [*call.args[:index], two, one, *call.args[index + 2 :]]
             yield _call(call, args=args)
     for keyword in call.keywords:
-        if keyword.arg is not None and keyword.arg not in MESSAGE_KEYWORDS:
+        if keyword.arg not in (None, *MESSAGE_KEYWORDS, *NEUTRAL_KEYWORDS):
             yield _call(call, keywords=[other for other in call.keywords if other is not keyword])
+
+
+def _speaks(node):
+    """Return whether a node is a call whose arguments go into messages."""
+    return isinstance(node, ast.Call) and str(_name(node)).lstrip("_").startswith(MESSAGE_CALLS)
 
 
 def _name(call):

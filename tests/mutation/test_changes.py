@@ -51,6 +51,8 @@ def test_changes_of_a_statement(source, expected):
         "logger.info('a', b=1)",
         "if TYPE_CHECKING: a = 1",
         "a = f'{b + 1}'",
+        "a = zip(b, strict=True)",
+        "a = check_scalar('a')",
         "a = b",
         "return None",
     ],
