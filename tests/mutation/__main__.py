@@ -23,7 +23,7 @@ from tests.mutation.runs import (
 
 PACKAGES = ("counts", "decision", "labels", "metrics", "models", "server", "store")
 KEPT = PROJECT / "build" / "mutation"
-RESULTS = KEPT / "results.json"
+SURVIVORS = KEPT / "survivors.json"
 ENOUGH = 0.9  # of the mutants that can be noticed
 
 
@@ -33,7 +33,7 @@ def main():
     start = time.monotonic()
     mutants = [mutant for package in arguments.packages for mutant in _mutants_of(package)]
     if arguments.survivors:
-        wanted = {tuple(key) for key in json.loads(RESULTS.read_text())["survivors"]}
+        wanted = {tuple(key) for key in json.loads(SURVIVORS.read_text())}
         chosen = [mutant for mutant in mutants if mutant.key in wanted]
     else:
         size = min(arguments.sample, len(mutants))
@@ -46,10 +46,8 @@ def main():
         workspaces = Workspaces(folder, arguments.workers)
         packages = {package_of(mutant.module) for mutant in tested}
         records = read_records(sorted(packages), workspaces, KEPT / "records")
-        outcomes = run_mutants(tested, records, workspaces, _report)
+        survivors = run_mutants(tested, records, workspaces, _report)
 
-    survivors = [outcome.mutant for outcome in outcomes if outcome.survived]
-    RESULTS.write_text(json.dumps({"survivors": [mutant.key for mutant in survivors]}, indent=1))
     _show_table(chosen, tested, survivors)
     print(f"{time.monotonic() - start:.0f} s")
     killed = len(tested) - len(survivors)
@@ -81,12 +79,14 @@ def _equivalent():
     }
 
 
-def _report(outcome):
+def _report(outcome, survivors):
+    """Print an outcome, and keep the survivors so far: a run may be stopped."""
     mutant, found = outcome.mutant, "SURVIVED" if outcome.survived else "killed"
     print(f"{found} {mutant.module}:{mutant.first_line} {mutant.scope}", end=" ")
     print(f"({outcome.tests} tests, {outcome.seconds:.0f} s)", flush=True)
     if outcome.survived:
         print(f"  - {mutant.before}\n  + {mutant.after}", flush=True)
+        SURVIVORS.write_text(json.dumps([survivor.key for survivor in survivors], indent=1))
 
 
 def _show_table(chosen, tested, survivors):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 
 from tests.mutation.changes import Mutant
 
@@ -195,12 +196,14 @@ def run_mutants(mutants, records, workspaces, report):
         What `read_records` gave.
     workspaces : Workspaces
     report : callable
-        Gets each `Outcome` as it comes.
+        Gets each `Outcome` as it comes, and the survivors so far.
 
     Returns
     -------
-    list of Outcome
+    list of Mutant
+        The survivors.
     """
+    survivors, one_at_a_time = [], Lock()
 
     def run(workspace, mutant):
         record = records[package_of(mutant.module)]
@@ -209,10 +212,13 @@ def run_mutants(mutants, records, workspaces, report):
         start = time.monotonic()
         survived = not tests or workspace.survives(mutant, tests, patience)
         outcome = Outcome(mutant, survived, len(tests), time.monotonic() - start)
-        report(outcome)
-        return outcome
+        with one_at_a_time:
+            if survived:
+                survivors.append(mutant)
+            report(outcome, survivors)
 
-    return workspaces.map(run, mutants)
+    workspaces.map(run, mutants)
+    return survivors
 
 
 def choose_tests(mutant, record):
