@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 from collections import defaultdict
 from pathlib import Path
 
@@ -34,16 +35,31 @@ def pytest_configure(config):
 
 
 class Chooser:
-    """Runs the tests of a list, in its order."""
+    """Runs some tests in the order in which they are given, each for so many seconds at most."""
 
-    def __init__(self, names):
-        self.ranks = {name: rank for rank, name in enumerate(names)}
+    def __init__(self, limits):
+        self.limits = limits
+        self.ranks = {name: rank for rank, name in enumerate(limits)}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
         """Leave out and sort."""
         chosen = [item for item in items if item.nodeid in self.ranks]
         items[:] = sorted(chosen, key=lambda item: self.ranks[item.nodeid])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        """Let a test fail that takes too long, as by an endless loop."""
+
+        def stop(*_):
+            raise TimeoutError(f"{item.nodeid} takes too long")
+
+        signal.signal(signal.SIGALRM, stop)
+        signal.setitimer(signal.ITIMER_REAL, self.limits[item.nodeid])
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 class Recorder:
