@@ -2,12 +2,13 @@
 # make test      set up, then lint, types, imports and tests
 # make test-all  also what is long: all corpora, more examples, and the kernels uncompiled
 # make soak      half an hour of mixed load on two services, on SQLite and then on PostgreSQL
+# make mutants   put 300 small faults into the source, one at a time, and see if tests notice them
 # make bench     speed, memory and size beside other libraries (needs the shared corpora)
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test test-all lint soak bench clean
+.PHONY: run test test-all lint soak mutants bench clean
 
 run: .venv/installed
 	@$(BIN)/python -m polytopic.cli.demo
@@ -29,6 +30,10 @@ lint: .venv/tested
 
 soak: .venv/tested
 	$(BIN)/python -m tests.soak
+
+mutants: .venv/tested
+	$(BIN)/python -m tests.compiling
+	$(BIN)/python -m tests.mutation
 
 bench: .venv/tested
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

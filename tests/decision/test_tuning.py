@@ -276,6 +276,7 @@ def test_plot():
     assert [axes.get_xlabel() for axes in figure.axes] == ["ratio", "ratio", "size"]
     assert len(figure.axes[0].lines) == 6
     assert len(alone.axes) == 1
+    assert figure.get_figwidth() == 3 * alone.get_figwidth()
 
 
 def test_plot_without_matplotlib(monkeypatch):

@@ -91,3 +91,5 @@ def test_what_is_no_level(level):
     """A level is a whole number from 0 on."""
     with pytest.raises((TypeError, ValueError), match="level"):
         Level(LABELS, TREE, level)
+    with pytest.raises((TypeError, ValueError), match="level"):
+        Level(["unknown"], TREE, level)

@@ -18,7 +18,7 @@ from polytopic.models.label_prior import (
     normal_points,
     points_of,
 )
-from polytopic.models.label_training import distinct_sets, fit_labels
+from polytopic.models.label_training import distinct_sets, fit_labels, fit_sets
 from tests import topics as slow
 
 
@@ -188,6 +188,15 @@ def test_the_objective_never_falls(how):
 
     assert len(course) > 3
     assert (np.diff(course) >= -1e-12).all()
+
+
+def test_a_climb_without_end_is_stopped():
+    """After its start, the objective is raised 100 times, unless another number is given."""
+    found = distinct_sets(random_sets())
+
+    for fit, given in ((fit_sets, found), (fit_labels, random_sets())):
+        assert len(fit(given, "variational", tol=-1.0)[1]) == 1 + 100
+        assert len(fit(given, "variational", tol=-1.0, max_iter=7)[1]) == 1 + 7
 
 
 def test_learning_by_points_beats_independent_labels():

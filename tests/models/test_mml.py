@@ -436,6 +436,8 @@ def test_wrong_documents():
         MML().fit(X, Y).predict(X[:, :3])
     with pytest.raises(ValueError, match="n_best == 0, must be >= 1"):
         MML().fit(X, Y).predict_sets(X, n_best=0)
+    with pytest.raises(ValueError, match="n_best == 65537, must be <= 65536"):
+        MML().fit(X, Y).predict_sets(X, n_best=65_537)
 
 
 def test_huge_and_tiny_weights_of_words():

@@ -184,3 +184,32 @@ def test_repeated_words_are_the_same_document(words, repeated):
 
     np.testing.assert_array_equal(np.bincount(wide_words, wide_x, minlength=x.size), x)
     assert (wide_x[: int(x[np.isin(x, range(1, repeated + 1))].sum())] == 1).all()
+
+
+def test_jumps_spare_steps():
+    """Twenty steps with jumps reach what takes the paper's EM more than a hundred."""
+    rng = np.random.default_rng(3)
+    Y = (rng.random((50, 5)) < 0.8).astype(float)
+    X = rng.poisson(3.0, (50, 8)).astype(float)
+    theta = np.full((5, 8), 1 / 8)
+
+    fit = fit_mixture(
+        sparse.csr_matrix(X), sparse.csr_matrix(Y), smoothing=0.05, max_iter=20, tol=0
+    )
+
+    for _ in range(100):
+        theta = naive.em_step(X, Y, theta, 0.05)
+    assert fit.n_iter == 20
+    assert fit.objective > naive.em_objective(X, Y, theta, 0.05)
+
+
+def test_the_tolerance_is_by_word():
+    """A corpus and a prior that are a thousand times as heavy take as many steps."""
+    rng = np.random.default_rng(3)
+    Y = sparse.csr_matrix((rng.random((50, 5)) < 0.8).astype(float))
+    X = sparse.csr_matrix(rng.poisson(3.0, (50, 8)).astype(float))
+
+    light = fit_mixture(X, Y, smoothing=0.05, max_iter=500, tol=1e-5)
+    heavy = fit_mixture(1000 * X, Y, smoothing=50.0, max_iter=500, tol=1e-5)
+
+    assert heavy.n_iter == light.n_iter < 60

@@ -159,6 +159,7 @@ class BoostAnswers(LinearReasons):
 
     def account(self, x, y) -> Account:
         """Return what one document's score of a label set is made of, for words that count one."""
+        check_is_fitted(self)
         counts = check_words(self, x)
         by_label = self._word_scores(counts, y) / counts.data[:, None]
         return Account(by_label.sum(axis=1), 0.0, by_label)

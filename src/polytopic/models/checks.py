@@ -66,10 +66,9 @@ def _are_counts(model, X):
 
 
 def check_documents(model, X, Y, sample_weight, *, reset):
-    """Return the word counts, targets and weights of as many documents."""
+    """Return the word counts, targets and weights; counting them checks that they are as many."""
     targets = read_targets(Y)
     X = check_words(model, X, reset=reset)
-    check_as_many(X, targets.Y)
     if sample_weight is not None:
         sample_weight = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True

@@ -150,6 +150,7 @@ class MarginAnswers(DocumentModel):
 
         It is ``inf`` where there is but one set.
         """
+        check_is_fitted(self)
         best, second = self._scorer.n_best(self._check_words(X), 2)[1].T
         return best - second
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from polytopic.models.linear_reasons import LinearReasons
 from polytopic.models.margin_answers import MarginAnswers
@@ -14,12 +15,14 @@ class MarginReasons(MarginAnswers, LinearReasons):
 
     def account(self, x, y) -> Account:
         """Return what one document's score of a label set is made of, for words of unit weight."""
+        check_is_fitted(self)
         x = self._check_words(x)
         by_label = self._word_scores(x, y) / (sparse.linalg.norm(x) or 1.0)
         return Account(by_label.sum(axis=1), 0.0, by_label)
 
     def top_words(self, label, k):
         """Return the ``k`` words that speak most for a label (a column), and their weights."""
+        check_is_fitted(self)
         return self._scorer.top_words(label, k)
 
     def _word_scores(self, x, y):

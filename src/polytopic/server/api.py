@@ -237,8 +237,10 @@ def routes(service: Service) -> APIRouter:
             raise PolytopicError("a model file has no history; serve a store for that.")
         number = await writers.run(change, store)
         await writers.run(live.update)
-        found = await workers.run(store.history)
-        return next(model.to_dict() for model in found if model.id == number)
+        found = {model.id: model for model in await workers.run(store.history)}
+        if number not in found:  # others may have deleted it
+            raise PolytopicError(f"model {number} was purged by another change since.")
+        return found[number].to_dict()
 
     return router
 

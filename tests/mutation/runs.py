@@ -1,0 +1,247 @@
+"""Runs the tests on mutants, in copies of the project: the project itself is never changed."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock
+
+from tests.mutation.changes import Mutant
+
+PROJECT = Path(__file__).parents[2]
+SOURCE = Path("src", "polytopic")
+GRACE = 30  # seconds that any test may take
+NO_TESTS = 5  # pytest's exit status
+PYTEST = [
+    *(sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line"),
+    *("-p", "no:cacheprovider", "-p", "tests.mutation.recording"),
+    *("-m", "not corpus and not long"),
+]
+
+
+class Workspace:
+    """A copy of the project in which one mutant at a time is tested."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        for name in ("src", "tests"):  # with the kernels as compiled, which are loaded if as old
+            shutil.copytree(PROJECT / name, self.folder / name)
+        shutil.copy2(PROJECT / "pyproject.toml", self.folder)
+
+    def record(self, file):
+        """Run a test file on the unchanged source; return seconds by test and tests by line."""
+        path = self.folder / "record.json"
+        source = str(self.folder / SOURCE)
+        asked = {"MUTATION_RECORD": str(path), "MUTATION_SOURCE": source}
+        status, output = self._pytest([file], asked, timeout=None)
+        if status not in (0, NO_TESTS):
+            raise SystemExit(f"{file} fails without any mutant:\n{output}")
+        return json.loads(path.read_text())
+
+    def survives(self, mutant, limits):
+        """Return whether a mutant passes tests, each within its limit in seconds."""
+        path = self.folder / "tests.json"
+        path.write_text(json.dumps(limits))
+        file = self.folder / SOURCE / mutant.module
+        original = file.with_suffix(".original")
+        file.rename(original)
+        try:
+            file.write_text(mutant.source())
+            files = sorted({test.partition("::")[0] for test in limits})
+            # For an endless loop in compiled code, which does not see the limit of its test.
+            timeout = 60 + sum(limit - GRACE for limit in limits.values())
+            status, _ = self._pytest(files, {"MUTATION_TESTS": str(path)}, timeout)
+        finally:
+            original.replace(file)
+        return status in (0, NO_TESTS)
+
+    def _pytest(self, paths, asked, timeout):
+        """Return the exit status, None after the timeout, and the output."""
+        own = {
+            "PYTHONPATH": str(self.folder / "src"),
+            "HYPOTHESIS_PROFILE": "mutation",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # others' plugins take half of the time
+        }
+        process = subprocess.Popen(
+            [*PYTEST, *paths],
+            cwd=self.folder,
+            env={**os.environ, **own, **asked},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            _stop(process)
+            return None, ""
+        return process.returncode, output
+
+
+def _stop(process):
+    """Interrupt a run, so that its fixtures clean up; kill it with its children if that fails."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+class Workspaces:
+    """Copies of the project that take turns."""
+
+    def __init__(self, folder, number):
+        self._idle = SimpleQueue()
+        self._pool = ThreadPoolExecutor(number)
+        for name in range(number):
+            self._idle.put(Workspace(Path(folder, str(name))))
+
+    def map(self, function, items):
+        """Return what a function of a workspace and an item gives for each item."""
+
+        def call(item):
+            workspace = self._idle.get()
+            try:
+                return function(workspace, item)
+            finally:
+                self._idle.put(workspace)
+
+        return list(self._pool.map(call, items))
+
+
+def read_records(packages, workspaces, kept):
+    """Return which tests of each package reach which lines.
+
+    Parameters
+    ----------
+    packages : iterable of str
+    workspaces : Workspaces
+    kept : Path
+        A folder for what is known of files of tests; it holds until they or the source change.
+
+    Returns
+    -------
+    dict of str to dict
+        For each package the seconds of each test, and for each module the tests of each line.
+    """
+    kept.mkdir(parents=True, exist_ok=True)
+
+    def read(workspace, job):
+        package, file = job
+        path = kept / f"{_digest(package, file)}.json"
+        if not path.exists():
+            path.write_text(json.dumps(workspace.record(file)))
+        return package, json.loads(path.read_text())
+
+    jobs = [(package, file) for package in packages for file in own_tests(package)]
+    records = {package: {"seconds": {}, "lines": {}} for package in packages}
+    for package, found in workspaces.map(read, jobs):
+        records[package]["seconds"] |= found["seconds"]
+        for module, lines in found["lines"].items():
+            known = records[package]["lines"].setdefault(module, {})
+            for line, tests in lines.items():
+                known.setdefault(int(line), []).extend(tests)
+    return records
+
+
+def _digest(package, file):
+    """Return a name for a file of tests and the package it tests, as they are now."""
+    files = [PROJECT / file, *modules_of(package)]
+    return sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def own_tests(package):
+    """Return the files of a package's own tests."""
+    found = [PROJECT / "tests" / f"test_{package}.py", *PROJECT.glob(f"tests/{package}/test_*.py")]
+    return sorted(str(path.relative_to(PROJECT)) for path in found if path.exists())
+
+
+def modules_of(package):
+    """Return the files of a package."""
+    root = PROJECT / SOURCE
+    found = [root / f"{package}.py", *(root / package).rglob("*.py")]
+    return sorted(path for path in found if path.exists())
+
+
+def package_of(module):
+    """Return the package of a module, such as ``models`` of ``models/pmm.py``."""
+    return Path(module).parts[0].removesuffix(".py")
+
+
+@dataclass
+class Outcome:
+    """What became of a mutant."""
+
+    mutant: Mutant
+    survived: bool
+    tests: int
+    seconds: float
+
+
+def run_mutants(mutants, records, workspaces, report):
+    """Test mutants.
+
+    Parameters
+    ----------
+    mutants : list of Mutant
+    records : dict of str to dict
+        What `read_records` gave.
+    workspaces : Workspaces
+    report : callable
+        Gets each `Outcome` as it comes, and the survivors so far.
+
+    Returns
+    -------
+    list of Mutant
+        The survivors.
+    """
+    survivors, one_at_a_time = [], Lock()
+
+    def run(workspace, mutant):
+        record = records[package_of(mutant.module)]
+        tests = choose_tests(mutant, record)
+        limits = {test: GRACE + 5 * record["seconds"][test] for test in tests}
+        start = time.monotonic()
+        survived = not tests or workspace.survives(mutant, limits)
+        outcome = Outcome(mutant, survived, len(tests), time.monotonic() - start)
+        with one_at_a_time:
+            if survived:
+                survivors.append(mutant)
+            report(outcome, survivors)
+
+    workspaces.map(run, mutants)
+    return survivors
+
+
+def choose_tests(mutant, record):
+    """Return the tests that reach a mutant, quick files first and quick tests first in a file.
+
+    What runs when its module is imported may matter to all tests that reach the module, and if
+    none does, to all tests.
+    """
+    lines = record["lines"].get(mutant.module, {})
+    at_place = range(mutant.first_line, mutant.last_line + 1)
+    chosen = {test for line in at_place for test in lines.get(line, [])}
+    if mutant.at_import:
+        chosen = {test for tests in lines.values() for test in tests} or set(record["seconds"])
+    files = {}
+    for test in chosen:
+        file = test.partition("::")[0]
+        files[file] = files.get(file, 0) + record["seconds"][test]
+
+    def cost(test):
+        file = test.partition("::")[0]
+        return files[file], file, record["seconds"][test]
+
+    return sorted(chosen, key=cost)

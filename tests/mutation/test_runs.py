@@ -1,0 +1,47 @@
+"""Which tests are run on a mutant."""
+
+from tests.mutation.changes import find_mutants
+from tests.mutation.runs import choose_tests, modules_of, own_tests, package_of
+
+SECONDS = {"slow.py::a": 5.0, "slow.py::b": 1.0, "quick.py::c": 2.0, "quick.py::d": 1.0}
+
+
+def record(lines):
+    """Return the record of a package with one module."""
+    return {"seconds": SECONDS, "lines": {"module.py": lines}}
+
+
+def mutants_of(source):
+    """Return the mutants of the module."""
+    return find_mutants("module.py", source)
+
+
+def test_tests_that_reach_the_line():
+    """Tests that do not reach the changed line are left out; quick files and tests come first."""
+    *_, mutant = mutants_of("def f(a):\n    a()\n")
+    lines = {2: ["slow.py::a", "slow.py::b", "quick.py::c"], 1: ["quick.py::d"]}
+
+    assert choose_tests(mutant, record(lines)) == ["quick.py::c", "slow.py::b", "slow.py::a"]
+
+
+def test_line_that_no_test_reaches():
+    """A fault on a line that no test reaches survives without a run."""
+    *_, mutant = mutants_of("def f(a):\n    a()\n")
+
+    assert choose_tests(mutant, record({1: ["quick.py::c"]})) == []
+
+
+def test_what_runs_at_import():
+    """A fault outside functions may matter to all tests of the module, or else to all tests."""
+    mutant, *_ = mutants_of("a = 1\n\ndef f():\n    pass\n")
+
+    assert choose_tests(mutant, record({1: [], 4: ["quick.py::c"]})) == ["quick.py::c"]
+    assert set(choose_tests(mutant, record({1: []}))) == set(SECONDS)
+
+
+def test_tests_mirror_the_source():
+    """A package is tested by the folder or the file of its name."""
+    assert own_tests("counts") == ["tests/test_counts.py"]
+    assert "tests/models/test_mml.py" in own_tests("models")
+    assert {package_of("counts.py"), package_of("server/pages/charts.py")} == {"counts", "server"}
+    assert [path.name for path in modules_of("counts")] == ["counts.py"]
