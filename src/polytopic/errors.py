@@ -21,6 +21,13 @@ class UnavailableError(StoreError):
     """A store's database is locked, out of reach or broken; what was asked may be right."""
 
 
+class DamagedError(StoreError):
+    """What a store's database holds makes no sense; the sentence says what, and how to go on."""
+
+    def __init__(self, reason: str):
+        super().__init__(f"the store is damaged: {reason}; restore a backup, or import an export.")
+
+
 class ContentError(StoreError, ValueError):
     """A store cannot hold what it was given."""
 

@@ -186,6 +186,34 @@ def test_a_model_that_was_rolled_back_to(store):
     assert not said
 
 
+DAMAGED = [
+    ["store", "verify"],
+    ["store", "counts"],
+    ["store", "drift"],
+    ["store", "export"],
+    ["store", "forget", "0"],
+    ["map"],
+    ["info"],
+]
+
+
+@pytest.mark.parametrize("command", DAMAGED, ids=" ".join)
+def test_a_damaged_store(store, command):
+    """Damaged pages are told in a sentence, whichever command meets them."""
+    content = bytearray(store.read_bytes())
+    for start in range(8 * 4096, len(content), 3 * 4096):
+        content[start : start + 4096] = b"\x55" * 4096
+    store.write_bytes(content)
+    name, *rest = command
+    given = [name, rest[0], store, *rest[1:]] if rest else [name, store]
+
+    _, said = run(*given, code=1)
+
+    assert said.startswith("Error: ")
+    assert "damaged" in said
+    assert "unexpected" not in said
+
+
 def test_export_and_import(store, tmp_path):
     """What was exported makes a store of the same digest, and may come again."""
     run("store", "export", store, "--to", tmp_path / "news.export")

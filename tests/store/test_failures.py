@@ -235,7 +235,7 @@ def test_a_damaged_file_is_told(path):
     with pytest.raises(StoreError) as told:
         Store(path).counts()
 
-    assert one_sentence(told.value, "the database is damaged; bring back a copy")
+    assert one_sentence(told.value, "the database is damaged; restore a backup")
 
 
 # A server that goes away

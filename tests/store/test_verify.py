@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import create_engine
 
-from polytopic import Document
+from polytopic import Document, LabelTree
 from tests.store.plain import open_store
 
 DOCUMENTS = [
@@ -47,6 +47,35 @@ TAMPERING = {
     "digest of the store": "UPDATE polytopic_state SET digest = {byte}",
     "documents of a label": "UPDATE polytopic_labels SET documents = 9 WHERE label = 'sport'",
     "a lost label": "DELETE FROM polytopic_labels WHERE label = 'sport'",
+    "id of a document": "UPDATE polytopic_documents SET document = '5' WHERE document = '3'",
+    "time of a document": "UPDATE polytopic_documents SET time = '2024-01-01T00:00:00.000000+00:00'"
+    " WHERE document = '1'",
+    "text of a document": "UPDATE polytopic_documents SET text = '\"goal match\"'"
+    " WHERE document = '1'",
+    "first revision of a document": "UPDATE polytopic_documents SET first = 2 WHERE document = '1'",
+    "revision of a document": "UPDATE polytopic_documents SET learned = 2 WHERE document = '1'",
+    "end of a former version": "UPDATE polytopic_documents SET replaced = 3"
+    " WHERE replaced IS NOT NULL",
+    "labels of a former version": "UPDATE polytopic_documents SET labels = '[]'"
+    " WHERE replaced IS NOT NULL",
+    "a lost empty document": "DELETE FROM polytopic_documents WHERE document = 'empty'",
+    "time of a revision": "UPDATE polytopic_revisions SET time = '2024-01-01T00:00:00.000000+00:00'"
+    " WHERE revision = 1",
+    "a receipt": "UPDATE polytopic_revisions SET receipt = replace(receipt, 'learn', 'merge')",
+    "a lost revision": "DELETE FROM polytopic_revisions WHERE revision = 1",
+    "the revision": "UPDATE polytopic_state SET revision = 4",
+    "the log of what was forgotten": "UPDATE polytopic_forgotten SET documents = 2",
+    "a setting": "UPDATE polytopic_settings SET value = '\"nb\"' WHERE name = 'model'",
+    "the tree": "UPDATE polytopic_labels SET about = replace(about, 'Sport', 'Sports')"
+    " WHERE label = 'sport'",
+    "the model that answers": "UPDATE polytopic_state SET current_model = 2",
+    "no model answers": "UPDATE polytopic_state SET current_model = 7",
+    "note of a model": "UPDATE polytopic_models SET note = 'x'",
+    "mark of a model": "UPDATE polytopic_models SET marked = NULL",
+    "content of a model": "UPDATE polytopic_models SET content = {byte} WHERE id = 2",
+    "a lost model": "DELETE FROM polytopic_models WHERE id = 2",
+    "role of a token": "UPDATE polytopic_tokens SET role = 'admin'",
+    "a seal": "UPDATE polytopic_seals SET digest = {byte} WHERE name = 'tokens'",
     "a label of nothing": "INSERT INTO polytopic_labels (label, documents) VALUES ('new', 3)",
 }
 
@@ -54,9 +83,17 @@ TAMPERING = {
 @pytest.mark.parametrize("what", TAMPERING)
 def test_verify_finds_tampering(url, what):
     """Whatever is changed behind the store's back is found, and told in sentences."""
-    with open_store(url) as store:
-        store.learn(DOCUMENTS)
+    tree = LabelTree({"sport": "news"}, names={"sport": "Sport"})
+    with open_store(url, keep_texts=True, tree=tree) as store:
+        store.learn(
+            [*DOCUMENTS, Document("empty", ""), Document("gone", "rover", labels=["space"])]
+        )
         store.learn([Document("2", "mars moon", labels=["space"])])
+        store.publish()
+        store.publish(model="nb")
+        store.rollback()
+        store.add_token("one", "read", "0" * 64)
+        store.forget(["gone"])
         assert store.verify().ok
 
         tamper(url, TAMPERING[what])
@@ -65,15 +102,50 @@ def test_verify_finds_tampering(url, what):
         assert not verification.ok
         assert not verification.to_dict()["ok"]
         assert all(problem.endswith(".") for problem in verification.problems)
-        assert verification.revision == 2
+        assert verification.revision == (4 if what == "the revision" else 3)
+
+
+def test_a_store_of_an_earlier_release(url):
+    """It has no seals, is found to be sound, and gets its seals with the next change."""
+    with open_store(url, keep_texts=True) as store:
+        store.learn(DOCUMENTS)
+    execute(url, "DROP TABLE polytopic_seals")
+    with open_store(url) as store:
+        assert store.verify().ok
+
+        store.learn([Document("5", "goal", labels=["sport"])])
+
+        assert store.verify().ok
+        tamper(url, TAMPERING["text of a document"])
+        assert not store.verify().ok
+
+
+def test_an_earlier_release_may_change_a_store(url):
+    """What it learned makes the seals void, not the store; the next change seals all afresh."""
+    with open_store(url) as store:
+        store.learn(DOCUMENTS)
+        tamper(url, "UPDATE polytopic_seals SET revision = 0")
+        tamper(url, "UPDATE polytopic_seals SET digest = {byte}")  # as if rows had come since
+        assert store.verify().ok
+
+        store.forget(["1"])
+
+        assert store.verify().ok
+        tamper(url, TAMPERING["a lost document without labels"])
+        assert not store.verify().ok
 
 
 def tamper(url, statement):
     """Change a store by SQL."""
     is_file = "://" not in url
     values = {"other": OTHER_BYTES[not is_file], "byte": BYTE[not is_file]}
-    engine = create_engine(f"sqlite:///{url}" if is_file else url)
+    assert execute(url, statement.format(**values))
+
+
+def execute(url, statement):
+    """Run SQL; return how many rows were changed."""
+    engine = create_engine(f"sqlite:///{url}" if "://" not in url else url)
     with engine.begin() as connection:
-        changed = connection.exec_driver_sql(statement.format(**values))
-        assert changed.rowcount
+        changed = connection.exec_driver_sql(statement).rowcount
     engine.dispose()
+    return changed

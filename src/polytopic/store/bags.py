@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -10,11 +11,13 @@ import numpy as np
 from scipy import sparse
 from sqlalchemy import Connection, func, select
 
+from polytopic.errors import DamagedError
 from polytopic.store.database import fetch
 from polytopic.store.packing import unpack
 from polytopic.store.tables import documents as ledger
 from polytopic.store.tables import revisions
 
+TIME = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(T[\d:.]{15}\+00:00)?")
 _first_known = (
     select(revisions.c.time).where(revisions.c.revision == ledger.c.first).scalar_subquery()
 )
@@ -99,6 +102,13 @@ class Bags:
         )
 
 
+def check_times(times: Iterable[str | None]) -> None:
+    """Raise if one of these is no time as a store keeps it; a day alone will do."""
+    for time in set(times):
+        if time is None or not TIME.fullmatch(time):
+            raise DamagedError("a document has no time, or one that cannot be read")
+
+
 def read_bags(
     connection: Connection, n_numbers: int, *conditions, newest: int | None = None
 ) -> Bags:
@@ -111,6 +121,7 @@ def read_bags(
         query = query.order_by(ledger.c.row.desc()).limit(newest)
     rows = fetch(connection, query)
     rows.sort(key=itemgetter(1, 5))  # document, learned
+    check_times(row[-1] for row in rows)
     row, names, labels, times, first, learned, replaced, digests, texts, terms, counts, moments = (
         zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
     )

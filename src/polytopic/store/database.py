@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Connection, cast, create_engine, event, func, select
+from sqlalchemy import JSON, Connection, Row, Select, cast, create_engine, event, func, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from polytopic.errors import StoreError, UnavailableError
+from polytopic.errors import DamagedError, StoreError, UnavailableError
 from polytopic.files import is_database
 from polytopic.store import erasure
 
@@ -22,6 +22,7 @@ PATIENCE = 60.0  # seconds that a writer waits for others
 BRIEF = 0.1  # seconds that a step of erasing waits for others
 CONNECTING = 10  # seconds that a server may take to answer a call
 FEW = 50  # rows that SQLAlchemy writes
+MOST_TOLD = 5  # things that SQLite tells of a damaged file
 LOCK = int.from_bytes(b"polytopi", "big")  # of those who write to PostgreSQL
 
 
@@ -130,6 +131,17 @@ class Database:
             f"({reason}); the next change tries again, or forget it again."
         )
 
+    def check(self, connection: Connection) -> list[str]:
+        """Return what SQLite itself finds wrong with its file; a server sees to that alone."""
+        if not self.is_file:
+            return []
+        found = connection.exec_driver_sql(f"PRAGMA integrity_check({MOST_TOLD})").scalars().all()
+        return [
+            f"SQLite finds the file damaged ({_first_line(said)})."
+            for said in found
+            if said != "ok"
+        ]
+
     @contextmanager
     def _telling(self) -> Iterator[None]:
         """Tell failures of the database in one sentence."""
@@ -174,9 +186,22 @@ def among(connection: Connection, column, values: Sequence[str]):
     return column.in_(select(elements.c.value))
 
 
-def fetch(connection: Connection, query) -> list[tuple]:
-    """Return all rows of a query as the driver gives them, which is fast."""
-    return list(connection.execute(query).cursor.fetchall())
+def fetch(connection: Connection, query: Select) -> list[Row]:
+    """Return all rows of a query; their values are of the types that the columns have.
+
+    SQLite does not see to that by itself, so that a damaged file may hold anything anywhere.
+    """
+    rows = list(connection.execute(query).all())
+    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
+        allowed = {column.type.python_type}
+        if getattr(column, "nullable", True):
+            allowed.add(type(None))
+        wrong = set(map(type, values)) - allowed
+        if wrong:
+            raise DamagedError(
+                f"column {column.name!r} holds a value of type {wrong.pop().__name__}"
+            )
+    return rows
 
 
 def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequence[tuple]):
@@ -236,6 +261,7 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql(how)
 
 
+DAMAGED = "the database is damaged; restore a backup, or import an export."
 REASONS = {  # what databases say, and what to tell
     "readonly database": "it cannot be written; nothing was changed.",
     "disk is full": "the disk is full; nothing was changed.",
@@ -243,7 +269,13 @@ REASONS = {  # what databases say, and what to tell
     "unable to open database file": "it cannot be opened; its folder must be there, and both must "
     "be open to you, for writing too.",
     "not a database": "it is no SQLite database.",
-    "malformed": "the database is damaged; bring back a copy, or import an export.",
+    "malformed": DAMAGED,
+    "Could not decode": DAMAGED,
+    "no such table": DAMAGED,
+    "no such column": DAMAGED,
+    "has no column": DAMAGED,
+    "UNIQUE constraint failed": DAMAGED,
+    "NOT NULL constraint failed": DAMAGED,
 }
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from scipy.special import rel_entr
-from sqlalchemy import select
 
 from polytopic.counts import LabelSetCounts
 from polytopic.labeler.reading import LabelReader, read_names
 from polytopic.labels import LabelSpace, LabelTree, widen
-from polytopic.store import tables
 from polytopic.store.selection import revision_at
+from polytopic.store.state import last_revision
 from polytopic.text import Vocabulary
 
 if TYPE_CHECKING:
@@ -217,7 +216,7 @@ def _revision(store: Store, name: str, moment: Any) -> int:
     if isinstance(moment, str) and moment.isdecimal():
         moment = int(moment)
     with store._database.reading() as connection:
-        last = connection.execute(select(tables.state.c.revision)).scalar_one()
+        last = last_revision(connection)
         try:
             return revision_at(connection, moment, last)
         except ValueError:

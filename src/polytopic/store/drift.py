@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import bdtr, bdtrc
 from sklearn.base import clone
-from sqlalchemy import select
 
 from polytopic.counts import LabelSetCounts
 from polytopic.labeler.learning import named_model
@@ -18,11 +17,11 @@ from polytopic.labels import LabelSpace, Targets, widen
 from polytopic.metrics import labeling_f
 from polytopic.models import PMM1, CountModel
 from polytopic.models.checks import check_name
-from polytopic.store import tables
 from polytopic.store.bags import read_bags
 from polytopic.store.differences import label_mask
 from polytopic.store.reading import named
 from polytopic.store.selection import Selection, read_time
+from polytopic.store.state import last_revision
 from polytopic.store.terms import Terms
 
 if TYPE_CHECKING:
@@ -206,7 +205,7 @@ def first_days(days: np.ndarray, by: str) -> np.ndarray:
 
 def _read_stream(store: Store, until: str | None) -> _Stream:
     with store._database.reading() as connection:
-        revision = connection.execute(select(tables.state.c.revision)).scalar_one()
+        revision = last_revision(connection)
         terms = Terms(connection)
         conditions = Selection(revision=revision, until=until).conditions()
         bags = read_bags(connection, len(terms), *conditions)

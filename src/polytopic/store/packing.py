@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b, sha256, shake_128
 from itertools import compress, islice, pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from polytopic.errors import DamagedError
 
 LARGEST = np.array([2**8, 2**16, 2**32]) - 1  # of one, two and four bytes
 WIDTHS = np.array([1, 2, 4, 8])
@@ -39,11 +42,13 @@ def pack(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
 
 def unpack(columns: Sequence[bytes], values: Sequence[bytes], n_columns: int) -> sparse.csr_matrix:
     """Return the matrix that :func:`pack` was given; the order within rows is kept."""
-    sizes = np.fromiter(map(len, columns), dtype=np.int64, count=len(columns)) // 4
+    sizes, rest = np.divmod(np.fromiter(map(len, columns), dtype=np.int64, count=len(columns)), 4)
     lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
     widths = lengths // np.maximum(sizes, 1)
-    if (widths * sizes != lengths).any() or not np.isin(widths[sizes > 0], WIDTHS).all():
-        raise ValueError("counts do not fit their terms")
+    if rest.any() or (widths * sizes != lengths).any():
+        raise DamagedError("counts do not fit their terms")
+    if not np.isin(widths[sizes > 0], WIDTHS).all():
+        raise DamagedError("counts do not fit their terms")
     data = np.empty(sizes.sum())
     for width in np.unique(widths[sizes > 0]).tolist():
         own = widths == width
@@ -52,8 +57,24 @@ def unpack(columns: Sequence[bytes], values: Sequence[bytes], n_columns: int) ->
     indices = np.frombuffer(b"".join(columns), dtype="<u4").astype(np.int64)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     if indices.size and indices.max() >= n_columns:
-        raise ValueError("counts are of terms that are not there")
+        raise DamagedError("counts are of terms that are not there")
     return sparse.csr_matrix((data, indices, ends), shape=(sizes.size, n_columns))
+
+
+def read_json(text: str, what: str) -> Any:
+    """Return what a store keeps as JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{what} cannot be read") from error
+
+
+def read_labels(text: str) -> list[str]:
+    """Return a stored label set."""
+    labels = read_json(text, "a label set")
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise DamagedError("a label set is not a list of labels")
+    return labels
 
 
 def to_json(labels: Iterable[str]) -> str:
@@ -89,6 +110,8 @@ class MultisetDigest:
 
     def changed(self, added: Iterable[tuple[str, bytes]], removed=()) -> MultisetDigest:
         """Return it with some pairs of a stored label set and a bag's digest, without others."""
+        if len(self.sums) != 4 * SUM_SIZE:
+            raise DamagedError("the digest of the counts has another length")
         sums = np.frombuffer(self.sums, dtype="<u4") + _summed(added) - _summed(removed)
         return MultisetDigest(sums.astype("<u4").tobytes())
 

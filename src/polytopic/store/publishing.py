@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Integer, delete, func, insert, select, update
 
-from polytopic.errors import StoreError
+from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.files import from_bytes
 from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.state import Origin
 from polytopic.models import MODELS
 from polytopic.store import erasure, tables
+from polytopic.store.database import fetch
 from polytopic.store.reading import origin_of, read_counts, set_origin
+from polytopic.store.seals import seal
 from polytopic.store.selection import Selection, now
 from polytopic.store.settings import read_tree
+from polytopic.store.state import read_state
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,9 @@ class Current:
 def history(connection: Connection) -> list[PublishedModel]:
     """Return all published models, the newest first."""
     table = tables.models.c
-    current = connection.execute(select(tables.state.c.current_model)).scalar_one()
-    rows = connection.execute(
+    current = read_state(connection).current_model
+    rows = fetch(
+        connection,
         select(
             table.id,
             table.time,
@@ -137,8 +141,8 @@ def history(connection: Connection) -> list[PublishedModel]:
             table.origin,
             table.note,
             table.marked,
-            func.length(table.content).label("bytes"),
-        ).order_by(table.id.desc())
+            func.length(table.content, type_=Integer).label("bytes"),
+        ).order_by(table.id.desc()),
     )
     return [
         PublishedModel(
@@ -159,7 +163,7 @@ def publish(
     connection: Connection, labeler, content: bytes, note: str | None, keep: int | None
 ) -> int:
     """Keep a fitted labeler, as these bytes, and let it answer; return its number."""
-    state = connection.execute(select(tables.state).with_for_update()).one()
+    state = read_state(connection, to_change=True)
     table, number = tables.models, state.published + 1
     origin = origin_of(connection.engine.url, labeler)
     row = {
@@ -177,6 +181,7 @@ def publish(
         kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
         if connection.execute(delete(table).where(table.c.id.not_in(kept))).rowcount:
             erasure.overwrite_table(connection, "models")
+    seal(connection, "models", "state")
     return number
 
 
@@ -189,21 +194,19 @@ def _forgotten_since(connection: Connection, origin: Selection) -> int | None:
         return None
     gone = tables.forgotten.c
     seen = gone.learned <= origin.revision, gone.revision > origin.read_at
-    return connection.execute(select(func.max(gone.revision)).where(*seen)).scalar()
+    ((last,),) = fetch(connection, select(func.max(gone.revision)).where(*seen))
+    return last
 
 
 def roll_back(connection: Connection, number: int | None) -> int:
     """Let an earlier model answer, the one before if none is named; return its number."""
-    current = connection.execute(
-        select(tables.state.c.current_model).with_for_update()
-    ).scalar_one()
+    current = read_state(connection, to_change=True).current_model
     if current is None:
         raise StoreError("no model is published, so there is none to go back to.")
     table = tables.models.c
     own = table.id < current if number is None else table.id == number
-    found = connection.execute(
-        select(table.id, table.marked).where(own).order_by(table.id.desc()).limit(1)
-    ).one_or_none()
+    query = select(table.id, table.marked).where(own).order_by(table.id.desc()).limit(1)
+    found = next(iter(fetch(connection, query)), None)
     if found is None:
         raise StoreError(
             f"there is no model before {current} to go back to."
@@ -216,21 +219,24 @@ def roll_back(connection: Connection, number: int | None) -> int:
             f"{found.marked}); refresh publishes one that has not."
         )
     connection.execute(update(tables.state).values(current_model=found.id))
+    seal(connection, "state")
     return found.id
 
 
 def read_current(connection: Connection) -> Current | None:
     """Return what is known of the published model that answers, None if there is none."""
-    state = connection.execute(select(tables.state)).one()
-    table = tables.models.c
-    newest = connection.execute(select(func.max(table.id))).scalar()
-    row = connection.execute(
-        select(table.name, table.origin, table.marked).where(table.id == state.current_model)
-    ).one_or_none()
-    if row is None:
+    state = read_state(connection)
+    number = state.current_model
+    if number is None:
         return None
-    origin, number = Selection.from_json(row.origin), state.current_model
-    return Current(number, row.name, origin, row.marked, number == newest, state.revision)
+    table = tables.models.c
+    rows = fetch(connection, select(table.id, table.name, table.origin, table.marked))
+    row = next((row for row in rows if row.id == number), None)
+    if row is None or row.name not in MODELS:
+        raise DamagedError(f"the published model {number} is not there")
+    is_newest = number == max(row.id for row in rows)
+    origin = Selection.from_json(row.origin)
+    return Current(number, row.name, origin, row.marked, is_newest, state.revision)
 
 
 def read_labeler(connection: Connection, current: Current, like: Labeler | None) -> Labeler:
@@ -251,9 +257,8 @@ def read_labeler(connection: Connection, current: Current, like: Labeler | None)
 def read(connection: Connection, number: int) -> Labeler:
     """Return the labeler of a published model."""
     table = tables.models.c
-    row = connection.execute(
-        select(table.content, table.origin).where(table.id == number)
-    ).one_or_none()
+    query = select(table.content, table.origin).where(table.id == number)
+    row = next(iter(fetch(connection, query)), None)
     if row is None:
         raise StoreError(f"there is no published model {number}; history lists them.")
     labeler = from_bytes(row.content, f"model {number}")

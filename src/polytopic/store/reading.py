@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.engine import URL
 
 from polytopic.counts import LARGEST_EXACT, LabelSetCounts
-from polytopic.errors import StoreError
+from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
@@ -22,8 +21,15 @@ from polytopic.models.mixture_tuning import TUNING_DOCS
 from polytopic.store import tables
 from polytopic.store.bags import Bags, read_bags
 from polytopic.store.database import among, fetch
-from polytopic.store.packing import MultisetDigest, bag_digests, label_set_key, unpack
+from polytopic.store.packing import (
+    MultisetDigest,
+    bag_digests,
+    label_set_key,
+    read_labels,
+    unpack,
+)
 from polytopic.store.selection import Selection
+from polytopic.store.state import last_revision, read_state
 from polytopic.store.terms import Terms
 
 
@@ -67,11 +73,17 @@ def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
     rows = fetch(connection, query)
     if not rows:
         return LabelSetCounts()
-    sets = [tuple(json.loads(labels)) for labels, *_ in rows]
+    sets = [tuple(read_labels(labels)) for labels, *_ in rows]
+    if len(set(sets)) < len(sets) or any(n < 1 for _, n, *_ in rows):
+        raise DamagedError("label sets have no documents, or come twice")
     order = sorted(range(len(sets)), key=sets.__getitem__)
     _, documents, numbers, counts = zip(*(rows[k] for k in order), strict=True)
     matrix = unpack(numbers, counts, len(all_terms))
-    terms, places = all_terms.in_order(all_terms.documents > 0)
+    wanted = all_terms.documents > 0
+    wanted[matrix.indices] = True
+    if any(all_terms.names[k] is None for k in np.flatnonzero(wanted)):
+        raise DamagedError("label sets have terms that are not there")
+    terms, places = all_terms.in_order(wanted)
     space = LabelSpace(label for labels in sets for label in labels)
     table = LabelSetCounts()
     table.labels, table.indicator = space.ids, space.encode(sets[k] for k in order)
@@ -156,8 +168,7 @@ def read_training(
     model = named_model(model) if isinstance(model, str) else model
     if sees_documents(model):
         return TrainingData(selection, place, read_rows(connection, selection))
-    last = connection.execute(select(tables.state.c.revision)).scalar_one()
-    counts, sample = read_counts(connection, selection, last), None
+    counts, sample = read_counts(connection, selection, last_revision(connection)), None
     if tuned and model.needs_documents:
         sample = read_rows(connection, selection, TUNING_DOCS)
     return TrainingData(selection, place, counts, sample)
@@ -188,12 +199,12 @@ def named(bags: Bags, all_terms: Terms) -> tuple[sparse.csr_matrix, list[str], T
     counts = bags.counts
     used = np.bincount(counts.indices, minlength=len(all_terms)) > 0
     if any(all_terms.names[k] is None for k in np.flatnonzero(used)):
-        raise ValueError("documents of the ledger have terms that are not there")
+        raise DamagedError("documents of the ledger have terms that are not there")
     terms, places = all_terms.in_order(used)
     X = sparse.csr_matrix(
         (counts.data, places[counts.indices], counts.indptr), shape=(len(bags), len(terms))
     )
-    sets = [json.loads(labels) for labels in bags.labels]
+    sets = [read_labels(labels) for labels in bags.labels]
     space = LabelSpace(label for labels in sets for label in labels)
     return X, terms, Targets(space.encode(sets), space.ids)
 
@@ -211,7 +222,7 @@ def find_problems(connection: Connection) -> Iterator[str]:
     if damaged:
         yield f"{len(damaged):,} documents do not match their digests, such as {damaged[0]!r}."
     current = bags.at([k for k, last in enumerate(bags.replaced) if last is None])
-    stored = MultisetDigest(connection.execute(select(tables.state.c.digest)).scalar_one())
+    stored = MultisetDigest(read_state(connection).digest)
     if stored != ledger_digest(current):
         yield "the digest of the counts is not that of the ledger."
     labelled = current.at([k for k, labels in enumerate(current.labels) if labels != "[]"])

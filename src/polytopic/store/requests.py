@@ -20,7 +20,9 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from polytopic.errors import StoreError
+from polytopic.errors import DamagedError, StoreError
+from polytopic.store.database import fetch
+from polytopic.store.packing import read_json, read_labels
 from polytopic.store.receipts import Receipt
 from polytopic.store.selection import stored_time
 from polytopic.store.tables import requests as table
@@ -69,21 +71,24 @@ class KeyedRequest:
     @property
     def _names(self) -> dict[str, list[str]]:
         """The names that places of a kept receipt stand for."""
-        labels = {label for names in set(self.label_sets) for label in json.loads(names)}
+        labels = {label for names in set(self.label_sets) for label in read_labels(names)}
         return {"missing": list(self.ids), "new_labels": sorted(labels)}
 
     def find(self, connection: Connection) -> Receipt | None:
         """Return the receipt of the first time, None if this is the first time."""
-        rows = connection.execute(select(table).where(table.c.key.in_([self._kept_key, self.key])))
-        for row in rows:
+        own = table.c.key.in_([self._kept_key, self.key])
+        for row in fetch(connection, select(table).where(own)):
             is_old = row.key == self.key
             digest = sha256(self._asked).hexdigest() if is_old else self._digest
             if not hmac.compare_digest(row.request, digest):
                 raise StoreError(
                     f"the key {self.key!r} was used for another request; take a new one."
                 )
-            receipt = json.loads(row.receipt)
-            return Receipt(**receipt if is_old else self._named(receipt))
+            try:
+                receipt = json.loads(row.receipt)
+                return Receipt(**receipt if is_old else self._named(receipt))
+            except (IndexError, KeyError, TypeError, ValueError) as error:
+                raise DamagedError("the receipt of an earlier request cannot be read") from error
         return None
 
     def keep(self, connection: Connection, receipt: Receipt) -> None:
@@ -126,8 +131,8 @@ def clear_names(connection: Connection) -> bool:
         delete(table).where(or_(table.c.key.not_like(f"{MARK}%"), table.c.time < oldest))
     ).rowcount
     named = table.c.receipt.not_like(f"%{NO_GONE_LABELS}%")
-    rows = connection.execute(select(table.c.key, table.c.receipt).where(named)).all()
+    rows = fetch(connection, select(table.c.key, table.c.receipt).where(named))
     for key, receipt in rows:
-        cleared = json.dumps(json.loads(receipt) | {"gone_labels": []})
+        cleared = json.dumps(read_json(receipt, "a receipt") | {"gone_labels": []})
         connection.execute(update(table).where(table.c.key == key).values(receipt=cleared))
     return bool(gone or rows)

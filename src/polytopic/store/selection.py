@@ -11,8 +11,11 @@ from typing import Any
 from sqlalchemy import Connection, func, or_, select
 
 from polytopic.corpus.document import parse_time
+from polytopic.errors import DamagedError
 from polytopic.store import tables
 from polytopic.store.bags import MOMENT, Bags
+from polytopic.store.database import fetch
+from polytopic.store.packing import read_json, read_labels
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,19 @@ class Selection:
     @classmethod
     def from_json(cls, text: str) -> Selection:
         """Return what :meth:`to_json` gave."""
-        return cls(**json.loads(text))
+        values = read_json(text, "what a model was fitted on")
+        try:
+            found = cls(**values)
+        except TypeError as error:
+            raise DamagedError("what a model was fitted on cannot be read") from error
+        numbers, times = (found.revision, found.read_at), (found.since, found.until)
+        if not (
+            all(isinstance(number, int | None) for number in numbers)
+            and all(isinstance(time, str | None) for time in times)
+            and (found.labels is None or isinstance(found.labels, list))
+        ):
+            raise DamagedError("what a model was fitted on cannot be read")
+        return found
 
     @property
     def is_part(self) -> bool:
@@ -72,7 +87,7 @@ class Selection:
         if self.labels is None:
             return list(range(len(labels)))
         wanted = set(self.labels)
-        found = {names: not wanted.isdisjoint(json.loads(names)) for names in set(labels)}
+        found = {names: not wanted.isdisjoint(read_labels(names)) for names in set(labels)}
         return [k for k, names in enumerate(labels) if found[names]]
 
     def saw(self, versions: Bags) -> bool:
@@ -103,7 +118,8 @@ def revision_at(connection: Connection, as_of: Any, last: int) -> int:
     moment = read_time("as_of", as_of)
     revisions = tables.revisions.c
     found = select(func.max(revisions.revision)).where(revisions.time <= moment)
-    return connection.execute(found).scalar() or 0
+    ((revision,),) = fetch(connection, found)
+    return revision or 0
 
 
 def read_time(name: str, value: Any) -> str | None:

@@ -9,12 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, inspect, select, update
 
-from polytopic.errors import StoreError
+from polytopic.errors import DamagedError, StoreError
 from polytopic.labels import LabelTree
 from polytopic.parameters import LARGEST_COUNT, check_number
 from polytopic.store import erasure, tables
-from polytopic.store.database import among
-from polytopic.store.packing import MultisetDigest
+from polytopic.store.database import among, fetch
+from polytopic.store.packing import MultisetDigest, read_json
+from polytopic.store.seals import seal
 from polytopic.text import Analyzer
 
 
@@ -83,6 +84,7 @@ def create(connection: Connection, settings: Settings) -> None:
     start = {"id": 1, "revision": 0, "digest": MultisetDigest().sums, "published": 0}
     connection.execute(insert(tables.state), start | {"current_model": None})
     erasure.note(connection, erasure.Traces.NONE)
+    seal(connection, "settings")
 
 
 def read(connection: Connection, name: str) -> Settings | None:
@@ -92,9 +94,11 @@ def read(connection: Connection, name: str) -> Settings | None:
         if connection.dialect.name == "sqlite" and found:
             raise StoreError(f"{name} is a database of something else, not a polytopic store.")
         return None
-    rows = connection.execute(select(tables.settings))
-    values = {row.name: json.loads(row.value) for row in rows}
-    schema = values.pop("schema")
+    rows = fetch(connection, select(tables.settings))
+    values = {row.name: read_json(row.value, f"its setting {row.name!r}") for row in rows}
+    schema = values.pop("schema", None)
+    if not isinstance(schema, int):
+        raise DamagedError("its settings do not say which schema it has")
     if schema not in tables.SCHEMAS:
         newer = schema > tables.SCHEMA
         raise StoreError(
@@ -102,7 +106,10 @@ def read(connection: Connection, name: str) -> Settings | None:
             f"this release works with {tables.SCHEMA}); "
             f"{'install a newer release' if newer else 'export it with the release it is of'}."
         )
-    return Settings.from_dict(values)
+    try:
+        return Settings.from_dict(values)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"its settings cannot be read ({error})") from error
 
 
 # The tree of labels
@@ -111,19 +118,20 @@ def read(connection: Connection, name: str) -> Settings | None:
 def read_tree(connection: Connection) -> LabelTree | None:
     """Return the tree of labels, if there is one."""
     columns = tables.labels.c
-    rows = connection.execute(
-        select(columns.label, columns.about).where(columns.about.is_not(None))
-    ).all()
+    rows = fetch(connection, select(columns.label, columns.about).where(columns.about.is_not(None)))
     if not rows:
         return None
-    about = {label: json.loads(text) for label, text in rows}
+    about = {label: read_json(text, "the tree of labels") for label, text in rows}
     parts = ("parents", "names", "alternatives", "notations")
-    return LabelTree.from_dict(
-        {
-            part: {label: told[part] for label, told in about.items() if part in told}
-            for part in parts
-        }
-    )
+    try:
+        return LabelTree.from_dict(
+            {
+                part: {label: told[part] for label, told in about.items() if part in told}
+                for part in parts
+            }
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"the tree of labels cannot be read ({error})") from error
 
 
 def write_tree(connection: Connection, tree: LabelTree | None) -> None:
@@ -136,7 +144,7 @@ def write_tree(connection: Connection, tree: LabelTree | None) -> None:
         for label in nodes
     }
     known = among(connection, table.c.label, list(about))
-    present = set(connection.execute(select(table.c.label).where(known)).scalars())
+    present = {label for (label,) in fetch(connection, select(table.c.label).where(known))}
     for label, text in about.items():
         if label in present:
             connection.execute(update(table).where(table.c.label == label).values(about=text))
@@ -145,3 +153,4 @@ def write_tree(connection: Connection, tree: LabelTree | None) -> None:
             connection.execute(insert(table), row)
     unused = (table.c.documents == 0) & table.c.about.is_(None)
     connection.execute(delete(table).where(unused))
+    seal(connection, "tree")

@@ -19,17 +19,23 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
-from polytopic.errors import ContentError, StoreError, StoreWarning, UnavailableError
+from polytopic.errors import (
+    ContentError,
+    DamagedError,
+    StoreError,
+    StoreWarning,
+    UnavailableError,
+)
 from polytopic.labeler import Labeler
 from polytopic.labeler.files import to_bytes
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import erasure, publishing, settings, tables
 from polytopic.store.bags import read_bags
-from polytopic.store.database import PATIENCE, Database, can_hold
+from polytopic.store.database import PATIENCE, Database, can_hold, fetch
 from polytopic.store.differences import LabelDifference, diff
 from polytopic.store.drift import Drift, drift
-from polytopic.store.packing import MultisetDigest, bag_digests, to_json
+from polytopic.store.packing import MultisetDigest, bag_digests, read_json, read_labels, to_json
 from polytopic.store.reading import (
     StoredCounts,
     find_problems,
@@ -41,7 +47,9 @@ from polytopic.store.reading import (
 )
 from polytopic.store.receipts import Receipt, Verification
 from polytopic.store.requests import KeyedRequest
+from polytopic.store.seals import find_broken, seal
 from polytopic.store.selection import Selection, now, read_time, revision_at, stored_time
+from polytopic.store.state import last_revision, read_state
 from polytopic.store.terms import Terms
 from polytopic.store.timeline import Timeline, timeline
 from polytopic.store.writing import NamedBags, Writer
@@ -115,11 +123,11 @@ class Store:
             "model": model,
             "keep_texts": keep_texts,
         }
-        self._database = Database(url, patience)
+        self._database, self._has_seals = Database(url, patience), False
         try:
             self._settings = self._open(given, create, must_be_new)
             if tree is not None:
-                with self._database.writing() as connection:
+                with self._writing() as connection:
                     settings.write_tree(connection, tree)
         except BaseException:
             self.close()
@@ -151,6 +159,15 @@ class Store:
             if found is None:
                 settings.create(connection, new)
         return found or new
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """Give a connection to change the store by, which has a table of seals then."""
+        with self._database.writing() as connection:
+            if not self._has_seals:
+                tables.seals.create(connection, checkfirst=True)
+            yield connection
+        self._has_seals = True
 
     def close(self) -> None:
         """Give all connections to the database back."""
@@ -197,19 +214,18 @@ class Store:
     def revision(self) -> int:
         """How often the store has changed."""
         with self._database.reading() as connection:
-            return _last_revision(connection)
+            return last_revision(connection)
 
     @property
     def digest(self) -> str:
         """The digest of what is counted: the same for the same documents, in any order."""
         with self._database.reading() as connection:
-            sums = connection.execute(select(tables.state.c.digest)).scalar_one()
-        return MultisetDigest(sums).text
+            return MultisetDigest(read_state(connection).digest).text
 
     def state(self) -> tuple[int, int | None]:
         """Return the revision, and the number of the published model that answers."""
         with self._database.reading() as connection:
-            state = connection.execute(select(tables.state)).one()
+            state = read_state(connection)
             return state.revision, state.current_model
 
     def info(self) -> dict[str, Any]:
@@ -223,7 +239,7 @@ class Store:
                     select(func.count()).select_from(column.table).where(*conditions)
                 ).scalar_one()
 
-            state = connection.execute(select(tables.state)).one()
+            state = read_state(connection)
             return {
                 "store": self._database.place,
                 "schema": tables.SCHEMA,
@@ -322,7 +338,7 @@ class Store:
 
     @contextmanager
     def _changing(self, action: str, request: KeyedRequest | None = None) -> Iterator[Writer]:
-        with self._database.writing() as connection:
+        with self._writing() as connection:
             writer = Writer(connection, action, request)
             yield writer
             writer.finish()
@@ -398,7 +414,7 @@ class Store:
         """
         with self._database.reading() as connection:
             chosen = self._selection(connection, as_of, since, until, labels)
-            return read_counts(connection, chosen, _last_revision(connection))
+            return read_counts(connection, chosen, last_revision(connection))
 
     def _selection(self, connection, as_of, since, until, labels) -> Selection:
         if labels is not None:
@@ -409,7 +425,7 @@ class Store:
             asked = {reader.resolve(label) for label in labels}
             below = {b for a in asked if tree and a in tree for b in tree.descendants(a)}
             labels = sorted(asked | below)
-        last = _last_revision(connection)
+        last = last_revision(connection)
         return Selection(
             revision=revision_at(connection, as_of, last),
             since=read_time("since", since),
@@ -459,8 +475,11 @@ class Store:
         for k, name in enumerate(bags.names):
             own = slice(ends[k], ends[k + 1])
             counts = dict(zip(names[own], numbers[own], strict=True))
-            about = {"id": name, "labels": json.loads(bags.labels[k]), "time": bags.times[k]}
-            yield Document.from_dict(about | _content(bags.texts[k], counts))
+            about = {"id": name, "labels": read_labels(bags.labels[k]), "time": bags.times[k]}
+            try:
+                yield Document.from_dict(about | _content(bags.texts[k], counts))
+            except ValueError as error:
+                raise DamagedError(f"document {name!r} cannot be read ({error})") from error
 
     def diff(
         self,
@@ -503,11 +522,15 @@ class Store:
             try:
                 current = tables.documents.c.replaced.is_(None)
                 bags = read_bags(connection, len(Terms(connection)), current)
-                problems = list(find_problems(connection))
-            except ValueError as error:
-                return Verification(_last_revision(connection), 0, "", [f"{error}."])
+                problems = [
+                    *self._database.check(connection),
+                    *find_problems(connection),
+                    *find_broken(connection),
+                ]
+            except DamagedError as error:
+                return Verification(last_revision(connection), 0, "", [str(error)])
             return Verification(
-                _last_revision(connection), len(bags), ledger_digest(bags).text, problems
+                last_revision(connection), len(bags), ledger_digest(bags).text, problems
             )
 
     # Models
@@ -594,7 +617,7 @@ class Store:
         again, chosen = clone(labeler), labeler.model_.chosen_
         with self._database.reading() as connection:
             again.tree = settings.read_tree(connection)
-            last = _last_revision(connection)
+            last = last_revision(connection)
             revision = last if as_of is None else as_of
             origin = replace(labeler.origin_, revision=revision, read_at=last)
             data = read_training(connection, again, origin, tuned=False)
@@ -629,7 +652,7 @@ class Store:
         if keep is not None:
             check_scalar(keep, "keep", Integral, min_val=1)
         content = self._packed(labeler)  # before others have to wait
-        with self._database.writing() as connection:
+        with self._writing() as connection:
             number = publishing.publish(connection, labeler, content, note, keep)
         self._try_to_erase()
         return number
@@ -660,8 +683,8 @@ class Store:
             return None
         again = self._fitted_again(labeler, as_of=current.as_of)
         content = self._packed(again)
-        with self._database.writing() as connection:
-            if connection.execute(select(tables.state.c.current_model)).scalar() != current.id:
+        with self._writing() as connection:
+            if read_state(connection).current_model != current.id:
                 return None
             number = publishing.publish(connection, again, content, "refreshed", keep)
         self._try_to_erase()
@@ -679,12 +702,12 @@ class Store:
     def has_forgotten_since(self, revision: int) -> bool:
         """Tell whether a document was forgotten after a revision."""
         with self._database.reading() as connection:
-            last = connection.execute(select(func.max(tables.forgotten.c.revision))).scalar()
+            ((last,),) = fetch(connection, select(func.max(tables.forgotten.c.revision)))
             return last is not None and last > revision
 
     def rollback(self, number: int | None = None) -> int:
         """Let an earlier published model answer: the one before, or that of a number."""
-        with self._database.writing() as connection:
+        with self._writing() as connection:
             return publishing.roll_back(connection, number)
 
     def current(self) -> Labeler | None:
@@ -706,44 +729,44 @@ class Store:
     def add_token(self, name: str, role: str, digest: str) -> None:
         """Keep the digest of a token with a role."""
         row = {"digest": digest, "name": name, "role": role, "time": now()}
-        with self._database.writing() as connection:
+        with self._writing() as connection:
             table = tables.tokens
-            if connection.execute(select(table).where(table.c.name == name)).one_or_none():
+            if fetch(connection, select(table).where(table.c.name == name)):
                 raise StoreError(f"there is a token {name!r} already; revoke it, or name another.")
             connection.execute(insert(table), row)
+            seal(connection, "tokens")
 
     def revoke_token(self, name: str) -> None:
         """Let a token be worth nothing from now on."""
-        with self._database.writing() as connection:
+        with self._writing() as connection:
             table = tables.tokens
             if not connection.execute(delete(table).where(table.c.name == name)).rowcount:
                 raise StoreError(f"there is no token {name!r}.")
+            seal(connection, "tokens")
 
     def tokens(self) -> list[dict[str, str]]:
         """Return the names, roles and times of all tokens."""
         with self._database.reading() as connection:
             columns = tables.tokens.c
             query = select(columns.name, columns.role, columns.time).order_by(columns.time)
-            return [row._asdict() for row in connection.execute(query)]
+            return [row._asdict() for row in fetch(connection, query)]
 
     def token_role(self, digest: str) -> str | None:
         """Return the role of the token with a digest, None if there is no such token."""
         with self._database.reading() as connection:
             columns = tables.tokens.c
             query = select(columns.role).where(columns.digest == digest)
-            return connection.execute(query).scalar()
-
-
-def _last_revision(connection: Connection) -> int:
-    return connection.execute(select(tables.state.c.revision)).scalar_one()
+            return next((role for (role,) in fetch(connection, query)), None)
 
 
 def _content(text: str | None, counts: Mapping[str, int]) -> dict[str, Any]:
     if text is None:
         return {"counts": counts}
-    content = json.loads(text)
+    content = read_json(text, "a text")
     if isinstance(content, str):
         return {"text": content}
+    if not isinstance(content, dict):
+        raise DamagedError("a text is neither a string nor an object")
     fields = all(isinstance(value, str) for value in content.values())
     return {"fields": content} if fields and content else {"counts": content}
 

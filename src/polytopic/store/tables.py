@@ -134,6 +134,14 @@ tokens = _table(
     Column("time", Text, nullable=False),
 )
 
+# Seals: digests of what tables hold, at a revision. Stores of earlier releases have none yet.
+seals = _table(
+    "seals",
+    Column("name", Text, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+)
+
 # Changes that were asked for under a key, so that asking again gives the same receipt: a digest of
 # the key, one of the request, and the receipt without names (see requests.py).
 requests = _table(

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from polytopic.errors import StoreError
+from polytopic.errors import DamagedError, StoreError
 from polytopic.store.database import fetch, run_many
+from polytopic.store.packing import read_json
 from polytopic.store.tables import terms as table
 
 PAGE = 1024  # terms in a row of the table
@@ -29,7 +30,9 @@ class Page(NamedTuple):
 @lru_cache(REMEMBERED)
 def read_page(names: str) -> Page:
     """Read the names of a page, as they are stored."""
-    found = json.loads(names)
+    found = read_json(names, "a page of terms")
+    if not isinstance(found, list) or not {str, type(None)}.issuperset(map(type, found)):
+        raise DamagedError("a page of terms is not a list of terms")
     return Page(found, dict(zip(found, range(len(found)), strict=True)))
 
 
@@ -50,7 +53,13 @@ class Terms:
             connection, select(table.c.names, table.c.documents, table.c.uses, table.c.page)
         )
         rows.sort(key=lambda row: row[-1])
+        if [row[-1] for row in rows] != list(range(len(rows))):
+            raise DamagedError("pages of terms are missing")
         self._pages = [read_page(row[0]) for row in rows]
+        if any(len(page.names) != PAGE for page in self._pages[:-1]):
+            raise DamagedError("pages of terms have other numbers of names")
+        if any(len(row[k]) % 4 for row in rows for k in (1, 2)):
+            raise DamagedError("terms have other numbers of names and documents")
         self.names: list[str | None] = []
         for page in self._pages:
             self.names += page.names
@@ -59,7 +68,7 @@ class Terms:
             for k in (1, 2)
         )
         if not len(self.names) == self.documents.size == self.uses.size:
-            raise ValueError("terms have other numbers of names and documents")
+            raise DamagedError("terms have other numbers of names and documents")
         self._counted: set[int] = set()  # pages of which other numbers are to be written
         self._named: set[int] = set()  # pages of which names are to be written, too
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import func, select
+from sqlalchemy import Text, func, select
 
 from polytopic.models.checks import check_name
 from polytopic.store import tables
-from polytopic.store.bags import MOMENT
+from polytopic.store.bags import MOMENT, check_times
+from polytopic.store.database import fetch
 from polytopic.store.drift import PERIODS, first_days
+from polytopic.store.packing import read_labels
 
 if TYPE_CHECKING:
     from polytopic.store.store import Store
@@ -69,7 +70,7 @@ def timeline(store: Store, *, by: str = "auto") -> Timeline:
     documents = np.bincount(places, counts, starts.size).astype(int)
     found: dict[str, Counter] = {}
     for place, labels, n in zip(places.tolist(), sets, counts.tolist(), strict=True):
-        for label in json.loads(labels):
+        for label in read_labels(labels):
             found.setdefault(label, Counter())[place] += n
     return Timeline(
         by,
@@ -82,7 +83,7 @@ def timeline(store: Store, *, by: str = "auto") -> Timeline:
 def _read(store: Store) -> tuple[np.ndarray, list[str], np.ndarray]:
     """Return days, label sets, and how many documents have both."""
     ledger = tables.documents.c
-    day = func.substr(MOMENT, 1, 10).label("day")
+    day = func.substr(MOMENT, 1, 10, type_=Text).label("day")
     with store._database.reading() as connection:
         dated = (
             select(day, ledger.labels)
@@ -90,8 +91,9 @@ def _read(store: Store) -> tuple[np.ndarray, list[str], np.ndarray]:
             .subquery()
         )
         keys = dated.c.day, dated.c.labels
-        rows = connection.execute(select(*keys, func.count()).group_by(*keys)).all()
+        rows = fetch(connection, select(*keys, func.count()).group_by(*keys))
     days, sets, counts = zip(*rows, strict=True) if rows else ((), (), ())
+    check_times(days)
     return np.array(days, dtype="datetime64[D]"), list(sets), np.array(counts, dtype=np.int64)
 
 

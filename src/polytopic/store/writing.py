@@ -18,10 +18,12 @@ from polytopic.errors import StoreError
 from polytopic.store import erasure, tables
 from polytopic.store.bags import Bags, read_bags
 from polytopic.store.database import among, fetch, run_many
-from polytopic.store.packing import MultisetDigest, label_set_key, pack, unpack
+from polytopic.store.packing import MultisetDigest, label_set_key, pack, read_labels, unpack
 from polytopic.store.receipts import Receipt
 from polytopic.store.requests import KeyedRequest, clear_names
+from polytopic.store.seals import Seals, document_rows
 from polytopic.store.selection import Selection, now
+from polytopic.store.state import read_state
 from polytopic.store.terms import Terms
 
 NAMES = ("missing", "new_labels", "gone_labels")  # of receipts: lists of names
@@ -55,9 +57,10 @@ class Writer:
     told: dict[str, Any] = field(default_factory=dict)  # for the receipt
 
     def __post_init__(self) -> None:
-        state = self.connection.execute(select(tables.state).with_for_update()).one()
+        state = read_state(self.connection, to_change=True)
         self.revision, self.terms = state.revision, Terms(self.connection)
         self.before = self.digest = MultisetDigest(state.digest)
+        self.seals = Seals(self.connection, state.revision)
         self.current_model = state.current_model
         self.changed, self.time = False, now()
         self.erased = False  # whether something was deleted that must leave no trace
@@ -103,6 +106,7 @@ class Writer:
         self._count(versions.at([]), current, erased=versions)
         self._log_forgotten(current.first)
         erasure.remove_rows(self.connection, versions.rows)
+        self.seals.remove("documents", _sealed(versions, versions.replaced))
         self.erased, self._forgotten = True, versions
         self.told["forgotten"] = len(current)
 
@@ -139,6 +143,8 @@ class Writer:
         after = {"revision": receipt["revision_after"]}
         row = after | {"time": self.time, "receipt": json.dumps(receipt)}
         self.connection.execute(insert(tables.revisions), row)
+        self.seals.add("revisions", [tuple(row.values())])
+        self.seals.write(after["revision"])
         state = after | {"digest": self.digest.sums}
         self.connection.execute(update(tables.state).values(state))
 
@@ -183,8 +189,13 @@ class Writer:
         }
         if fresh:
             self._count(added, removed)
-            erasure.close_rows(self.connection, removed.rows, self.revision + 1)
+            self._close(removed)
             self._insert(added, [first for _, first in fresh])
+
+    def _close(self, removed: Bags) -> None:
+        erasure.close_rows(self.connection, removed.rows, self.revision + 1)
+        self.seals.remove("documents", _sealed(removed, removed.replaced))
+        self.seals.add("documents", _sealed(removed, [self.revision + 1] * len(removed)))
 
     def _insert(self, added: Bags, first: Sequence[int | None]) -> None:
         learned = self.revision + 1
@@ -200,15 +211,18 @@ class Writer:
         }
         rows = list(zip(*columns.values(), strict=True))
         run_many(self.connection, insert(tables.documents), list(columns), rows)
+        sealed = document_rows(added, columns["first"], columns["learned"], [None] * len(added))
+        self.seals.add("documents", sealed)
 
     def _log_forgotten(self, first: Sequence[int]) -> None:
         learned, documents = np.unique(np.array(first, dtype=np.int64), return_counts=True)
-        rows = zip(learned.tolist(), documents.tolist(), strict=True)
-        if learned.size:
-            self.connection.execute(
-                insert(tables.forgotten),
-                [{"learned": at, "revision": self.revision + 1, "documents": n} for at, n in rows],
-            )
+        rows = [
+            (at, self.revision + 1, n)
+            for at, n in zip(learned.tolist(), documents.tolist(), strict=True)
+        ]
+        columns = ["learned", "revision", "documents"]
+        run_many(self.connection, insert(tables.forgotten), columns, rows)
+        self.seals.add("forgotten", rows)
 
     # The tables that are sums over the ledger
 
@@ -251,8 +265,8 @@ class Writer:
         if (after.data >= LARGEST_EXACT).any():
             raise StoreError("counts would reach 2^53, and not be exact. Nothing was changed.")
         new = [key for key in keys if key not in known]
-        rows = list(zip(n_after.tolist(), *pack(after), keys, place, strict=True))
-        self._write_sets(rows, set(new))
+        changed = list(zip(n_after.tolist(), *pack(after), keys, place, strict=True))
+        self._write_sets(changed, set(new))
         self._count_labels(list(place), more)
 
     def _write_sets(self, rows: Sequence[tuple], new: set[str]) -> None:
@@ -270,7 +284,7 @@ class Writer:
         """Add documents to those of the labels; a label without any stays if the tree has it."""
         table, change = tables.labels, Counter[str]()
         for names, n in zip(sets, more.tolist(), strict=True):
-            change.update(dict.fromkeys(json.loads(names), n))
+            change.update(dict.fromkeys(read_labels(names), n))
         own = among(self.connection, table.c.label, list(change))
         known = {label: n for label, n, _ in fetch(self.connection, select(table).where(own))}
         rows = [(known.get(label, 0) + n, label) for label, n in change.items()]
@@ -289,7 +303,7 @@ class Writer:
     def _forget_models(self, versions: Bags, *, purge: bool) -> None:
         """Mark the published models that saw one of these documents, or delete them."""
         table = tables.models
-        rows = self.connection.execute(select(table.c.id, table.c.origin, table.c.marked)).all()
+        rows = fetch(self.connection, select(table.c.id, table.c.origin, table.c.marked))
         saw = [row for row in rows if Selection.from_json(row.origin).saw(versions)]
         if purge:
             purged = sorted(row.id for row in rows if row in saw or row.marked is not None)
@@ -301,6 +315,7 @@ class Writer:
             if purged:
                 self.erased = True
                 erasure.overwrite_table(self.connection, "models")
+            self._seal_models()
             return
         fresh = sorted(row.id for row in saw if row.marked is None)
         mark = update(table).where(table.c.id.in_(fresh)).values(marked=self.revision + 1)
@@ -308,6 +323,17 @@ class Writer:
         if fresh:
             erasure.overwrite_table(self.connection, "models")
         self.told["marked_models"] = fresh
+        self._seal_models()
+
+    def _seal_models(self) -> None:
+        self.seals.renew("models")
+        self.seals.renew("state")
+        self.seals.write(self.revision)
+
+
+def _sealed(bags: Bags, replaced: Sequence[int | None]):
+    """Return rows of the ledger as they are sealed, replaced at these revisions."""
+    return document_rows(bags, bags.first, bags.learned, replaced)
 
 
 def _identities(bags: Bags):
