@@ -65,8 +65,8 @@ label_sets = _table(
 )
 
 # The ledger. A document that is corrected has a row for each version: known from the revision
-# "learned" on, until "replaced". Terms are numbers in the order of their names. In SQLite, a row that
-# is gone is blank, and "learned" at 0.
+# "learned" on, until "replaced". Terms are numbers in the order of their names. In SQLite, a row
+# that is gone is blank, and "learned" at 0.
 documents = _table(
     "documents",
     Column("row", Integer().with_variant(BigInteger, "postgresql"), primary_key=True),
