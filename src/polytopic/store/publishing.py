@@ -103,7 +103,7 @@ def publish(
     if keep is not None:
         kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
         if connection.execute(delete(table).where(table.c.id.not_in(kept))).rowcount:
-            erasure.rewrite_models(connection)
+            erasure.overwrite_table(connection, "models")
     return number
 
 

@@ -317,13 +317,13 @@ class Writer:
             self.told["purged_models"] = purged
             if purged:
                 self.erased = True
-                erasure.rewrite_models(self.connection)
+                erasure.overwrite_table(self.connection, "models")
             return
         fresh = sorted(row.id for row in saw if row.marked is None)
         mark = update(table).where(table.c.id.in_(fresh)).values(marked=self.revision + 1)
         self.connection.execute(mark)
         if fresh:
-            erasure.rewrite_models(self.connection)
+            erasure.overwrite_table(self.connection, "models")
         self.told["marked_models"] = fresh
 
 
