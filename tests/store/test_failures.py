@@ -180,7 +180,8 @@ def test_a_full_disk_changes_nothing(path, limit):
 
     (said, problems, revision), learned = answer(learn_within, limit, str(path), MANY)
 
-    assert one_sentence(said, "disk", "nothing was changed")
+    assert one_sentence(said, "disk")
+    assert "nothing was changed" in said or "nothing is done by halves" in said
     assert (problems, revision, learned) == ([], 1, len(MANY))
     with Store(path) as store:
         assert store.verify().ok

@@ -265,7 +265,9 @@ DAMAGED = "the database is damaged; restore a backup, or import an export."
 REASONS = {  # what databases say, and what to tell
     "readonly database": "it cannot be written; nothing was changed.",
     "disk is full": "the disk is full; nothing was changed.",
-    "disk I/O error": "the disk cannot be written or read; nothing was changed.",
+    # it may fail after a change is written, and before that is known to be safe
+    "disk I/O error": "the disk cannot be written or read; trying again is safe, since nothing is "
+    "done by halves or twice.",
     "unable to open database file": "it cannot be opened; its folder must be there, and both must "
     "be open to you, for writing too.",
     "not a database": "it is no SQLite database.",

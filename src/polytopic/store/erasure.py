@@ -24,7 +24,7 @@ PostgreSQL deletes rows, and ``VACUUM`` gives their room free.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, literal, select, update
@@ -63,6 +63,8 @@ STATES = len(Traces)  # user_version counts what was forgotten in steps of these
 
 def close_rows(connection: Connection, rows: Sequence[int], revision: int) -> None:
     """Note that rows of the ledger are replaced from a revision on."""
+    if not rows:  # as mostly: making statements takes time
+        return
     own = LEDGER.c.row == bindparam("number")
     if not _is_file(connection):
         _run(connection, update(LEDGER).where(own).values(replaced=revision), rows)
@@ -83,18 +85,19 @@ def remove_rows(connection: Connection, rows: Sequence[int]) -> None:
 
 
 def _run(connection: Connection, statement, rows: Sequence[int]) -> None:
-    if rows:
-        connection.execute(statement, [{"number": row} for row in rows])
+    connection.execute(statement, [{"number": row} for row in rows])
 
 
-def overwrite(connection: Connection, *, were_replaced: bool) -> None:
+def overwrite(connection: Connection, *, were_replaced: bool) -> bool:
     """Overwrite copies of names in all trees but the ledger's, after documents were forgotten.
 
-    Only what was replaced has ever been in the index of former versions.
+    Only what was replaced has ever been in the index of former versions. Return whether the
+    schema in the settings has changed.
     """
     if not _is_file(connection):
-        return
-    rewrite(connection, NAMED)
+        return False
+    for name in NAMED:
+        _refill(connection, name)
     connection.exec_driver_sql("REINDEX polytopic_current")
     if were_replaced:
         connection.exec_driver_sql("REINDEX polytopic_former")
@@ -106,21 +109,21 @@ def overwrite(connection: Connection, *, were_replaced: bool) -> None:
         note(connection, Traces.IN_FILE)
     else:
         note(connection, Traces.IN_LOG)
+    return state is Traces.UNKNOWN
 
 
-def rewrite(connection: Connection, names: Collection[str]) -> None:
-    """Empty tables, by which SQLite overwrites all their pages, and fill them again."""
+def _refill(connection: Connection, name: str) -> None:
+    """Empty a table, by which SQLite overwrites all its pages, and fill it again."""
     if not _is_file(connection):
         return
-    for name in names:
-        table = f"polytopic_{name}"
-        for step in (
-            f"CREATE TEMP TABLE refill AS SELECT * FROM {table}",  # noqa: S608  # our own names
-            f"DELETE FROM {table}",  # noqa: S608
-            f"INSERT INTO {table} SELECT * FROM temp.refill",  # noqa: S608
-            "DROP TABLE temp.refill",
-        ):
-            connection.exec_driver_sql(step)
+    table = f"polytopic_{name}"
+    for step in (
+        f"CREATE TEMP TABLE refill AS SELECT * FROM {table}",  # noqa: S608  # our own names
+        f"DELETE FROM {table}",  # noqa: S608
+        f"INSERT INTO {table} SELECT * FROM temp.refill",  # noqa: S608
+        "DROP TABLE temp.refill",
+    ):
+        connection.exec_driver_sql(step)
 
 
 def read_traces(connection: Connection) -> Traces:
@@ -142,7 +145,7 @@ def note(connection: Connection, traces: Traces) -> None:
 
 def overwrite_table(connection: Connection, name: str) -> None:
     """Overwrite copies of a table's rows, after some of them were changed or deleted."""
-    rewrite(connection, [name])
+    _refill(connection, name)
     if read_traces(connection) is Traces.NONE:
         note(connection, Traces.IN_LOG)
 
@@ -181,14 +184,16 @@ def _note_by_itself(connection: Connection, traces: Traces, version: int) -> boo
 def _is_mostly_empty(connection: Connection) -> bool:
     """Tell whether more rows are blank than not, or more pages free than not."""
 
-    def count(condition):
-        return connection.execute(select(func.count()).where(condition)).scalar_one()
+    def count(condition, most=None):
+        rows = select(LEDGER.c.row).where(condition).limit(most).subquery()
+        return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
     pages, free = (
         connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
         for name in ("page_count", "freelist_count")
     )
-    return 2 * free > pages or count(_is_blank) > count(LEDGER.c.replaced.is_(None))
+    blank = count(_is_blank)
+    return 2 * free > pages or blank > count(LEDGER.c.replaced.is_(None), most=blank)
 
 
 def _set_schema(connection: Connection) -> None:

@@ -21,7 +21,7 @@ from polytopic.store.database import among, fetch, run_many
 from polytopic.store.packing import MultisetDigest, label_set_key, pack, read_labels, unpack
 from polytopic.store.receipts import Receipt
 from polytopic.store.requests import KeyedRequest, clear_names
-from polytopic.store.seals import Seals, document_rows
+from polytopic.store.seals import Seals, document_rows, seal
 from polytopic.store.selection import Selection, now
 from polytopic.store.state import read_state
 from polytopic.store.terms import Terms
@@ -131,7 +131,8 @@ class Writer:
             self._write_revision()
         if self._forgotten is not None:
             were_replaced = any(last is not None for last in self._forgotten.replaced)
-            erasure.overwrite(self.connection, were_replaced=were_replaced)
+            if erasure.overwrite(self.connection, were_replaced=were_replaced):
+                seal(self.connection, "settings")
 
     def _write_revision(self) -> None:
         """Write down the terms, and the revision that begins."""

@@ -1,0 +1,187 @@
+"""A process in which calls to the system fail: run with the shim preloaded.
+
+It takes requests as lines of JSON (an operation, and how many of all faults to try, drawn with a
+seed) and answers each with a line: how many faults were tried, and what went wrong. Operations run
+in processes of their own, forked from this one, which has loaded all that takes time.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import pickle
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from itertools import product
+from pathlib import Path
+
+from polytopic.errors import PolytopicError
+from tests.store.faults.operations import OPERATIONS, prepare
+
+COUNT, ONCE, EVER, SHORT, KILL, TORN = range(1, 7)  # as in faults.c
+FAULTS = [
+    (ONCE, errno.EIO),
+    (ONCE, errno.ENOSPC),
+    (EVER, errno.ENOSPC),
+    (SHORT, errno.EIO),
+    (KILL, 0),
+    (TORN, 0),
+]
+NAMES = {ONCE: "once", EVER: "ever", SHORT: "short", KILL: "kill", TORN: "torn"}
+SHIM = ctypes.CDLL(None)
+
+
+def forked(function, *arguments):
+    """Return what a function returns in another process, and the signal that ended it, if any."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        os.close(reading)
+        with os.fdopen(writing, "wb") as pipe:
+            pickle.dump(_caught(function, *arguments), pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        content = pipe.read()
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        return None, os.WTERMSIG(status)
+    returned, failure = pickle.loads(content)  # noqa: S301  # of our own process
+    if failure:
+        raise AssertionError(failure)
+    return returned, None
+
+
+def _caught(function, *arguments):
+    try:
+        return function(*arguments), None
+    except BaseException:
+        return None, traceback.format_exc()
+
+
+def armed(operation, folder, mode, point, code):
+    """Do an operation while a call fails; return what is told of it, and the number of calls."""
+    SHIM.faults_arm(f"{folder}/".encode(), mode, ctypes.c_long(point), code)
+    said = "done"
+    try:
+        operation.run(folder)
+    except PolytopicError as error:
+        said = str(error)
+    finally:
+        calls = SHIM.faults_disarm()
+    return said, calls
+
+
+def attempt(operation, folder, mode, point, code):
+    """Do an operation while a call fails, and see in the same process what is there."""
+    said, calls = armed(operation, folder, mode, point, code)
+    state = operation.read(folder / operation.target) if mode != EVER else None
+    return said, calls, state
+
+
+class Trial:
+    """An operation, with what is there before it and after it."""
+
+    def __init__(self, operation, place):
+        self.operation, self.place = operation, place
+        self.template, self.folder = place / "template", place / "run"
+        self.before = forked(self._read, self.template)[0]
+        self._copy()
+        (said, self.calls), _ = forked(armed, operation, self.folder, COUNT, 0, 0)
+        if said != "done":
+            raise AssertionError(said)
+        self.after = forked(self._read, self.folder)[0]
+        self._check_secrets()
+
+    def _copy(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.template, self.folder)
+
+    def _read(self, folder):
+        return self.operation.read(folder / self.operation.target)
+
+    def fails(self, point, mode, code):
+        """Let a call fail; return what went wrong by that, None if nothing did."""
+        self._copy()
+        try:
+            self._try(point, mode, code)
+        except AssertionError as error:
+            return str(error)
+        return None
+
+    def _try(self, point, mode, code):
+        answer, ended_by = forked(attempt, self.operation, self.folder, mode, point, code)
+        said = None
+        if answer is None:
+            _assert(ended_by == signal.SIGKILL and mode in (KILL, TORN), f"ended by {ended_by}")
+        else:
+            said, _, seen = answer
+            _assert("\n" not in said, f"several lines: {said}")
+            if seen is not None:
+                self._check(said, seen, "in the same process")
+        state = forked(self._read, self.folder)[0]
+        self._check(said, state, "after it was opened again")
+        if state != self.after:
+            forked(self.operation.run, self.folder)
+            state = forked(self._read, self.folder)[0]
+            _assert(state == self.after, "trying again does not do it")
+        elif self.operation.secrets:
+            forked(self.operation.run, self.folder)
+        self._check_secrets()
+
+    def _check(self, said, state, when):
+        """See that a state is one that may be after what was told."""
+        stages = (self.before, self.after, *self.operation.stages)
+        _assert(state in stages, f"{when}: it is neither as before nor as after ({said})")
+        if said == "done" or "it is forgotten, but traces" in (said or ""):
+            _assert(state == self.after, f"{when}: it is told as done, and is not ({said})")
+        if said and "nothing was changed" in said:
+            _assert(state != self.after, f"{when}: it is told as not done, and is ({said})")
+
+    def _check_secrets(self):
+        files = self.folder.glob(f"{self.operation.target}*")
+        content = b"".join(file.read_bytes() for file in files)
+        left = [mark for mark in self.operation.secrets if mark in content]
+        _assert(not left, f"traces are left: {left}")
+
+
+def _assert(holds, message):
+    if not holds:
+        raise AssertionError(message)
+
+
+def serve(place):
+    """Answer requests."""
+    (place / "template").mkdir()
+    (place / "warm").mkdir()
+    forked(prepare, place / "template")
+    for operation in OPERATIONS.values():  # once here, so that what they load is loaded
+        shutil.rmtree(place / "warm")
+        shutil.copytree(place / "template", place / "warm")
+        operation.run(place / "warm")
+    trials = {}
+    print("ready", flush=True)
+    for line in sys.stdin:
+        name, number, seed = json.loads(line)
+        if name not in trials:
+            trials[name] = Trial(OPERATIONS[name], place)
+        trial = trials[name]
+        faults = list(product(range(1, trial.calls + 1), FAULTS))
+        if number is not None:
+            faults = random.Random(seed).sample(faults, min(number, len(faults)))
+        wrong = {}
+        for point, (mode, code) in faults:
+            problem = trial.fails(point, mode, code)
+            if problem:
+                wrong[f"call {point}, {NAMES[mode]}, {errno.errorcode.get(code)}"] = problem
+        print(json.dumps([trial.calls, len(faults), wrong]), flush=True)
+
+
+if __name__ == "__main__":
+    memory = "/dev/shm"  # noqa: S108  # where files are synchronised in no time
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
+        serve(Path(os.path.realpath(folder)))
