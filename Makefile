@@ -1,14 +1,16 @@
-# make run       set up, learn the bundled sample, label three fresh texts, serve the page
-# make test      set up, then lint, types, imports and tests
-# make test-all  also what is long: all corpora, more examples, and the kernels uncompiled
-# make soak      half an hour of mixed load on two services, on SQLite and then on PostgreSQL
-# make mutants   put 300 small faults into the source, one at a time, and see if tests notice them
-# make bench     speed, memory and size beside other libraries (needs the shared corpora)
+# make run          set up, learn the bundled sample, label three fresh texts, serve the page
+# make test         set up, then lint, types, imports and tests
+# make test-all     also what is long: all corpora, more examples, and the kernels uncompiled
+# make test-lowest  the tests with the lowest releases that pyproject.toml allows
+# make soak         half an hour of mixed load on two services, on SQLite and then on PostgreSQL
+# make mutants      put 300 small faults into the source, one at a time, and see if tests notice
+# make bench        speed, memory and size compared with other libraries (needs the shared corpora)
 
 PYTHON ?= python3
 BIN := .venv/bin
+LOWEST := .venv-lowest/bin
 
-.PHONY: run test test-all lint soak mutants bench clean
+.PHONY: run test test-all test-lowest lint soak mutants bench clean
 
 run: .venv/installed
 	@$(BIN)/python -m polytopic.cli.demo
@@ -21,6 +23,12 @@ test-all: lint
 	$(BIN)/python -m tests.compiling
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n auto --dist worksteal
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
+
+# Kernels are kept apart, since each release of numba discards what another has compiled.
+test-lowest: export NUMBA_CACHE_DIR = $(CURDIR)/.venv-lowest/kernels
+test-lowest: .venv-lowest/installed
+	$(LOWEST)/python -m tests.compiling
+	$(LOWEST)/python -m pytest -n auto --dist worksteal -m "not long and not corpus" tests
 
 lint: .venv/tested
 	$(BIN)/ruff check .
@@ -54,5 +62,12 @@ bench: .venv/tested
 	@tests/install_chromium || echo "Chromium is not installed; tests that need it are skipped." >&2
 	@touch $@
 
+.venv-lowest/installed: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv --clear .venv-lowest
+	$(LOWEST)/python -m tests.lowest > .venv-lowest/constraints.txt
+	$(LOWEST)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint .venv-lowest/constraints.txt --editable '.[bench,test]'
+	@touch $@
+
 clean:
-	rm -rf .venv sample.db* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest sample.db* build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -76,9 +76,9 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
 
 
 def _made(make: Callable[[Any], Any], head: Mapping[str, Any], name: str) -> Any:
-    """Return what the first line says under a name; None stays None."""
+    """Return what the first line says under a name; only an analyzer must be there."""
     value = head[name]
-    if value is None:
+    if value is None and name != "analyzer":
         return None
     try:
         if not isinstance(value, dict):
