@@ -32,6 +32,9 @@ COMMANDS = (
 )
 
 
+INTERRUPTED = 130  # as shells do it: 128, and the number of the signal
+
+
 class Commands(click.Group):
     """The commands, each loaded when it is needed; every failure is one sentence on stderr."""
 
@@ -44,12 +47,15 @@ class Commands(click.Group):
         return import_module(f"polytopic.cli.{name}").command if name in COMMANDS else None
 
     def invoke(self, context):
-        """Run a command; exit with 1 if it fails."""
+        """Run a command; exit with 1 if it fails, and with 130 if it is interrupted."""
         postpone()
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:  # click would exit with 1
+            click.echo("Interrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone
             raise click.exceptions.Exit(1) from None
