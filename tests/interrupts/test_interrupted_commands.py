@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 
 from polytopic import Labeler
@@ -18,7 +19,7 @@ from polytopic.text import Analyzer
 pytestmark = pytest.mark.compiled
 
 N_DOCS = 6000
-SOON = 30  # seconds: one or two, where the machine is not busy
+SOON = 120  # seconds: one or two, where the machine is not busy
 POLYTOPIC = [sys.executable, "-m", "polytopic"]
 COMMANDS = {  # each reads all documents from standard input
     "train": ["train", "-", "--to", "new.model"],
@@ -93,11 +94,19 @@ class Command:
         return code, self.errors.read_text()
 
     def _has_no_process(self):
-        try:
-            os.killpg(self.process.pid, 0)
-        except ProcessLookupError:
-            return True
-        return False
+        return not any(
+            process.info["status"] != psutil.STATUS_ZOMBIE
+            for process in psutil.process_iter(["pid", "status"])
+            if _group(process.info["pid"]) == self.process.pid
+        )
+
+
+def _group(number):
+    """Return the group of a process, None if it has ended."""
+    try:
+        return os.getpgid(number)
+    except ProcessLookupError:
+        return None
 
 
 def wait_until(condition):
@@ -132,20 +141,22 @@ def test_an_interrupted_cluster_ends(folder, delay):
     code, errors = command.interrupt(group=True)
 
     assert code == 130
-    assert errors.splitlines()[1:] == ["Interrupted."]
+    assert errors.splitlines()[-1] == "Interrupted."  # Dask's workers may tell of it as well
     assert not (folder / "new.model").exists()
 
 
-def test_an_interrupted_store_has_whole_batches(folder):
+def test_an_interrupted_store_has_whole_batches(folder, tmp_path):
     """What receipts tell has been learned; a last one may not have been told."""
-    command = Command(folder, "store", "learn", "news.db", "news.jsonl", "--batch", "100")
+    path = str(tmp_path / "new.db")
+    Store(path, analyzer=Analyzer(None)).close()
+    command = Command(folder, "store", "learn", path, "news.jsonl", "--batch", "100")
     out = folder.parent / "stdout"
     wait_until(lambda: out.read_text().count("\n") >= 3)
 
     assert command.interrupt() == (130, "Interrupted.\n")
 
     told = out.read_text().splitlines()
-    with Store(folder / "news.db", create=False) as store:
+    with Store(path, create=False) as store:
         store.verify()
         assert store.info()["documents"] in {100 * len(told), 100 * len(told) + 100}
 
