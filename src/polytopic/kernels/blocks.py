@@ -88,8 +88,22 @@ def checkpoint():
 
 @lru_cache(maxsize=1)
 def _pool(threads, process):
-    """Return this process's pool of threads; a forked process needs its own."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
+    """Return this process's pool of threads, all started; a forked process needs its own.
+
+    Another thread starts them: a pool does not know of a thread whose start was interrupted, so the
+    process would wait for it forever at its end.
+    """
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
+    all_started = threading.Barrier(threads)
+
+    def start():
+        for _ in range(threads):
+            pool.submit(all_started.wait)
+
+    starter = threading.Thread(target=start)
+    starter.start()
+    starter.join()
+    return pool
 
 
 def map_rows(function, X, n_labels=0):
