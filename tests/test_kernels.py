@@ -15,15 +15,16 @@ import numba
 import numpy as np
 from numba.core.runtime import rtsys
 from polytopic.kernels.mixture import add_scores
-from polytopic.kernels.tokens import pack_tokens
+from polytopic.kernels.mixture import count_slots
 
 words = np.ones(1), np.zeros(1, np.int32), np.arange(2), np.full((1, 2), 3.0)
 add_scores(*words, out := np.zeros((1, 2)))
 print(out.tolist(), sum(add_scores.stats.cache_hits.values()))
-letters, starts, ends = np.frombuffer(b"abc", np.uint8), np.array([0, 1]), np.array([1, 3])
-print(pack_tokens(letters, starts, ends).tobytes().decode().split(chr(0)))
+words_ends, rows, sets, set_ends = np.array([0, 2, 3]), *np.array([[0, 1, 1], [0, 1, 1], [0, 1, 3]])
+count_slots(words_ends, rows, sets, set_ends, 2, slots := np.zeros(3, np.int64))
+print(slots.tolist())
 try:
-    pack_tokens(letters, ends + 9, starts)
+    count_slots(words_ends, rows, sets, set_ends, -2, slots)
 except ValueError as error:
     print(error)
 print({"numba.np.linalg", "numba.np.arrayobj"} & set(sys.modules), rtsys._init)
@@ -37,7 +38,8 @@ def add_twice(data, indices, indptr, weights):
     return out
 
 
-print(add_twice(*words).tolist(), len(pack_tokens(letters, starts, ends)))
+count_slots(words_ends, rows, sets, set_ends, 2, slots)
+print(add_twice(*words).tolist(), slots.tolist())
 """
 
 
@@ -57,10 +59,10 @@ def test_kept_kernels_need_no_compiler():
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "[[3.0, 3.0]] 1",
-        "['a', 'bc', '']",
+        "[0, 2, 3]",
         "negative dimensions not allowed",
         "set() False",
-        "[[6.0, 6.0]] 5",
+        "[[6.0, 6.0]] [0, 2, 3]",
     ]
 
 
@@ -69,7 +71,7 @@ def test_other_releases_of_numba_load_kernels_their_own_way(tmp_path):
     """Where inner parts of numba may be others, what it has kept is loaded by it alone."""
     program = (
         "import numba; numba.version_info = numba.version_info._replace(short=(0, 1))\n"
-        + PROGRAM.split("letters, starts")[0]
+        + PROGRAM.split("words_ends, rows")[0]
         + 'print("polytopic.kernels.kept" in sys.modules)'
     )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from polytopic.kernels.isotonic import pool_adjacent
-from polytopic.models.curves import KNOTS, rising_curve
+from polytopic.models.curves import KNOTS, rising_curve, rising_steps
 
 
 def test_tells_how_often_answers_are_right():
@@ -48,7 +47,7 @@ def test_steps_are_those_of_isotonic_regression(pairs):
     values, weights = np.array(pairs, dtype=float).T
     expected = isotonic_regression(values, weights=weights)
 
-    begins, heights = pool_adjacent(values, weights)
+    begins, heights = rising_steps(values, weights)
 
     assert (np.diff(heights) > 0).all()
     np.testing.assert_allclose(np.repeat(heights, np.diff(begins)), expected.x)

@@ -117,7 +117,7 @@ def test_the_product_of_many_shares():
     docs, weights = rng.integers(1, 5, 40).astype(float), np.zeros(16)
 
     value = weigh_points(
-        sets.indices.astype(np.int64), sets.indptr.astype(np.int64), docs, shares, weights
+        sets.indices.astype(np.int64), sets.indptr.astype(np.int64), docs, shares, weights, 0.0
     )
 
     logs = sets @ np.log(shares)

@@ -223,10 +223,11 @@ def test_columns_come_in_order(numbers, known):
     for number in numbers:
         expected.setdefault(number, len(expected) - 1)
 
-    found, new = number_columns(np.array(numbers, dtype=np.int32), columns, known)
+    found, new = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
+    n_new = number_columns(np.array(numbers, dtype=np.int32), columns, known, found, new)
 
     assert found.tolist() == [expected[number] for number in numbers]
-    assert new.tolist() == list(expected)[known + 1 :]
+    assert new[:n_new].tolist() == list(expected)[known + 1 :]
     assert [expected.get(number, -2) for number in range(10)] == columns.tolist()
 
 

@@ -32,6 +32,9 @@ COMMANDS = (
 )
 
 
+INTERRUPTED = 130  # as shells do it: 128, and the number of the signal
+
+
 class Commands(click.Group):
     """The commands, each loaded when it is needed; every failure is one sentence on stderr."""
 
@@ -53,12 +56,15 @@ class Commands(click.Group):
             sys.exit(1)
 
     def invoke(self, context):
-        """Run a command; exit with 1 if it fails."""
+        """Run a command; exit with 1 if it fails, and with 130 if it is interrupted."""
         postpone()
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:  # click would exit with 1
+            click.echo("Interrupted.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
         except Exception as error:
             if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
                 raise click.exceptions.Exit(1) from None  # the reader has gone, and needs no reason

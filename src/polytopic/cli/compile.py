@@ -29,8 +29,16 @@ def command(models):
             click.echo(f"{name}: {time.perf_counter() - begin:.1f} s", err=True)
         return
     program = [sys.executable, "-m", "polytopic", "compile"]
-    parts = [subprocess.Popen([*program, *group]) for group in groups]  # noqa: S603
-    if max(part.wait() for part in parts):
+    parts: list[subprocess.Popen] = []
+    try:
+        for group in groups:  # sessions of their own: Ctrl+C is for this process, which ends them
+            command = [*program, *group]
+            parts.append(subprocess.Popen(command, start_new_session=True))  # noqa: S603
+        codes = [part.wait() for part in parts]
+    finally:
+        for part in parts:
+            part.terminate()
+    if any(codes):
         raise click.ClickException("not all could be compiled.")
 
 

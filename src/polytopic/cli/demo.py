@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+from polytopic.cli import INTERRUPTED
 from polytopic.later import postpone
 
 FRESH = [
@@ -89,7 +90,10 @@ def learn(path: str) -> None:
 
 if __name__ == "__main__":
     postpone()
-    if sys.argv[1:2] == ["show"]:
-        show(sys.argv[2])
-    else:
-        main(*sys.argv[1:])
+    try:
+        if sys.argv[1:2] == ["show"]:
+            show(sys.argv[2])
+        else:
+            main(*sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -1,17 +1,22 @@
-"""Runs kernels over blocks of rows on all cores.
+"""Runs kernels over blocks of rows, and larger tasks, on all cores.
 
 The borders of the blocks depend on the data alone, and results come in block order, so they do
 not depend on the number of threads.
+
+Ctrl+C interrupts the main thread only, and no kernel. So blocks are short, those that have
+not begun are cancelled, and tasks that run elsewhere look at each `checkpoint` whether to go on.
 """
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
 BLOCK_ENTRIES = 1 << 14
+_own = threading.local()  # its ``stop`` tells the task of this thread, if it has one, to end
 
 
 def n_threads():
@@ -37,13 +42,68 @@ def run_blocks(function, borders):
     blocks = [slice(*ends) for ends in pairwise(borders.tolist())]
     if len(blocks) == 1 or n_threads() == 1:
         return [function(block) for block in blocks]
-    return list(_pool(n_threads(), os.getpid()).map(function, blocks))
+    pool, futures = _pool(n_threads(), os.getpid()), []
+    try:
+        futures.extend(pool.submit(function, block) for block in blocks)
+        return [_result(future) for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+
+
+def _result(future):
+    checkpoint()
+    return future.result()
+
+
+def run_tasks(function, tasks):
+    """Call a function with each task, which may take long, and return the results in their order.
+
+    If one fails, or the calling thread is interrupted, the others end at their next `checkpoint`.
+    """
+    if n_threads() == 1:  # a thread of its own would keep the memory that it lets go of
+        return list(map(function, tasks))
+    stop = threading.Event()
+
+    def run(task):
+        _own.stop = stop
+        checkpoint()
+        return function(task)
+
+    with ThreadPoolExecutor(n_threads()) as pool:
+        try:
+            return list(pool.map(run, tasks))
+        except BaseException:
+            stop.set()
+            raise
+
+
+def checkpoint():
+    """End the task that this thread runs if another one has failed or was interrupted."""
+    stop = getattr(_own, "stop", None)
+    if stop is not None and stop.is_set():
+        raise CancelledError
 
 
 @lru_cache(maxsize=1)
 def _pool(threads, process):
-    """Return this process's pool of threads; a forked process needs its own."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
+    """Return this process's pool of threads, all started; a forked process needs its own.
+
+    Another thread starts them: a pool does not know of a thread whose start was interrupted, so the
+    process would wait for it forever at its end.
+    """
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
+    all_started = threading.Barrier(threads)
+
+    def start():
+        for _ in range(threads):
+            pool.submit(all_started.wait)
+
+    starter = threading.Thread(target=start)
+    starter.start()
+    starter.join()
+    return pool
 
 
 def map_rows(function, X, n_labels=0):

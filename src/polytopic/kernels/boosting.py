@@ -170,13 +170,14 @@ def _reweigh(documents, D, d, up, change):
 
 
 @compiled
-def boost(documents, pairs, D, sums, smoothing, words, outputs, z):
+def boost(documents, pairs, D, sums, smoothing, total_weight, words, outputs, z):
     """Add a rule in each round, to ``words``, ``outputs`` and ``z``; return how many were added.
 
-    The total of the weights is 1 at the start. Rules are fewer than there is room for where the
-    weights have shrunk so much that sums should be added up again, or no further rule is of use.
+    ``total_weight`` has the total of the weights, and is brought up to date. Rules are fewer than
+    there is room for where the weights have shrunk so much that sums should be added up again, or
+    no further rule is of use.
     """
-    total, n_labels, n_words = 1.0, D.shape[1], sums.gain.size
+    total, n_labels, n_words = total_weight[0], D.shape[1], sums.gain.size
     plus, minus, change = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
     touched, seen = np.empty(n_words, np.int64), np.full(n_words, -1)
     for step in range(words.size):
@@ -198,5 +199,5 @@ def boost(documents, pairs, D, sums, smoothing, words, outputs, z):
                     n_touched += 1
         for j in range(n_touched):
             _set_gain(pairs, sums, touched[j])
-        words[step], z[step] = word, total / before
+        words[step], z[step], total_weight[0] = word, total / before, total
     return words.size

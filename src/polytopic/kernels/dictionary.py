@@ -19,7 +19,7 @@ _CRC = _crc_table()
 
 
 @compiled
-def find_lemmas(letters, starts, ends, data, places):
+def find_lemmas(letters, starts, ends, data, places, begins, finishes):
     """Find the lemmas of words; a word is ``letters[start:end]``.
 
     Parameters
@@ -32,13 +32,9 @@ def find_lemmas(letters, starts, ends, data, places):
         Entries, each ``WORD``, a word, ``LEMMA`` and its lemma, in slots by the words' CRC-32.
     places : ndarray of uint32
         Where each slot begins, a power of two, and where the last one ends.
-
-    Returns
-    -------
     begins, finishes : ndarray of int64
-        Where the lemma of each word is in the data, zeros for a word that is not there.
+        Take where the lemma of each word is in the data, zeros for a word that is not there.
     """
-    begins, finishes = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
     for word in range(starts.size):
         crc = np.int64(0xFFFFFFFF)
         for i in range(starts[word], ends[word]):
@@ -63,4 +59,3 @@ def find_lemmas(letters, starts, ends, data, places):
             if found:
                 begins[word], finishes[word] = begin, place
                 break
-    return begins, finishes

@@ -6,13 +6,13 @@ from polytopic.kernels import compiled
 
 
 @compiled
-def pool_adjacent(values, weights):
-    """Return the rising steps that are nearest to values: where each begins, and its height.
+def pool_adjacent(values, weights, begins, heights):
+    """Find the rising steps that are nearest to values; return how many there are.
 
-    Neighbours that fall, or are level, become one step at their weighted mean, until none do. The
-    last of the beginnings is the number of values.
+    Neighbours that fall, or are level, become one step at their weighted mean, until none do.
+    ``begins``, which has one place more than there are values, takes where each step begins, and
+    then the number of values; ``heights`` takes the height of each.
     """
-    begins, heights = np.empty(values.size + 1, np.int64), np.empty(values.size)
     masses, n = np.empty(values.size), 0
     for k in range(values.size):
         begin, height, mass = k, values[k], weights[k]
@@ -24,4 +24,4 @@ def pool_adjacent(values, weights):
         begins[n], heights[n], masses[n] = begin, height, mass
         n += 1
     begins[n] = values.size
-    return begins[: n + 1], heights[:n]
+    return n

@@ -8,16 +8,18 @@ AT_ONCE = 8  # labels that are multiplied before a product could become 0
 
 
 @compiled
-def weigh_points(indices, indptr, docs, shares, weights):
-    """Add the posterior weights of points to ``weights``; return the log likelihood.
+def weigh_points(indices, indptr, docs, shares, weights, total):
+    """Add the posterior weights of points to ``weights``, and the log likelihood to ``total``.
 
     ``shares`` are those of labels at each point, (n_labels, n_points). For each label set ``y``
     with ``n`` documents::
 
         p = shares[y].prod(axis=0)
         weights += n * p / p.sum()
+
+    Returns the new total, to go on with when sets are weighed in parts.
     """
-    n_points, total = shares.shape[1], 0.0
+    n_points = shares.shape[1]
     p = np.empty(n_points)
     for k in range(indptr.size - 1):
         p[:] = shares[indices[indptr[k]]]

@@ -26,13 +26,10 @@ class Corpus(NamedTuple):
     ends: np.ndarray  # of each document's labels
 
 
-class Course(NamedTuple):
-    """What a pass over documents has seen, while the weights were moving."""
-
-    violation: float  # the largest slope that a dual variable could follow
-    missed: float  # the largest violation by a label set that was in no working set
-    gap: float  # these documents' part of the gap between primal and dual objective
-    linear: float  # their part of the dual objective's linear term
+# What a pass over documents measures while the weights are moving, by its place in an array: the
+# largest violation by a label set that was in no working set; these documents' part of the gap
+# between primal and dual objective; and their part of the dual objective's linear term.
+MISSED, GAP, LINEAR = range(3)
 
 
 @compiled
@@ -109,10 +106,11 @@ class Visit(NamedTuple):
 
 
 @compiled
-def ascend_neighbours(corpus, order, sizes, C, W, old, new):
+def ascend_neighbours(corpus, order, sizes, C, W, old, new, measured):
     """Visit documents in this order, raising the dual objective with one neighbour at a time.
 
-    ``old`` has the documents' dual variables and ``new`` takes them, in this order.
+    ``old`` has the documents' dual variables and ``new`` takes them, in this order. What the visits
+    measure is added to ``measured``.
     """
     _, rank, n_labels = W.shape
     visit = Visit(
@@ -123,7 +121,7 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new):
         np.zeros(n_labels, np.bool_),
         np.empty(n_labels, np.int64),
     )
-    kept, violation, gap, linear = 0, 0.0, 0.0, 0.0
+    kept, gap, linear = 0, measured[GAP], measured[LINEAR]
     for place in range(order.size):
         d = order[place]
         labels = corpus.labels[corpus.ends[d] : corpus.ends[d + 1]]
@@ -138,11 +136,10 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new):
         project_some(corpus, d, W, width, own_width, labels, visit.Z)
         n_changed = 0
         if n < n_labels:
-            n_changed, worst, part = _add_labels(labels, sizes, C, visit)
-            violation, gap = max(violation, worst), gap + part
+            n_changed, part = _add_labels(labels, sizes, C, visit)
+            gap += part
         if n > 1 or sizes.empty:
-            worst, part = _take_labels(labels, sizes, C, own_width, visit)
-            violation, gap = max(violation, worst), gap + part
+            gap += _take_labels(labels, sizes, C, own_width, visit)
         changed = visit.changed[:n_changed]
         if n_changed * 8 > n_labels:
             add_all(corpus, d, W, width, visit.steps)
@@ -162,17 +159,17 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new):
                 visit.alpha[j] = 0.0
                 kept += 1
     new.start[order.size] = kept
-    return Course(violation, 0.0, gap, linear)
+    measured[GAP], measured[LINEAR] = gap, linear
 
 
 @compiled
 def _add_labels(labels, sizes, C, visit):
     """Keep the document apart from its labels and one more.
 
-    Returns how many other labels' scores have changed, the largest violation and the gap.
+    Returns how many other labels' scores have changed, and the gap.
     """
     vectors, alpha, values = sizes.vectors, visit.alpha, visit.values
-    n, n_changed, violation, gap = labels.size, 0, 0.0, 0.0
+    n, n_changed, gap = labels.size, 0, 0.0
     width, own_width = sizes.width[n + 1], max(sizes.width[n], sizes.width[n + 1])
     size_scores(visit.Z, vectors, n + 1, values)
     scale = np.sqrt(distance(vectors, n, n + 1, n))
@@ -189,7 +186,6 @@ def _add_labels(labels, sizes, C, visit):
         gap += C * max(slope, 0.0) - alpha[j] * slope
         after = min(max(alpha[j] + slope, 0.0), C)
         if after != alpha[j]:
-            violation = max(violation, abs(slope))
             step = (after - alpha[j]) / scale
             alpha[j] = after
             lead += step * spread
@@ -201,14 +197,14 @@ def _add_labels(labels, sizes, C, visit):
     for label in labels:
         for q in range(own_width):
             visit.steps[q, label] = total * (vectors[n, q] - vectors[n + 1, q])
-    return n_changed, violation, gap
+    return n_changed, gap
 
 
 @compiled
 def _take_labels(labels, sizes, C, width, visit):
-    """Keep the document apart from its labels without one; return violation and gap."""
+    """Keep the document apart from its labels without one; return the gap."""
     vectors, alpha, n = sizes.vectors, visit.alpha, labels.size
-    violation, gap = 0.0, 0.0
+    gap = 0.0
     scale = np.sqrt(distance(vectors, n, n - 1, n - 1))
     for taken in labels:
         margin = 0.0
@@ -220,11 +216,10 @@ def _take_labels(labels, sizes, C, width, visit):
         gap += C * max(slope, 0.0) - alpha[taken] * slope
         after = min(max(alpha[taken] + slope, 0.0), C)
         if after != alpha[taken]:
-            violation = max(violation, abs(slope))
             step = (after - alpha[taken]) / scale
             alpha[taken] = after
             for label in labels:
                 for q in range(width):
                     u = vectors[n, q] - (0.0 if label == taken else vectors[n - 1, q])
                     visit.steps[q, label] += step * u
-    return violation, gap
+    return gap

@@ -223,12 +223,12 @@ def _longest(indptr):
 
 
 @compiled
-def count_slots(words_indptr, rows, sets, sets_indptr, n_labels):
-    """Return how many distinct labels each word has among its label sets, as an ``indptr``.
+def count_slots(words_indptr, rows, sets, sets_indptr, n_labels, slots_indptr):
+    """Count the distinct labels that each word has among its label sets, as an ``indptr``.
 
     Words are columns of a CSC matrix given as ``rows, words_indptr``, its rows label sets.
     """
-    slots_indptr = np.zeros(words_indptr.size, dtype=np.int64)
+    slots_indptr[0] = 0
     seen = np.full(n_labels, -1)
     for word in range(words_indptr.size - 1):
         n_slots = 0
@@ -238,7 +238,6 @@ def count_slots(words_indptr, rows, sets, sets_indptr, n_labels):
                     seen[sets[j]] = word
                     n_slots += 1
         slots_indptr[word + 1] = slots_indptr[word] + n_slots
-    return slots_indptr
 
 
 @compiled

@@ -9,17 +9,22 @@ _FEW = 24  # entries that are sorted faster one by one
 
 
 @compiled
-def number_columns(numbers, columns, n_columns):
-    """Give columns to terms as they come, in place: ``columns`` has -2 where there is none yet.
+def number_columns(numbers, columns, n_columns, found, new):
+    """Give columns to terms as they come, in place; return how many are new.
 
-    Returns
-    -------
+    Parameters
+    ----------
+    numbers : ndarray of int32
+        Terms by their numbers.
+    columns : ndarray of int32
+        The column of each term, -2 where there is none yet; brought up to date.
+    n_columns : int
+        The first column that is free.
     found : ndarray of int32
-        The column of each number, -1 for -1.
+        Takes the column of each number, -1 for -1.
     new : ndarray of int32
-        The numbers of the terms that got columns from ``n_columns`` on, in this order.
+        Takes the numbers of the terms that got columns from ``n_columns`` on, in this order.
     """
-    found, new = np.empty(numbers.size, np.int32), np.empty(numbers.size, np.int32)
     n = 0
     for k in range(numbers.size):
         number = numbers[k]
@@ -31,12 +36,14 @@ def number_columns(numbers, columns, n_columns):
                 columns[number], new[n] = column, number
                 n += 1
         found[k] = column
-    return found, new[:n]
+    return n
 
 
 @compiled
-def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns):
-    """Return the counts of rows, whose entries come in parts that weigh the same.
+def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, indices, sizes):
+    """Count the entries of rows, which come in parts that weigh the same.
+
+    Returns how many counts are stored in all rows together.
 
     Equivalent, for each row with parts ``p`` and their entries ``k``, in this order, to::
 
@@ -58,18 +65,13 @@ def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns):
         How many parts each row has.
     n_columns : int
         One more than the largest column there may be.
-
-    Returns
-    -------
     data : ndarray of float64
-        The counts of all rows.
+        Takes the counts of all rows; there is place for each entry.
     indices : ndarray of int32
-        Their columns, sorted in each row.
+        Takes their columns, sorted in each row.
     sizes : ndarray of int64
-        How many there are in each row.
+        Takes how many there are in each row.
     """
-    data, indices = np.empty(columns.size), np.empty(columns.size, np.int32)
-    sizes = np.empty(row_parts.size, np.int64)
     keys, other = np.empty(1, np.int64), np.empty(1, np.int64)
     begins, n_digits = np.zeros(1 << _DIGIT, np.int64), _n_digits(n_columns)
     part, k, stored = 0, 0, 0
@@ -97,7 +99,7 @@ def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns):
                 stored += 1
                 last = column
         sizes[row] = stored - before
-    return data[:stored], indices[:stored], sizes
+    return stored
 
 
 @compiled

@@ -75,9 +75,21 @@ def _equal(letters, place, text, start, end):
 
 
 @compiled
-def _borders(text, kinds):
-    """Return where tokens begin and end, in turn."""
-    borders = np.empty(text.size + 1, np.int64)
+def find_borders(text, kinds, borders):
+    """Set where the tokens of texts start and end, one after the other; return how many borders.
+
+    For each text, tokens are the matches of ``b[bg]*(?:j[b][bg]*)*`` with the classes of
+    characters that begin, go on and join.
+
+    Parameters
+    ----------
+    text : ndarray of uint8
+        All texts in UTF-8, with a byte between them that is in no token, and `PADDING`.
+    kinds : ndarray of uint8
+        What each character can do, by its code; it must reach to the last one in the texts.
+    borders : ndarray of int64
+        Takes the borders; has one place more than there are bytes.
+    """
     n, start, inside, kind = 0, 0, 0, 0
     i = 0
     while i < text.size:
@@ -91,15 +103,12 @@ def _borders(text, kinds):
         n += now ^ inside
         inside, kind, start = now, ahead, i
         i += width
-    return borders[:n]
+    return n
 
 
 @compiled
-def find_tokens(text, words, sizes, kinds, slots):
-    """Find the tokens of texts, and the terms of those that are known.
-
-    For each text, tokens are the matches of ``b[bg]*(?:j[b][bg]*)*`` with the classes of
-    characters that begin, go on and join.
+def find_tokens(text, words, sizes, borders, slots, terms, n_terms, new):
+    """Find the terms of tokens that are known; return how many tokens are not.
 
     Parameters
     ----------
@@ -109,23 +118,17 @@ def find_tokens(text, words, sizes, kinds, slots):
         Eight bytes of the text from each place on, as one number.
     sizes : ndarray of shape (n_texts,)
         How many bytes each text has.
-    kinds : ndarray of uint8
-        What each character can do, by its code; it must reach to the last one in the texts.
+    borders : ndarray of int64
+        Start and end of each token, one after the other, as `find_borders` gives them.
     slots : Slots
         The known tokens.
-
-    Returns
-    -------
     terms : ndarray of int32
-        The term of each token that is not dropped, -1 for one that is not known.
+        Takes the term of each token that is not dropped, -1 for one that is not known.
     n_terms : ndarray of shape (n_texts,)
-        How many of them each text has.
-    new : ndarray of shape (3, n_new)
-        Place among the terms, start and end in ``text`` of each token that is not known.
+        Takes how many of them each text has; zeros at first.
+    new : ndarray of shape (3, n_tokens)
+        Takes the place among the terms, the start and the end in ``text`` of each unknown token.
     """
-    borders = _borders(text, kinds)
-    terms, n_terms = np.empty(borders.size // 2, np.int32), np.zeros(sizes.size, np.int64)
-    new = np.empty((3, borders.size // 2), np.int64)
     index, rows, letters = slots.index, slots.rows, slots.letters  # counting references takes long
     last_slot = index.size - 1
     n, n_new, d, text_end = 0, 0, -1, -1
@@ -154,7 +157,7 @@ def find_tokens(text, words, sizes, kinds, slots):
             n_new += 1
         n += kept
         n_terms[d] += kept
-    return terms[:n], n_terms, new[:, :n_new]
+    return n_new
 
 
 @inlined
@@ -192,7 +195,7 @@ def add_tokens(slots, n, starts, ends, terms):
 
 
 @compiled
-def number_tokens(text, words, starts, ends, index, rows, letters, n, size):
+def number_tokens(text, words, starts, ends, index, rows, letters, filled, numbers):
     """Give numbers to tokens, the same to equal ones; a token is ``text[start:end]``.
 
     Parameters
@@ -204,17 +207,12 @@ def number_tokens(text, words, starts, ends, index, rows, letters, n, size):
     index, rows, letters : ndarray
         Tokens that have numbers, as in `Slots`. New ones are put there in place, so there must be
         place for them.
-    n, size : int
-        How many tokens have numbers, and how many bytes these have.
-
-    Returns
-    -------
+    filled : ndarray of shape (2,)
+        How many tokens have numbers, and how many bytes these have; brought up to date.
     numbers : ndarray of int32
-        The number of each token; new ones get the next.
-    n, size : int
-        How many there are then.
+        Takes the number of each token; new ones get the next.
     """
-    numbers = np.empty(starts.size, np.int32)
+    n, size = filled[0], filled[1]
     for token in range(starts.size):
         start, end = starts[token], ends[token]
         first, second = _key(words, start, end)
@@ -230,24 +228,21 @@ def number_tokens(text, words, starts, ends, index, rows, letters, n, size):
             letters[size] = 0
             size += 1
         numbers[token] = index[slot]
-    return numbers, n, size
+    filled[0], filled[1] = n, size
 
 
 @compiled
-def known_tokens(text, words, starts, ends, index, rows, letters):
-    """Return which tokens, at ``text[start:end]``, are known."""
-    known = np.empty(starts.size, np.bool_)
+def known_tokens(text, words, starts, ends, index, rows, letters, known):
+    """Set which tokens, at ``text[start:end]``, are known."""
     for token in range(starts.size):
         start, end = starts[token], ends[token]
         first, second = _key(words, start, end)
         known[token] = index[_slot(index, rows, letters, first, second, text, start, end)] >= 0
-    return known
 
 
 @compiled
-def pack_tokens(text, starts, ends):
-    """Return the bytes ``text[start:end]`` of tokens, with a zero after each."""
-    letters = np.empty((ends - starts).sum() + starts.size, np.uint8)
+def pack_tokens(text, starts, ends, letters):
+    """Copy the bytes ``text[start:end]`` of tokens to ``letters``, with a zero after each."""
     size = 0
     for token in range(starts.size):
         for i in range(starts[token], ends[token]):
@@ -255,23 +250,21 @@ def pack_tokens(text, starts, ends):
             size += 1
         letters[size] = 0
         size += 1
-    return letters
 
 
 @compiled
-def token_borders(letters):
-    """Return where tokens, with a zero after each, start and end."""
-    n = 0
-    for place in range(letters.size):
-        n += letters[place] == 0
-    starts, ends = np.zeros(n + 1, np.int64), np.empty(n + 1, np.int64)
+def token_borders(letters, starts, ends):
+    """Set where tokens, with a zero after each, start and end.
+
+    The arrays have one place more than there are tokens.
+    """
     token = 0
     for place in range(letters.size):  # without a branch, which could not be foreseen
         ends[token] = place
         token += letters[place] == 0
-    for token in range(n):
+    starts[0] = 0
+    for token in range(starts.size - 1):
         starts[token + 1] = ends[token] + 1
-    return starts[:n], ends[:n]
 
 
 @compiled

@@ -67,25 +67,24 @@ def digamma(x):
 
 
 @compiled
-def exp_digammas(x):
-    """Return ``exp(digamma(x))`` of a matrix."""
-    out = np.empty(x.shape)
+def exp_digammas(x, out):
+    """Set ``out`` to ``exp(digamma(x))`` of a matrix."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             out[i, j] = exp_digamma(x[i, j])
-    return out
 
 
 @compiled
-def infer(data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol, least):
-    """Return the :class:`Posterior` of documents; ``known`` has an earlier one to start from.
+def infer(data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol, least, out):
+    """Find the :class:`Posterior` of documents; ``known`` has an earlier one to start from.
 
     A document of which nothing is known starts with its words told by topics as ``prior`` has
-    them. Steps end when they change ``gamma`` by less than ``tol`` a word.
+    them. Steps end when they change ``gamma`` by less than ``tol`` a word. ``out`` has place
+    for all topics that the documents may have: those of their labels, and those they are known to
+    have.
     """
     n_docs, n_topics = indptr.size - 1, beta.shape[1]
     space = _room(indptr, ends, n_topics)
-    out = _empty_posterior(indptr, labels, ends, known, prior)
     for d in range(n_docs):
         own = labels[ends[d] : ends[d + 1]]
         counts = data[indptr[d] : indptr[d + 1]]
@@ -106,16 +105,6 @@ def infer(data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol
         log_words = weigh(counts, n_active, space, ratios)
         out.bounds[d] = log_words + length * (log_scale - math.log(own.size))
         conclude(d, own, prior, n_active, space, out)
-    n_active, n_counts = out.ends[n_docs], out.starts[n_docs]
-    return Posterior(
-        out.ends,
-        out.topics[:n_active].copy(),
-        out.e[:n_active].copy(),
-        out.starts,
-        out.counts[:n_counts].copy(),
-        out.ratios,
-        out.bounds,
-    )
 
 
 @compiled
@@ -134,32 +123,6 @@ def _room(indptr, ends, n_topics):
         np.empty(n_labels),
         np.empty(n_topics),
         np.empty(n_topics),
-    )
-
-
-@compiled
-def _empty_posterior(indptr, labels, ends, known, prior):
-    """Return room for the posteriors of documents, whatever they have of the topics they may have.
-
-    These are the topics of their labels, and those they are known to have.
-    """
-    n_docs = indptr.size - 1
-    n_active = n_counts = 0
-    for d in range(n_docs):
-        most = known.ends[d + 1] - known.ends[d]
-        for label in labels[ends[d] : ends[d + 1]]:
-            most += prior.ends[label + 1] - prior.ends[label]
-        most = min(most, prior.alpha.shape[1])
-        n_active += most
-        n_counts += most * (ends[d + 1] - ends[d])
-    return Posterior(
-        np.zeros(n_docs + 1, dtype=np.int64),
-        np.empty(n_active, dtype=np.int32),
-        np.empty(n_active),
-        np.zeros(n_docs + 1, dtype=np.int64),
-        np.empty(n_counts),
-        np.empty(indptr[n_docs] - indptr[0]),
-        np.empty(n_docs),
     )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polytopic.kernels import compiled, inlined
-from polytopic.kernels.margins import Course, add_some, project
+from polytopic.kernels.margins import GAP, LINEAR, MISSED, add_some, project
 from polytopic.kernels.sizes import best_set, distance, merit, new_room, required
 
 PASSES = 12
@@ -56,12 +56,15 @@ def new_visit(rank, n_labels, dtype):
 
 
 @compiled
-def ascend_sets(corpus, order, sizes, task, W, old, new):
-    """Visit documents in this order; ``old`` has their working sets and ``new`` takes them."""
+def ascend_sets(corpus, order, sizes, task, W, old, new, measured):
+    """Visit documents in this order; ``old`` has their working sets and ``new`` takes them.
+
+    What the visits measure is added to ``measured``, see the kernels for margins.
+    """
     _, rank, n_labels = W.shape
     visit = new_visit(rank, n_labels, W.dtype)
     room = new_room(visit.Z)
-    n_sets, violation, missed, gap, linear = 0, 0.0, 0.0, 0.0, 0.0
+    n_sets, missed, gap, linear = 0, measured[MISSED], measured[GAP], measured[LINEAR]
     new.first[0] = 0
     for place in range(order.size):
         d = order[place]
@@ -81,15 +84,14 @@ def ascend_sets(corpus, order, sizes, task, W, old, new):
             _leave(labels, visit)
             continue
         touched = visit.touched[: _enter(labels, new, begin, n_sets, visit)]
-        worst, part, needed = _ascend(labels, new, begin, n_sets, sizes, task, visit)
-        violation = max(violation, worst)
+        part, needed = _ascend(labels, new, begin, n_sets, sizes, task, visit)
         gap += part + (task.C * highest if task.shared else 0.0)
         linear += needed
         add_some(corpus, d, W, 0, rank, touched, visit.steps)
         _leave(touched, visit)
         n_sets = _drop_zeros(new, begin, n_sets)
     new.start[order.size] = n_sets
-    return Course(violation, missed, gap, linear)
+    measured[MISSED], measured[GAP], measured[LINEAR] = missed, gap, linear
 
 
 @compiled
@@ -183,21 +185,20 @@ def _leave(touched, visit):
 def _ascend(labels, sets, begin, n_sets, sizes, task, visit):
     """Make a few passes over a document's sets, in terms of their dual variables alone.
 
-    Returns the largest violation of the first pass; the document's part of the gap as it was at
-    the beginning, where the limit is shared without its loss; and the sum of its dual variables,
-    each times the margin that is required.
+    Returns the document's part of the gap as it was at the beginning, where the limit is shared
+    without its loss, and the sum of its dual variables, each times the margin that is required.
     """
     value = sets.value[begin:n_sets]
     n = value.size
     need, scale, slope, before = np.empty(n), np.empty(n), np.empty(n), value.copy()
     gram = np.empty((n, n))
     _measure(labels, sets, begin, sizes, task.goal, visit, need, scale, slope, gram)
-    violation, gap, total = 0.0, 0.0, value.sum()
+    gap, total = 0.0, value.sum()
     for s in range(n):
         gap -= value[s] * slope[s]
         if not task.shared:
             gap += task.C * max(slope[s], 0.0)
-    for turn in range(PASSES):
+    for _ in range(PASSES):
         worst = 0.0
         for s in range(n):
             limit = task.C - (total - value[s]) if task.shared else task.C
@@ -211,14 +212,12 @@ def _ascend(labels, sets, begin, n_sets, sizes, task, visit):
                     slope[t] -= step * gram[s, t]
             elif task.shared and slope[s] > 0.0:
                 worst = max(worst, _exchange(s, value, slope, gram))
-        if turn == 0:
-            violation = worst
         if worst <= ENOUGH * task.tol:
             break
     for s in range(n):
         if value[s] != before[s]:
             _move(labels, sets, begin + s, sizes, (value[s] - before[s]) / scale[s], visit)
-    return violation, gap, np.sum(value * need)
+    return gap, np.sum(value * need)
 
 
 @compiled

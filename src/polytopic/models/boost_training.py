@@ -10,6 +10,7 @@ from scipy import sparse
 from polytopic.kernels import boosting
 
 REFRESH = 200  # rounds after which sums of weights are added up again
+AT_ONCE = 10  # rounds of one call, which cannot be interrupted
 FULL = 4  # a word that meets this part of the labels keeps a pair with each: faster to add to
 
 
@@ -42,12 +43,24 @@ def train(X, Y, n_rounds, smoothing) -> Rules:
     while left:
         boosting.add_up(documents, pairs, D, sums)
         rules = _no_rules(min(left, REFRESH), n_labels)
-        n_rules = boosting.boost(documents, pairs, D, sums, smoothing, *rules)
+        n_rules = _boost(documents, pairs, D, sums, smoothing, rules)
         if not n_rules:
             break
         found.append(Rules(*(part[:n_rules] for part in rules)))
         left -= n_rules
     return Rules(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _boost(documents, pairs, D, sums, smoothing, rules):
+    """Find rules from weights whose total is 1; return how many were found."""
+    total, n_rules = np.ones(1), 0
+    for begin in range(0, rules.words.size, AT_ONCE):
+        some = Rules(*(part[begin : begin + AT_ONCE] for part in rules))
+        n_some = boosting.boost(documents, pairs, D, sums, smoothing, total, *some)
+        n_rules += n_some
+        if n_some < some.words.size:
+            break
+    return n_rules
 
 
 def _no_rules(n_rules, n_labels):

@@ -21,11 +21,21 @@ def rising_curve(scores, right):
     scores = np.clip(scores, finite.min(initial=0.0), finite.max(initial=0.0))
     values, place = np.unique(scores, return_inverse=True)
     n_answers, n_right = np.bincount(place), np.bincount(place, weights=right)
-    steps, _ = pool_adjacent(n_right / n_answers, n_answers.astype(np.float64))
+    steps, _ = rising_steps(n_right / n_answers, n_answers.astype(np.float64))
     n_answers, n_right = (np.add.reduceat(sums, steps[:-1]) for sums in (n_answers, n_right))
-    borders, heights = pool_adjacent((n_right + 0.5) / (n_answers + 1), n_answers + 1.0)
+    borders, heights = rising_steps((n_right + 0.5) / (n_answers + 1), n_answers + 1.0)
     share = np.repeat(heights, np.diff(borders))
     low, high = values[steps[:-1]], values[steps[1:] - 1]
     x, y = np.column_stack([low, high]).ravel(), np.repeat(share, 2)
     kept = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
     return [x[kept].tolist(), y[kept].tolist()]
+
+
+def rising_steps(values, weights):
+    """Return the rising steps that are nearest to values: where each begins, and its height.
+
+    The last of the beginnings is the number of values.
+    """
+    begins, heights = np.empty(values.size + 1, np.int64), np.empty(values.size)
+    n = pool_adjacent(values, weights, begins, heights)
+    return begins[: n + 1], heights[:n]

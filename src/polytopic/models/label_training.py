@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise, starmap
 
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 
+from polytopic.kernels.blocks import block_borders
 from polytopic.kernels.label_points import weigh_points
 from polytopic.labels import indicator
 from polytopic.models.label_bound import RIDGE, climb_by_bound, start
 from polytopic.models.label_prior import LabelPrior, centred, normal_points, points_of
 
 GROWTH = 1.5  # of steps that pay
+AT_ONCE = 1 << 24  # shares of labels at points in one call, which cannot be interrupted
 HALF = 0.5  # a document more for each size, up to one label more than was seen
 
 
@@ -84,8 +87,11 @@ def _match_points(sets, docs, parameters, normals):
     points = points_of(mean, covariance, normals)
     shares = np.ascontiguousarray(softmax(points, axis=1).T)
     weights = np.zeros(points.shape[0])
-    indices, ends = sets.indices.astype(np.int64), sets.indptr.astype(np.int64)
-    value = weigh_points(indices, ends, docs, shares, weights) / docs.sum()
+    indices, ends, value = sets.indices.astype(np.int64), sets.indptr.astype(np.int64), 0.0
+    for some in starmap(slice, pairwise(block_borders(ends, AT_ONCE // weights.size).tolist())):
+        some_ends = ends[some.start : some.stop + 1]
+        value = weigh_points(indices, some_ends, docs[some], shares, weights, value)
+    value /= docs.sum()
     weights /= docs.sum()
     mean = weights @ points
     points -= mean

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from polytopic.kernels.margins import Corpus, Neighbours, ascend_neighbours
+from polytopic.kernels.blocks import checkpoint
+from polytopic.kernels.margins import GAP, LINEAR, MISSED, Corpus, Neighbours, ascend_neighbours
 from polytopic.kernels.sizes import EXACT, RESCALED, Sizes
 from polytopic.kernels.working_sets import Task, WorkingSets, ascend_sets, start_weights
 from polytopic.models.label_embedding import by_vectors
@@ -53,14 +54,15 @@ class Ascent:
 
     def pass_over(self, visit, order) -> tuple[float, float, float]:
         """Visit all chunks once; return the gap, what was missed and the linear term."""
-        courses = []
-        for chunk in order.permutation(len(self.chunks)):
-            self.duals[chunk], course = visit(self.chunks[chunk], self.duals[chunk])
-            courses.append(course)
+        measured = np.zeros((len(self.chunks), 3))
+        for turn, chunk in enumerate(order.permutation(len(self.chunks))):
+            checkpoint()
+            self.duals[chunk] = visit(self.chunks[chunk], self.duals[chunk], measured[turn])
+        seen = measured.tolist()  # summed one after the other: NumPy takes another order
         return (
-            sum(course.gap for course in courses),
-            max(course.missed for course in courses),
-            sum(course.linear for course in courses),
+            sum(each[GAP] for each in seen),
+            max(each[MISSED] for each in seen),
+            sum(each[LINEAR] for each in seen),
         )
 
     def reach(self, gap, missed, linear, tol) -> None:
@@ -78,24 +80,22 @@ class Ascent:
     def visit_neighbours(self, C):
         """Return what visits a chunk of documents to keep them apart from their neighbours."""
 
-        def visit(docs, old):
+        def visit(docs, old, measured):
             most = docs.size * self.W.shape[2]
             new = Neighbours(
                 np.empty(docs.size + 1, np.int64), np.empty(most, np.int32), np.empty(most)
             )
-            course = ascend_neighbours(
-                self.corpus, docs, self.sizes, C, self.W, old or no_neighbours(docs.size), new
-            )
+            old = old or no_neighbours(docs.size)
+            ascend_neighbours(self.corpus, docs, self.sizes, C, self.W, old, new, measured)
             used = new.start[-1]
-            kept = new._replace(label=new.label[:used].copy(), value=new.value[:used].copy())
-            return kept, course
+            return new._replace(label=new.label[:used].copy(), value=new.value[:used].copy())
 
         return visit
 
     def visit_all(self, task):
         """Return what visits a chunk of documents to keep them apart from all label sets."""
 
-        def visit(docs, old):
+        def visit(docs, old, measured):
             old = old or no_sets(docs.size)
             n_sets, n_labels = old.value.size + docs.size, self.W.shape[2]
             new = WorkingSets(
@@ -104,14 +104,13 @@ class Ascent:
                 np.empty(n_sets + 1, np.int64),
                 np.empty(old.label.size + docs.size * n_labels, np.int32),
             )
-            course = ascend_sets(self.corpus, docs, self.sizes, task, self.W, old, new)
+            ascend_sets(self.corpus, docs, self.sizes, task, self.W, old, new, measured)
             used = new.start[-1]
-            kept = new._replace(
+            return new._replace(
                 value=new.value[:used].copy(),
                 first=new.first[: used + 1].copy(),
                 label=new.label[: new.first[used]].copy(),
             )
-            return kept, course
 
         return visit
 

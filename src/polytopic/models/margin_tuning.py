@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from polytopic.kernels.blocks import n_threads
+from polytopic.kernels.blocks import run_tasks
 from polytopic.metrics import exact_match, labeling_f
 from polytopic.models.checks import is_auto
 from polytopic.models.curves import rising_curve
@@ -93,9 +92,5 @@ def _held_out(models, X, Y, order, judge):
     tasks = [(model, out) for model in models for out in folds]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # that of the last fit is told
-        if n_threads() == 1:  # a thread of its own would keep the memory that it lets go of
-            results = list(map(run, tasks))
-        else:
-            with ThreadPoolExecutor(n_threads()) as pool:
-                results = list(pool.map(run, tasks))
+        results = run_tasks(run, tasks)
     return [results[start : start + len(folds)] for start in range(0, len(results), len(folds))]

@@ -145,7 +145,8 @@ class _Slots:
     def _lay_out(self, mixed):
         """Lay out the slots word by word, and point each entry to its slots."""
         args = mixed.indptr, mixed.indices, self.sets.indices, self.sets.indptr
-        slots_indptr = mixture.count_slots(*args, self.shape[0])
+        slots_indptr = np.empty(mixed.shape[1] + 1, dtype=np.int64)
+        mixture.count_slots(*args, self.shape[0], slots_indptr)
         entry_sizes = np.diff(self.sets.indptr)[mixed.indices]
         self.counts, self.entry_set = mixed.data, mixed.indices
         self.entry_indptr = np.concatenate([[0], np.cumsum(entry_sizes)])

@@ -43,7 +43,8 @@ class Topics:
 
     @cached_property
     def _prior(self) -> kernels.TopicPrior:
-        shares = kernels.exp_digammas(self.alpha)
+        shares = np.empty(self.alpha.shape)
+        kernels.exp_digammas(self.alpha, shares)
         used = shares > 0
         used[np.arange(len(used)), self.alpha.argmax(axis=1)] = True  # a label has one at least
         used = sparse.csr_matrix(used)
@@ -79,8 +80,35 @@ class Topics:
         """Return the posterior of a block of documents as :func:`map_sets` gives it."""
         data, indices, indptr, labels, ends, _ = documents
         known = known or _nothing(indptr.size - 1)
-        return kernels.infer(
-            data, indices, indptr, labels, ends, known, self._prior, self.beta, *precision
+        out = self._room_for(indptr, labels, ends, known)
+        kernels.infer(
+            data, indices, indptr, labels, ends, known, self._prior, self.beta, *precision, out
+        )
+        n_active, n_counts = out.ends[-1], out.starts[-1]
+        return out._replace(
+            topics=out.topics[:n_active].copy(),
+            e=out.e[:n_active].copy(),
+            counts=out.counts[:n_counts].copy(),
+        )
+
+    def _room_for(self, indptr, labels, ends, known):
+        """Return a posterior with place for all topics that documents may have.
+
+        These are the topics of their labels, and those they are known to have.
+        """
+        own = np.diff(self._prior.ends)[labels[ends[0] : ends[-1]]]
+        before = np.concatenate([[0], np.cumsum(own)])
+        most = np.diff(known.ends) + np.diff(before[ends - ends[0]])
+        most = np.minimum(most, self.alpha.shape[1])
+        n_docs, n_active, n_counts = most.size, most.sum(), (most * np.diff(ends)).sum()
+        return kernels.Posterior(
+            np.zeros(n_docs + 1, dtype=np.int64),
+            np.empty(n_active, dtype=np.int32),
+            np.empty(n_active),
+            np.zeros(n_docs + 1, dtype=np.int64),
+            np.empty(n_counts),
+            np.empty(indptr[-1] - indptr[0]),
+            np.empty(n_docs),
         )
 
 

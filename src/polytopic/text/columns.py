@@ -36,7 +36,9 @@ class NewColumns:
         """Return the columns of terms by their numbers, -1 for -1."""
         if self._numbered and self._numbered[-1][0] is not terms:
             self._columns = None
-        found, new = number_columns(numbers, self._of_all(len(terms), numbers), self._n)
+        found, new = np.empty(numbers.size, np.int32), np.empty(numbers.size, np.int32)
+        n_new = number_columns(numbers, self._of_all(len(terms), numbers), self._n, found, new)
+        new = new[:n_new]
         self._numbered.append((terms, new, self._n))
         self._n += new.size
         return found

@@ -96,7 +96,7 @@ def _matrix(blocks, order, n_columns):
     """Return the counts of all texts, with columns in their order."""
     if not blocks:
         return csr_matrix((0, n_columns))
-    summed = _run(lambda block: sum_rows(block[0], order, *block[1:], n_columns), blocks)
+    summed = _run(lambda block: _sum_block(block, order, n_columns), blocks)
     data, indices, sizes = map(np.concatenate, zip(*summed, strict=True))
     matrix = csr_matrix((sizes.size, n_columns))  # its parts are known to be right, so unchecked
     dtype = np.int32 if data.size <= np.iinfo(np.int32).max else np.int64
@@ -105,6 +105,15 @@ def _matrix(blocks, order, n_columns):
     matrix.data, matrix.indices = data, indices.astype(dtype, copy=False)
     matrix.has_canonical_format = True
     return matrix
+
+
+def _sum_block(block, order, n_columns):
+    """Return the counts of a block of texts, their columns, and how many each text has."""
+    columns, part_sizes, weights, row_parts = block
+    data, indices = np.empty(columns.size), np.empty(columns.size, np.int32)
+    sizes = np.empty(row_parts.size, np.int64)
+    n = sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, indices, sizes)
+    return data[:n], indices[:n], sizes
 
 
 def _run(function, blocks):

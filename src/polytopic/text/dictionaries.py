@@ -62,8 +62,10 @@ class KeptDictionary(Mapping):
     def lemmas(self, letters):
         """Return the lemmas of many words as letters, empty for one that is not known."""
         data, places = bytes_of(self._data), np.frombuffer(self._places, dtype=np.uint32)
-        found = find_lemmas(bytes_of(letters), *borders_of(letters), data, places)
-        return packed(self._data, *found)
+        starts, ends = borders_of(letters)
+        begins, finishes = np.empty_like(starts), np.empty_like(ends)
+        find_lemmas(bytes_of(letters), starts, ends, data, places, begins, finishes)
+        return packed(self._data, begins, finishes)
 
     @cached_property
     def joint_words(self):

@@ -28,7 +28,10 @@ def words_of(data):
 
 def borders_of(letters):
     """Return where words start and end."""
-    return token_borders(bytes_of(letters))
+    n = letters.count(b"\0")
+    starts, ends = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    token_borders(bytes_of(letters), starts, ends)
+    return starts[:n], ends[:n]
 
 
 def distinct(letters, starts, ends):
@@ -40,15 +43,16 @@ def distinct(letters, starts, ends):
     index = np.full(2 << starts.size.bit_length(), -1, dtype=np.int32)
     rows = np.empty((starts.size, 4), dtype=np.int64)
     own = np.empty((ends - starts).sum() + starts.size, dtype=np.uint8)
-    which, _, size = number_tokens(
-        bytes_of(data), words_of(data), starts, ends, index, rows, own, 0, 0
-    )
-    return which, own[:size].tobytes()
+    which, filled = np.empty(starts.size, dtype=np.int32), np.zeros(2, dtype=np.int64)
+    number_tokens(bytes_of(data), words_of(data), starts, ends, index, rows, own, filled, which)
+    return which, own[: filled[1]].tobytes()
 
 
 def packed(letters, starts, ends):
     """Return the words at these places, one after the other."""
-    return pack_tokens(bytes_of(letters), starts, ends).tobytes()
+    out = np.empty((ends - starts).sum() + starts.size, dtype=np.uint8)
+    pack_tokens(bytes_of(letters), starts, ends, out)
+    return out.tobytes()
 
 
 def chosen(letters, mask):

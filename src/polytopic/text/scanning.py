@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels.tokens import PADDING, find_tokens
+from polytopic.kernels.tokens import PADDING, find_borders, find_tokens
 from polytopic.text.letters import bytes_of, distinct, words_of
 from polytopic.text.token_table import TokenTable
 
@@ -46,6 +46,11 @@ def scan(strings, pattern, table):
     data = ("\0".join(texts).encode() if is_ascii else b"\0".join(texts)) + bytes(PADDING)
     text = bytes_of(data)
     kinds = pattern.kinds(0x7F if is_ascii else text.max())
-    numbers, n_terms, new = find_tokens(text, words_of(data), sizes, kinds, table.slots)
-    which, letters = distinct(data, new[1], new[2]) if new.size else _NOTHING
-    return Scan(table, numbers, n_terms, new[0], letters, which)
+    borders = np.empty(text.size + 1, np.int64)
+    borders = borders[: find_borders(text, kinds, borders)]
+    numbers, n_terms = np.empty(borders.size // 2, np.int32), np.zeros(sizes.size, np.int64)
+    new = np.empty((3, borders.size // 2), np.int64)
+    n_new = find_tokens(text, words_of(data), sizes, borders, table.slots, numbers, n_terms, new)
+    places, starts, ends = new[:, :n_new]
+    which, letters = distinct(data, starts, ends) if n_new else _NOTHING
+    return Scan(table, numbers[: n_terms.sum()], n_terms, places, letters, which)

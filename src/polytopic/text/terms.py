@@ -9,9 +9,8 @@ from polytopic.kernels.tokens import (
     index_tokens,
     known_tokens,
     number_tokens,
-    pack_tokens,
 )
-from polytopic.text.letters import borders_of, bytes_of, words_of
+from polytopic.text.letters import borders_of, bytes_of, packed, split, words_of
 
 _FEWEST_SLOTS = 64
 _WORD = 8  # bytes that are compared at once
@@ -33,6 +32,7 @@ class Terms:
     def __init__(self):
         self._index = np.full(_FEWEST_SLOTS, -1, dtype=np.int32)
         self._rows = np.empty((0, 4), dtype=np.int64)
+        self._filled = np.zeros(2, dtype=np.int64)  # how much of these is used, also by an attempt
         starts, letters = np.zeros(_FEWEST_SLOTS, np.int64), np.zeros(_FEWEST_SLOTS, np.uint8)
         self._known = _Known(0, 0, starts, letters)  # at once, for threads that only read
         self._rank = np.zeros(0, dtype=np.int32)
@@ -49,7 +49,8 @@ class Terms:
         full, data = ends > starts, letters + bytes(PADDING)
         known = self._reserved(int(np.count_nonzero(full)), len(letters))
         numbers = np.full(ends.size, -1, dtype=np.int32)
-        numbers[full], n, size = number_tokens(
+        own = np.empty(np.count_nonzero(full), dtype=np.int32)
+        number_tokens(
             bytes_of(data),
             words_of(data),
             starts[full],
@@ -57,9 +58,10 @@ class Terms:
             self._index,
             self._rows,
             known.letters,
-            known.n,
-            known.size,
+            self._filled,
+            own,
         )
+        numbers[full], (n, size) = own, self._filled.tolist()
         known.starts[known.n + 1 : n + 1] = (
             known.size + 1 + np.flatnonzero(known.letters[known.size : size] == 0)
         )
@@ -67,13 +69,18 @@ class Terms:
         return numbers
 
     def _reserved(self, n_more, size_more):
-        """Return what is known, in arrays that have place for more."""
+        """Return what is known, in arrays that have place for more.
+
+        Where numbering was interrupted, its terms are in the index without being known, and leave
+        it again.
+        """
         known = self._known
         n = known.n + n_more
         self._rows = _with_place(self._rows, n)
-        if 2 * n > self._index.size:
-            self._index = np.full(1 << (4 * n).bit_length(), -1, dtype=np.int32)
-            index_tokens(self._rows, known.n, self._index)
+        if 2 * n > self._index.size or self._filled[0] != known.n:
+            index = np.full(1 << (4 * n).bit_length(), -1, dtype=np.int32)
+            index_tokens(self._rows, known.n, index)
+            self._index, self._filled = index, np.array([known.n, known.size])
         starts = _with_place(known.starts, n + 1)
         return known._replace(
             starts=starts, letters=_with_place(known.letters, known.size + size_more)
@@ -83,14 +90,14 @@ class Terms:
         """Return which terms are known."""
         starts, ends = borders_of(letters)
         data = letters + bytes(PADDING)
-        own = self._index, self._rows, self._known.letters
-        return known_tokens(bytes_of(data), words_of(data), starts, ends, *own)
+        own, known = (self._index, self._rows, self._known.letters), np.empty(starts.size, bool)
+        known_tokens(bytes_of(data), words_of(data), starts, ends, *own, known)
+        return known
 
     def names(self, numbers):
         """Return terms by their numbers."""
         _, _, starts, letters = self._known
-        packed = pack_tokens(letters, starts[numbers], starts[numbers + 1] - 1)
-        return packed.tobytes().decode().split("\0")[:-1]
+        return split(packed(letters, starts[numbers], starts[numbers + 1] - 1))
 
     def rank(self):
         """Return where each of the terms so far is among all in sorted order."""

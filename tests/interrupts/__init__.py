@@ -1,0 +1,1 @@
+"""Ctrl+C at any time: nothing crashes, nothing is half-written, and it comes soon."""

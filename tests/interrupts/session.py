@@ -1,0 +1,92 @@
+"""A session that is interrupted again and again, as in a notebook: a program of its own.
+
+It is told through standard input to begin, works until it is interrupted, and says so. At the end
+of the input it works once more without being disturbed, and tells a digest of the result.
+"""
+
+import hashlib
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from polytopic import MML, PMM1, BoosTexter, CoL
+from polytopic.corpus import load_sample
+from polytopic.store import Store
+from polytopic.text import Analyzer
+
+DOCUMENTS = load_sample()
+TEXTS = [document.text for document in DOCUMENTS]
+FOLDER = tempfile.TemporaryDirectory()
+ANALYZER = Analyzer("en")  # whose words are learned by many calls
+COUNTS, _ = ANALYZER.count(TEXTS)
+LABELS = [document.labels for document in DOCUMENTS]
+
+
+def fit(model):
+    """Return the probabilities of labels by a model."""
+    return model.fit(COUNTS, LABELS).predict_proba(COUNTS)
+
+
+def count(begin=0):
+    """Return counts of texts that have new words each time, and of the sample's."""
+    new = [f"{text} word{number}x" for number, text in enumerate(TEXTS, start=begin)]
+    matrix, terms = ANALYZER.count(TEXTS)
+    known = Analyzer("en").count(new)[0]
+    names = np.array(terms)[matrix[:50].indices]
+    return matrix.toarray().tobytes(), names.tobytes(), known.toarray().tobytes()
+
+
+def learn():
+    """Return the digest of a store that has learned all; documents of a batch come together."""
+    path = Path(FOLDER.name) / "store.db"
+    with Store(path, analyzer=ANALYZER) as store:
+        for begin in range(0, len(DOCUMENTS), 20):
+            known = store.info()["documents"]
+            assert known % 20 == 0 or known == len(DOCUMENTS)
+            store.learn(DOCUMENTS[begin : begin + 20])
+        store.verify()
+        digest = store.info()["digest"]
+        store.forget([document.id for document in DOCUMENTS])
+    return digest
+
+
+WORK = {
+    "mml": lambda: fit(MML()),
+    "mml-neighbours": lambda: fit(MML(labels="neighbours", C=1.0)),
+    "pmm1": lambda: fit(PMM1()),
+    "col": lambda: fit(CoL(5, max_iter=3)),
+    "boostexter": lambda: fit(BoosTexter(30)),
+    "count": count,
+    "store": learn,
+}
+
+
+def digest_of(found):
+    """Return a digest of what work has made."""
+    parts = found if isinstance(found, tuple) else (found,)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part))
+    return digest.hexdigest()
+
+
+def main(name):
+    """Work and be interrupted, a time for each line of standard input."""
+    warnings.simplefilter("ignore")
+    work = WORK[name]
+    before = digest_of(work())
+    for _ in sys.stdin:
+        try:
+            print("begun", flush=True)
+            while True:
+                work()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    print("same" if digest_of(work()) == before else "changed", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

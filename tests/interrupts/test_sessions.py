@@ -1,0 +1,123 @@
+"""Sessions that are interrupted go on; kernels return what survives an interrupt."""
+
+import ast
+import random
+import signal
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+
+import numba
+import pytest
+
+import polytopic
+from tests import compiling
+from tests.interrupts.session import WORK
+
+PACKAGE = Path(polytopic.__file__).parent
+SCALARS = numba.types.Number, numba.types.Boolean, numba.types.NoneType
+
+
+def interrupt(name, times, longest):
+    """Interrupt a session so many times, each within a time; return what it says at its end."""
+    random_times = random.Random(0)
+    session = subprocess.Popen(
+        [sys.executable, "-m", "tests.interrupts.session", name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell's background job passes on that interrupts are to be ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    with session:
+        for _ in range(times):
+            session.stdin.write("begin\n")
+            session.stdin.flush()
+            if session.stdout.readline() != "begun\n":
+                break
+            time.sleep(random_times.uniform(0, longest))
+            session.send_signal(signal.SIGINT)
+            if session.stdout.readline() != "interrupted\n":
+                break
+        last, errors = session.communicate(timeout=300)
+    return session.returncode, last, errors
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", WORK)
+def test_a_session_goes_on_after_interrupts(name):
+    """Each gives KeyboardInterrupt, none a crash or SystemError, and work gives the same after."""
+    assert interrupt(name, times=25, longest=0.1) == (0, "same\n", "")
+
+
+@pytest.mark.long
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", WORK)
+def test_a_session_goes_on_after_many_interrupts(name):
+    """The same, hundreds of times."""
+    assert interrupt(name, times=500, longest=0.2) == (0, "same\n", "")
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_kernels_return_scalars_to_python():
+    """Arrays are filled, not returned: numba makes no Python object well while one interrupts.
+
+    It crashes with a named tuple, and raises SystemError with other tuples and arrays.
+    """
+    for models in compiling.MODELS.values():
+        for model in models:
+            compiling.use(model)
+    for name in compiling.LABELERS.values():
+        compiling.use_labeler(name)
+
+    returned = {
+        f"{module}.{name}": {
+            signature.return_type
+            for signature in getattr(import_module(module), name).nopython_signatures
+        }
+        for module, name in kernels_called_from_python()
+    }
+
+    assert [name for name, types in returned.items() if not types] == []  # it was not called
+    assert {
+        name: types
+        for name, types in returned.items()
+        if not all(isinstance(each, SCALARS) for each in types)
+    } == {}
+
+
+def kernels_called_from_python():
+    """Return the module and the name of each kernel that is used outside of kernels."""
+    found = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.parent != PACKAGE / "kernels":
+            found |= _kernels_used(ast.parse(path.read_text()))
+    return sorted(pair for pair in found if is_kernel(*pair))
+
+
+def _kernels_used(tree):
+    """Return modules of kernels with the names that a module takes from them."""
+    found, modules = set(), {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "polytopic.kernels":
+            modules |= {name.asname or name.name: name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "polytopic.kernels."
+        ):
+            found |= {(node.module, name.name) for name in node.names}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in modules
+        ):
+            found.add((f"polytopic.kernels.{modules[node.value.id]}", node.attr))
+    return found
+
+
+def is_kernel(module, name):
+    """Tell whether a name is that of a compiled function."""
+    return hasattr(getattr(import_module(module), name), "nopython_signatures")

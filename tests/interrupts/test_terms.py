@@ -1,0 +1,50 @@
+"""An analyzer remembers terms from call to call, also where one of them was interrupted."""
+
+import sys
+
+from polytopic.text import terms
+from polytopic.text.letters import letters_of
+
+
+def is_interrupted(function, line):
+    """Call a function, and interrupt it before a line of those where it numbers terms.
+
+    Returns False if these are fewer.
+    """
+    left = line
+
+    def trace(frame, event, argument):
+        nonlocal left
+        if frame.f_code.co_filename != terms.__file__:
+            return None
+        left -= event == "line"
+        if left < 0:
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def test_terms_are_whole_after_an_interrupt_at_any_line():
+    """Terms that were being numbered get numbers by which they are found, as others do."""
+    new = letters_of(["goalkeeper", "internationalisation", "film"])
+    later = ["internationalisation", "train", "striker"]
+    line, interrupted = 0, True
+
+    while interrupted:
+        known = terms.Terms()
+        known.number(letters_of(["striker"]))
+        interrupted = is_interrupted(lambda own=known: own.number(new), line)
+        numbers = known.number(letters_of(later))
+
+        assert known.names(numbers) == later
+        assert sorted(numbers) == sorted({*numbers} & {*range(len(known))})
+        line += 1
+    assert line > 10
