@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from polytopic.errors import DamagedError
 from polytopic.store.packing import (
     MultisetDigest,
     bag_digests,
@@ -66,7 +67,7 @@ def test_counts_take_few_bytes(largest, width):
 )
 def test_unpack_refuses_what_does_not_fit(columns, values):
     """Bytes that pack cannot have given are refused."""
-    with pytest.raises(ValueError, match="counts"):
+    with pytest.raises(DamagedError, match="counts"):
         unpack([columns], [values], n_columns=10)
 
 
