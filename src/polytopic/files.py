@@ -1,14 +1,15 @@
 """Files that are written whole or not at all."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from polytopic.errors import PolytopicError
 
-SQLITE = b"SQLite format 3\0"  # what its files begin with
+SMALLEST_DATABASE = 512  # bytes of an SQLite file at least
 
 
 @contextmanager
@@ -43,13 +44,17 @@ def is_database(source: str | os.PathLike[str]) -> bool:
     """Tell whether something is the URL of a database, or an SQLite file that can be read."""
     if "://" in str(source):
         return True
-    if not os.path.isfile(source):  # a pipe would be waited for
-        return False
+    path = Path(source).absolute()
     try:
-        with open(source, "rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
-    except OSError:
+        if not path.is_file() or path.stat().st_size < SMALLEST_DATABASE:
+            return False
+        # SQLite is asked, since closing a file that we opened ourselves would drop all locks that
+        # this process has on it, and another process could delete the log of changes under us
+        with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
+            connection.execute("PRAGMA schema_version").fetchone()
+    except (OSError, ValueError, sqlite3.Error):
         return False
+    return True
 
 
 def _sentence(path: Path, error: OSError) -> str:

@@ -2,12 +2,15 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from polytopic import Document, LabelTree
 from polytopic.errors import StoreError
+from polytopic.files import is_database
 from polytopic.store import Store
 from polytopic.store.transfer import export_lines, import_lines
 from tests.store.children import forget_within, learn_within, open_as_nobody
@@ -237,6 +240,30 @@ def test_a_damaged_file_is_told(path):
         Store(path).counts()
 
     assert one_sentence(told.value, "the database is damaged; restore a backup")
+
+
+LEARN = """
+import sys
+from tests.store.plain import open_store
+with open_store(sys.argv[1]) as store:
+    store.learn([{"id": "theirs", "text": "goal", "labels": ["sport"]}])
+"""
+
+
+def test_opening_a_store_again_loses_nothing(path):
+    """A process that has a store open may open it again while others change it."""
+    with open_store(path) as store:
+        store.learn([DOCUMENT])
+        open_store(path).close()
+        assert is_database(path)
+
+        subprocess.run([sys.executable, "-c", LEARN, path], check=True)
+
+        assert {document.id for document in store.documents()} == {"1", "theirs"}
+        store.learn([Document("ours", "match", labels=["sport"])])
+    with open_store(path) as store:
+        assert {document.id for document in store.documents()} == {"1", "theirs", "ours"}
+        assert store.verify().ok
 
 
 # A server that goes away

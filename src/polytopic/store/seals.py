@@ -7,7 +7,6 @@ ledger. Stores of earlier releases get their seals with the first change.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -173,7 +172,9 @@ def _sum(rows: Iterable[Sequence]) -> int:
 
 
 def _encoded(row: Sequence) -> bytes:
-    return json.dumps([*row], default=bytes.hex).encode()
+    # no value holds the character between them, which databases do not take
+    values = [value.hex() if type(value) is bytes else str(value) for value in row]
+    return "\0".join(values).encode(errors="surrogatepass")
 
 
 def _digest(total: int) -> bytes:
