@@ -175,7 +175,8 @@ def test_idle_connections_make_room(client):
             stack.enter_context(connected(client, begin))
         time.sleep(0.5)
 
-        answers = [received(connected(client, HEALTH + b"Connection: close\r\n\r\n"))] * 10
+        request = HEALTH + b"Connection: close\r\n\r\n"
+        answers = [received(connected(client, request)) for _ in range(10)]
 
     assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
 
@@ -187,7 +188,8 @@ def test_a_thousand_idle_connections(path):
             stack.enter_context(connected(client, (b"", HEALTH)[k % 2]))
         time.sleep(1)
 
-        answers = [received(connected(client, HEALTH + b"Connection: close\r\n\r\n"))] * 10
+        request = HEALTH + b"Connection: close\r\n\r\n"
+        answers = [received(connected(client, request)) for _ in range(10)]
 
     assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
 

@@ -1,13 +1,20 @@
 """Texts, names and clients that mean harm, or are just strange: the service stays well."""
 
+import asyncio
 import json
 import logging
+import random
 import socket
 import time
+import tracemalloc
 
+import httpx
 import pytest
 
 from polytopic import LabelTree, Store
+from polytopic.server import schemas
+from polytopic.server.bodies import extent, read_json
+from polytopic.server.streams import lines_of
 from tests.server.conftest import bearer, filled, served, until
 
 MEGABYTE = 1 << 20
@@ -295,6 +302,181 @@ def test_large_bodies(path, route):
             assert done.json()["detail"] == "the body has more than 1,000 bytes."
         small = client.post(f"/v1/{route}", content=iter([b"{", b"}"]), headers=headers)
         assert small.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("route", "types", "status"),
+    [
+        ("/sign-in", ["application/x-ndjson"], 415),
+        ("/sign-in", ["application/x-www-form-urlencoded"], 413),
+        ("/v1/explain", ["application/json", "application/x-ndjson"], 400),
+        ("/v1/explain", ["application/x-ndjson"], 415),
+        ("/v1/suggest", ["application/x-ndjson", "application/x-ndjson"], 400),
+        ("/v1/suggest", ["application/x-ndjsonx"], 415),
+        ("/v1/models", ["application/json"], 413),
+    ],
+)
+def test_no_type_passes_the_limit_of_a_body(client, route, types, status):
+    """Only lines for labels may be of any length; others are refused before they are there."""
+    headers = [("Content-Type", kind) for kind in types]
+    headers += [("Authorization", f"{bearer('admin')['Authorization']}")]
+    n_parts = 0
+
+    def parts():
+        nonlocal n_parts
+        for n_parts in range(40):  # noqa: B007
+            yield b"x" * MEGABYTE
+
+    try:
+        done = client.post(route, content=parts(), headers=headers)
+    except httpx.TransportError:  # the service has hung up before all was sent
+        assert n_parts < 39
+        return
+
+    assert done.status_code == status
+
+
+def test_lines_need_a_token_before_they_are_read(path):
+    """Where reading needs a token, nothing is read without one."""
+    with served(path, open_reading=False) as client:
+        done = client.post("/v1/suggest", content=b'{"text": "a"}', headers=LINES)
+
+        assert done.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "name", ["Content-Type", "Authorization", "Host", "Idempotency-Key", "Content-Length"]
+)
+def test_a_header_field_that_comes_twice(client, name):
+    """It is refused: two parts of a network might choose differently."""
+    head = ["GET /v1/labels HTTP/1.1", f"{name}: 1", f"{name}: 2", "Connection: close"]
+
+    answer = received(send(client, head))
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+
+
+MANY = 100_000  # wrong things in a body
+BOMBS = {
+    "keys": b"{" + b",".join(b'"%x": 1' % k for k in range(MANY)) + b"}",
+    "counts": b'{"counts": {' + b",".join(b'"%x": 0' % k for k in range(MANY)) + b"}}",
+    "true": b'{"counts": {' + b",".join(b'"%x": true' % k for k in range(MANY)) + b"}}",
+    "fields": b'{"fields": {' + b",".join(b'"%x": 1' % k for k in range(MANY)) + b"}}",
+    "documents": b'{"documents": [' + b"1," * MANY + b"1]}",
+    "document": b'{"documents": [{' + b",".join(b'"%x": 1' % k for k in range(MANY)) + b"}]}",
+    "include": b'{"text": "a", "include": [' + b"1," * MANY + b"1]}",
+    "labels": b'{"labels": {' + b",".join(b'"%x": 1' % k for k in range(MANY)) + b"}}",
+    "ids": b'{"ids": [' + b"1," * MANY + b"1]}",
+    "values": b"[" + b"1," * 600_000 + b"1]",
+    "containers": b"[" + b"[]," * 150_000 + b"1]",
+}
+
+
+@pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)
+@pytest.mark.parametrize(
+    "model", [schemas.Suggest, schemas.Learn, schemas.Relabel, schemas.Forget, schemas.Explain]
+)
+def test_few_errors_are_made_of_many_wrong_things(model, body):
+    """Reading a hostile body takes little more memory than parsing it does."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"\.$") as refused:
+            read_json(model, body)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    cause = refused.value.__cause__
+    assert cause is None or cause.error_count() <= 10_001
+    assert peak < 30 * len(body) + 10 * MEGABYTE
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_are_counted_before_a_body_is_parsed(seed):
+    """Strings may hold anything; empty objects and lists count twice."""
+    rng = random.Random(seed)
+
+    def drawn(depth):
+        text = "".join(rng.choices('a,"\\{[]}:é\n', k=6))
+        kind = rng.randrange(3) if depth else 2
+        if kind == 2:
+            return text
+        inside = [drawn(depth - 1) for _ in range(rng.randrange(5))]
+        return inside if kind else {f"{text}{k}": one for k, one in enumerate(inside)}
+
+    def counted(value):
+        inside = value.values() if isinstance(value, dict) else value
+        if isinstance(value, str):
+            return 1, 0
+        values, containers = zip((1, 1), *map(counted, inside), strict=True)
+        return sum(values), sum(containers)
+
+    value = [drawn(5) for _ in range(50)]
+    values, containers = counted(value)
+
+    found = extent(json.dumps(value, ensure_ascii=bool(seed % 2)).encode())
+
+    assert found.containers == containers
+    assert values - 1 <= found.values < values + containers
+
+
+def test_a_product_of_documents_and_suggestions(client):
+    """An answer has so many suggestions at most; how to ask is told."""
+    labels = [row["label"] for row in client.get("/v1/labels").json()["labels"]]
+    n_documents = 100_000 // len(labels) + 1
+    body = {"documents": [{"text": "a"}] * n_documents, "limit": 1000}
+    assert n_documents <= 10_000
+
+    refused = client.post("/v1/suggest", json=body)
+    lines = client.post(
+        "/v1/suggest?limit=1000", content=b'{"text": "a"}\n' * n_documents, headers=LINES
+    )
+
+    assert refused.status_code == 422
+    assert "send fewer documents, a smaller limit, or lines" in refused.json()["detail"]
+    assert lines.text.count('"labels"') == n_documents
+
+
+def test_a_product_of_characters_and_labels(client):
+    """A long text is explained for few labels."""
+    labels = [row["label"] for row in client.get("/v1/labels").json()["labels"]]
+    text = "film " * 100_000
+
+    refused = client.post("/v1/explain", json={"text": text, "labels": labels[:1] * 20})
+
+    assert refused.status_code == 422
+    assert "must have 419,430 at most to be explained for 20 labels" in refused.json()["detail"]
+
+
+def test_a_query_of_many_parameters(client):
+    """It is refused before it is taken apart."""
+    done = client.get("/v1/labels?" + "a&" * 3000)
+
+    assert done.status_code == 422
+    assert done.json()["detail"] == "the query has more than 2,500 parameters."
+
+
+def test_a_line_byte_by_byte():
+    """What has come of a line is not copied for each byte that comes."""
+    n_parts = 100_000
+
+    class Body:
+        """A request whose body is a long line and then many parts."""
+
+        async def stream(self):
+            yield b"x" * 15 * MEGABYTE
+            for _ in range(n_parts):
+                yield b"y"
+            yield b"\n"
+
+    async def run():
+        return [block async for block in lines_of(Body())]
+
+    begin = time.process_time()
+    ((line,),) = asyncio.run(run())
+
+    assert len(line) == 15 * MEGABYTE + n_parts
+    assert time.process_time() - begin < 60  # copies would take many minutes
 
 
 def send(client, head, body=b""):

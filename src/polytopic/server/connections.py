@@ -144,8 +144,7 @@ class Connection(HttpToolsProtocol):
         self._due = math.inf  # when the client must have done what it is waited for
         self._refused = False
         self._in_head, self._in_body, self._unanswered = False, False, False
-        self._n_messages = self._n_bytes = self._n_body = 0
-        self._n_fields = self._n_head = self._n_url = 0
+        self._n_messages = self._n_new = self._n_bytes = self._n_body = 0
         self.waiting_since = math.inf
         self.unread, self._unread_since = 0, 0.0
 
@@ -167,8 +166,9 @@ class Connection(HttpToolsProtocol):
         if self._refused:
             return
         last = self._n_messages + (not self._in_head and not self._in_body)
+        self._n_new = len(data)
         super().data_received(data)
-        if self._n_messages <= last:  # all of it belongs to one message
+        if self._n_messages <= last and not self._refused:  # all of it belongs to one message
             self._n_bytes += len(data)
             if self._n_bytes - self._n_body > self._limits.head_bytes + self._n_body:
                 self._refuse_head()
@@ -214,7 +214,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse_head(self) -> None:
         limits = self._limits
-        if self._n_url > limits.head_bytes // 2:
+        if self._in_head and len(self.url) > limits.head_bytes // 2:
             what, status = "address", 414
         else:
             what, status = "header", 431
@@ -230,28 +230,17 @@ class Connection(HttpToolsProtocol):
         """Begin to count a request."""
         super().on_message_begin()
         self._n_messages += 1
-        self._n_bytes = self._n_body = self._n_fields = self._n_head = self._n_url = 0
+        self._n_bytes = self._n_body = 0
         self._in_head = True
         if not self._unanswered:
             self._wait(self._limits.head_seconds)
 
-    def on_url(self, url: bytes) -> None:
-        """Take a part of the request line."""
-        self._n_head += len(url)
-        self._n_url += len(url)
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header field; those behind a body (trailers) are counted, but nobody asks."""
-        self._n_fields += 1
-        self._n_head += len(name) + len(value)
-        if self._in_head:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Start to answer, if the head is within the limits."""
-        limits = self._limits
-        if self._n_head > limits.head_bytes or self._n_fields > limits.head_fields:
+        limits, n_bytes = self._limits, self._n_bytes + self._n_new
+        if n_bytes > limits.head_bytes:  # of which some may be body
+            n_bytes = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if n_bytes > limits.head_bytes or len(self.headers) > limits.head_fields:
             self._refuse_head()
             return
         if self._unanswered:  # sent ahead of an answer, which is the last one then
@@ -262,6 +251,7 @@ class Connection(HttpToolsProtocol):
         self._unanswered = True
         self._due = math.inf  # the application waits for the body
         super().on_headers_complete()
+        self.headers = []  # for trailers, which would join the fields that the application sees
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""
