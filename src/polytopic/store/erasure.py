@@ -162,7 +162,9 @@ def take_steps(connection: Connection) -> bool:
             _note_by_itself(connection, Traces.IN_LOG, read_version(connection))
         version = read_version(connection)
         busy, *_ = run("PRAGMA wal_checkpoint(TRUNCATE)").one()
-        return not busy and _note_by_itself(connection, Traces.NONE, version)
+        if busy or read_traces(connection) is not Traces.IN_LOG:
+            return not busy
+        return _note_by_itself(connection, Traces.NONE, version)
     except OperationalError as error:
         if "database is locked" in str(error.orig):
             return False
