@@ -255,10 +255,12 @@ def test_what_most_was_forgotten_of_gets_smaller(path):
 
 
 def test_stores_of_earlier_releases_leave_no_trace(path):
-    """A store whose rows an earlier release has moved is written anew when it first forgets."""
+    """A store whose rows an earlier release has moved is written anew when it first forgets one."""
     with open_store(path, keep_texts=True) as store:
         store.learn([SECRET, *OTHERS])
+        store.publish(labels=["sport"])
     connection = sqlite3.connect(path)
+    connection.execute("UPDATE polytopic_models SET marked = 1")
     connection.execute("PRAGMA secure_delete = OFF")  # leaves what a moved row leaves
     connection.execute("DELETE FROM polytopic_documents WHERE document = 'other-3'")
     connection.execute("PRAGMA user_version = 0")
@@ -268,6 +270,7 @@ def test_stores_of_earlier_releases_leave_no_trace(path):
     assert traces(path, ["goal3"]) == ["goal3"]
 
     with Store(path) as store:
+        assert store.forget(["unknown"], purge=True).purged_models == [1]
         store.forget(["secret-id"])
         assert [d.id for d in store.documents()] == [d.id for d in OTHERS if d.id != "other-3"]
 

@@ -27,25 +27,31 @@ import json
 from collections.abc import Sequence
 from enum import IntEnum
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, literal, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    LargeBinary,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.exc import OperationalError
 
 from polytopic.store import tables
 
 LEDGER = tables.documents
 NAMED = ("labels", "label_sets", "terms", "requests")  # tables that are filled again
+NOTHING = {Text: "", LargeBinary: b"", BigInteger: 0}  # where a column must have a value
 BLANK = {
-    "document": "",
-    "labels": "[]",
-    "time": None,
-    "first": 0,
-    "learned": 0,
-    "replaced": 0,
-    "terms": b"",
-    "counts": b"",
-    "digest": b"",
-    "text": None,
-}
+    column.name: None if column.nullable else NOTHING[type(column.type)]
+    for column in LEDGER.c
+    if not column.primary_key
+} | {"replaced": 0}  # it is no current version of anything
 _is_blank = (LEDGER.c.document == "") & (LEDGER.c.replaced == 0)
 
 
@@ -159,12 +165,16 @@ def take_steps(connection: Connection) -> bool:
     """Go on until no trace is left; return False where others are in the way."""
     run = connection.exec_driver_sql
     try:
+        version = read_version(connection)
         if read_traces(connection) is Traces.IN_FILE:
             run("VACUUM")
-            _note_by_itself(connection, Traces.IN_LOG, read_version(connection))
-        version = read_version(connection)
+            if not _note_by_itself(connection, Traces.IN_LOG, version):
+                return False
+            version = read_version(connection)
         busy, *_ = run("PRAGMA wal_checkpoint(TRUNCATE)").one()
-        return not busy and _note_by_itself(connection, Traces.NONE, version)
+        if busy or read_traces(connection) is not Traces.IN_LOG:
+            return not busy
+        return _note_by_itself(connection, Traces.NONE, version)
     except OperationalError as error:
         if "database is locked" in str(error.orig):
             return False
