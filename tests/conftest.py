@@ -31,6 +31,7 @@ EDGES = {
     "cli",
     "distributed",
     "explain",
+    "fuzz",
     "labeler",
     "server",
     "store",

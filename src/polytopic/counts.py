@@ -243,7 +243,7 @@ class LabelSetCounts:
             raise ValueError("a term is in more documents than there are")
         if self.exact:
             counts = self.matrix.data, self.set_docs, self.document_frequency
-            if any((array % 1).any() or array.sum() >= LARGEST_EXACT for array in counts):
+            if any((np.floor(a) != a).any() or a.sum() >= LARGEST_EXACT for a in counts):
                 raise ValueError("counts are not all integers, and are said to be")
             self._checked()
 

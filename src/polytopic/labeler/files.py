@@ -122,21 +122,23 @@ def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, A
     return {"terms": None, "beside": beside}
 
 
-def _terms(names: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[str, ...]:
+def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[str, ...]:
     """Return the terms in order; those of format 2 are all, or None for the vocabulary's."""
-    if names["terms"] is not None:
-        return tuple(names["terms"])
-    beside = names.get("beside", [])
-    check_names(beside, "the terms beside the vocabulary")
-    return tuple(sorted([*vocabulary.terms, *beside]))
+    if names["terms"] is None:
+        terms = tuple(sorted([*vocabulary.terms, *names.get("beside", ())]))
+    else:
+        terms = tuple(names["terms"])
+        if not set(vocabulary.terms).issubset(terms) and whole:
+            raise ValueError("the documents lack a term of the vocabulary")
+    check_names(terms, "terms of the counts")
+    return terms
 
 
 def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labeler:
     """Return the labeler of a manifest and its arrays; raise if they are not of one labeler."""
     labeler = _unfitted(manifest)
     check_names(manifest["labels"], "labels")
-    check_names(manifest["vocabulary"], "the vocabulary")
-    vocabulary = Vocabulary(manifest["vocabulary"])
+    vocabulary = Vocabulary.from_sorted(manifest["vocabulary"])
     model = new_model(labeler.model, labeler.rule, labeler.tree).from_arrays(
         unpack(_part(arrays, "model.")),
         labels=manifest["labels"],
@@ -147,7 +149,7 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
     if not sees_documents(model) and table is not None:
         model.counts_ = _own_counts(table, model, vocabulary)
     if documents is not None:
-        _check_documents(documents, model, vocabulary)
+        _check_documents(documents, model)
     weighs = sees_documents(model) and not model.sees_counts
     weights = _weights(labeler, vocabulary, arrays) if weighs else None
     analyzer, training = clone(labeler.analyzer), manifest["training"]
@@ -200,9 +202,11 @@ def _kept_parts(
     names = manifest["counts"]
     if names is None:
         return None, None
-    columns = {"labels": names["labels"], "terms": _terms(names, vocabulary)}
-    for what, own in columns.items():
-        check_names(own, f"{what} of the counts")
+    check_names(names["labels"], "labels of the counts")
+    columns = {
+        "labels": names["labels"],
+        "terms": _terms(names, vocabulary, whole=manifest["documents"]),
+    }
     if manifest["documents"]:
         rows = unpack(_part(arrays, "documents."))
         return None, DocumentRows.from_arrays(rows, **columns)
@@ -212,21 +216,20 @@ def _kept_parts(
 
 def _own_counts(table: LabelSetCounts, model, vocabulary: Vocabulary) -> LabelSetCounts:
     """Return what a count model sees of a table, which must be the one it was learned from."""
-    if not set(vocabulary.terms).issubset(table.terms):
-        raise ValueError("the counts lack a term of the vocabulary")
     space = LabelSpace(model.classes_.tolist())
     label_docs = widen(table.indicator, table.labels, space).T @ table.set_docs
     if not np.array_equal(label_docs, model.label_docs_):
         raise ValueError("the counts have other documents than the model")
-    return vocabulary_view(table, vocabulary)
+    own = vocabulary_view(table, vocabulary)
+    if own.matrix.shape[1] != len(vocabulary):
+        raise ValueError("the counts lack a term of the vocabulary")
+    return own
 
 
-def _check_documents(documents: DocumentRows, model, vocabulary: Vocabulary) -> None:
+def _check_documents(documents: DocumentRows, model) -> None:
     """Refuse documents that are not those that a model was learned from."""
     if list(documents.labels) != model.classes_.tolist():
         raise ValueError("the documents have other labels than the model")
-    if not set(vocabulary.terms).issubset(documents.terms):
-        raise ValueError("the documents lack a term of the vocabulary")
     if not np.array_equal(documents.Y.getnnz(axis=0), model.label_docs_):
         raise ValueError("the documents have other label counts than the model")
 

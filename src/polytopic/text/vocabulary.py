@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.utils import check_scalar
 
+from polytopic.array_specs import check_names
 from polytopic.parameters import LARGEST_COUNT
 from polytopic.text.columns import KnownColumns
 
@@ -39,6 +40,14 @@ class Vocabulary:
         if isinstance(terms, str):
             raise TypeError(f"terms == {terms!r} is one str, must be a list of terms.")
         self.terms = tuple(sorted(set(terms)))
+
+    @classmethod
+    def from_sorted(cls, terms: Sequence[str]) -> "Vocabulary":
+        """Make the vocabulary of terms that are sorted and distinct; raise if they are not."""
+        check_names(terms, "the vocabulary")
+        vocabulary = cls(())
+        vocabulary.terms = tuple(terms)
+        return vocabulary
 
     @classmethod
     def from_frequencies(
