@@ -1,6 +1,7 @@
 """Measures: worked examples, slow twins, scikit-learn, and what changes nothing."""
 
 import math
+import pickle
 import warnings
 from itertools import permutations
 
@@ -31,6 +32,7 @@ from polytopic.metrics import (
     ranking,
     retrieval_f,
 )
+from polytopic.metrics.tally import Tally
 
 SET_MEASURES = [
     labeling_f,
@@ -529,3 +531,55 @@ def test_wide_and_sparse():
 
     assert values["exact_match"] == values["ndcg_at_5"] == 1
     assert values["coverage"] == pytest.approx(Y.sum() / shape[0])
+
+
+TALLY_TREE = LabelTree.from_names(["a/b/c", "a/b/d", "a/e", "f"])
+TALLY_CLASSES = ["a/b/c", "a/b/d", "a/e", "f", "x"]
+label_sets = st.lists(st.sampled_from(TALLY_CLASSES), min_size=1, max_size=3, unique=True)
+
+
+@given(st.lists(st.tuples(label_sets, label_sets), min_size=2, max_size=8), st.data())
+def test_tallies_add_up_to_the_measures_of_all(documents, data):
+    """Documents that are counted in two parts have the measures of all together, by level too."""
+    true, predicted = map(list, zip(*documents, strict=True))
+    scores = np.random.default_rng(len(true)).normal(size=(len(true), len(TALLY_CLASSES)))
+    border = data.draw(st.integers(0, len(true)))
+
+    parts = [Tally(TALLY_CLASSES, TALLY_TREE), Tally(TALLY_CLASSES, TALLY_TREE)]
+    for part, rows in zip(parts, (slice(border), slice(border, None)), strict=True):
+        part.add(true[rows], predicted[rows], scores[rows])
+    total = pickle.loads(pickle.dumps(parts[0])) + parts[1]  # noqa: S301
+
+    settings = {"classes": TALLY_CLASSES, "tree": TALLY_TREE}
+    expected = evaluate(true, predicted, scores, **settings)
+    assert total.n_docs == len(true)
+    assert total.measures() == pytest.approx(expected)
+    assert list(total.measures()) == list(expected)
+    levels = total.levels()
+    for measure in (labeling_f, exact_match, micro_f):
+        by_tree = by_level(true, predicted, TALLY_TREE, measure)
+        for level, value in by_tree.items():
+            assert levels[level][measure.__name__] == pytest.approx(value)
+    assert [levels[level]["labels"] for level in sorted(levels)] == [3, 4, 5]
+
+
+def test_what_no_score_reaches():
+    """A true label without a score costs as many labels as there are, known or not."""
+    tally = Tally(["a", "b"])
+
+    tally.add(
+        [["a"], ["new"], ["b"]], [["a"], ["a"], ["b"]], [[1.0, 0.0], [1.0, 0.0], [1, -np.inf]]
+    )
+
+    assert tally.measures()["coverage"] == (1 + 3 + 3) / 3
+    assert tally.levels() == {}
+
+
+def test_a_tally_of_nothing():
+    """There is nothing to measure without documents."""
+    tally = Tally(["a", "b"])
+
+    tally.add([], [], np.zeros((0, 2)))
+
+    with pytest.raises(ValueError, match="no labelled document"):
+        tally.measures()

@@ -12,8 +12,11 @@ from pathlib import Path
 
 from tests.mutation.changes import find_mutants
 from tests.mutation.runs import (
+    KILLED,
     PROJECT,
     SOURCE,
+    SURVIVED,
+    TIMED_OUT,
     Workspaces,
     modules_of,
     package_of,
@@ -24,7 +27,7 @@ from tests.mutation.runs import (
 PACKAGES = ("counts", "decision", "labels", "metrics", "models", "server", "store")
 KEPT = PROJECT / "build" / "mutation"
 SURVIVORS = KEPT / "survivors.json"
-ENOUGH = 0.9  # of the mutants that can be noticed
+MOST_SURVIVORS = 0.1  # of the mutants that can be noticed
 
 
 def main():
@@ -46,12 +49,12 @@ def main():
         workspaces = Workspaces(folder, arguments.workers)
         packages = {package_of(mutant.module) for mutant in tested}
         records = read_records(sorted(packages), workspaces, KEPT / "records")
-        survivors = run_mutants(tested, records, workspaces, _report)
+        outcomes = run_mutants(tested, records, workspaces, _report)
 
-    _show_table(chosen, tested, survivors)
+    _show_table(chosen, outcomes)
     print(f"{time.monotonic() - start:.0f} s")
-    killed = len(tested) - len(survivors)
-    sys.exit(killed < ENOUGH * len(tested))
+    survived = sum(outcome.found == SURVIVED for outcome in outcomes)
+    sys.exit(survived > MOST_SURVIVORS * len(outcomes))
 
 
 def _read_arguments():
@@ -79,27 +82,29 @@ def _equivalent():
     }
 
 
-def _report(outcome, survivors):
-    """Print an outcome, and keep the survivors so far: a run may be stopped."""
-    mutant, found = outcome.mutant, "SURVIVED" if outcome.survived else "killed"
-    print(f"{found} {mutant.module}:{mutant.first_line} {mutant.scope}", end=" ")
-    print(f"({outcome.tests} tests, {outcome.seconds:.0f} s)", flush=True)
-    if outcome.survived:
+def _report(outcomes):
+    """Print the last outcome; keep the survivors so far, for a run may be stopped."""
+    last = outcomes[-1]
+    mutant = last.mutant
+    print(f"{last.found} {mutant.module}:{mutant.first_line} {mutant.scope}", end=" ")
+    print(f"({last.tests} tests, {last.seconds:.0f} s)", flush=True)
+    if last.found == SURVIVED:
         print(f"  - {mutant.before}\n  + {mutant.after}", flush=True)
-        SURVIVORS.write_text(json.dumps([survivor.key for survivor in survivors], indent=1))
+    survivors = [outcome.mutant.key for outcome in outcomes if outcome.found == SURVIVED]
+    SURVIVORS.write_text(json.dumps(survivors, indent=1))
 
 
-def _show_table(chosen, tested, survivors):
-    """Print how many mutants of each package were sampled, equivalent, killed and not."""
-    counted = [
-        Counter(package_of(mutant.module) for mutant in mutants)
-        for mutants in (chosen, tested, survivors)
-    ]
-    print(f"{'':10}{'mutants':>9}{'equivalent':>12}{'killed':>8}{'survived':>10}{'killed %':>10}")
-    rows = [(name, *(counts[name] for counts in counted)) for name in sorted(counted[0])]
-    for name, all_, run, left in [*rows, ("all", *(counts.total() for counts in counted))]:
-        share = 100 * (run - left) / run if run else 100
-        print(f"{name:10}{all_:9}{all_ - run:12}{run - left:8}{left:10}{share:10.1f}")
+def _show_table(chosen, outcomes):
+    """Print what became of the mutants of each package."""
+    counts = Counter((package_of(o.mutant.module), o.found) for o in outcomes)
+    sampled = Counter(package_of(mutant.module) for mutant in chosen)
+    columns = (KILLED, TIMED_OUT, SURVIVED)
+    print(f"{'':10}{'mutants':>10}{'equivalent':>12}", *(f"{name:>10}" for name in columns))
+    for name in [*sorted(sampled), "all"]:
+        own = [name] if name in sampled else list(sampled)
+        found = [sum(counts[package, column] for package in own) for column in columns]
+        total = sum(sampled[package] for package in own)
+        print(f"{name:10}{total:10}{total - sum(found):12}", *(f"{n:10}" for n in found))
 
 
 if __name__ == "__main__":

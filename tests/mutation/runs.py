@@ -15,13 +15,15 @@ from queue import SimpleQueue
 from threading import Lock
 
 from tests.mutation.changes import Mutant
+from tests.mutation.recording import TOO_LONG
 
 PROJECT = Path(__file__).parents[2]
 SOURCE = Path("src", "polytopic")
+KILLED, TIMED_OUT, SURVIVED = "killed", "timed out", "SURVIVED"
 GRACE = 30  # seconds that any test may take
-NO_TESTS = 5  # pytest's exit status
+FAILED, NO_TESTS = 1, 5  # exit statuses of pytest
 PYTEST = [
-    *(sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=line"),
+    *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=line"),
     *("-p", "no:cacheprovider", "-p", "tests.mutation.recording"),
     *("-m", "not corpus and not long"),
 ]
@@ -42,12 +44,12 @@ class Workspace:
         source = str(self.folder / SOURCE)
         asked = {"MUTATION_RECORD": str(path), "MUTATION_SOURCE": source}
         status, output = self._pytest([file], asked, timeout=None)
-        if status not in (0, NO_TESTS):
-            raise SystemExit(f"{file} fails without any mutant:\n{output}")
+        if status not in (0, FAILED, NO_TESTS):
+            raise SystemExit(f"{file} cannot be run without any mutant:\n{output}")
         return json.loads(path.read_text())
 
-    def survives(self, mutant, limits):
-        """Return whether a mutant passes tests, each within its limit in seconds."""
+    def test(self, mutant, limits) -> str:
+        """Return what becomes of a mutant by tests, each with a limit in processor seconds."""
         path = self.folder / "tests.json"
         path.write_text(json.dumps(limits))
         file = self.folder / SOURCE / mutant.module
@@ -56,14 +58,16 @@ class Workspace:
         try:
             file.write_text(mutant.source())
             files = sorted({test.partition("::")[0] for test in limits})
-            # For an endless loop in compiled code, which does not see the limit of its test.
-            timeout = 60 + sum(limit - GRACE for limit in limits.values())
-            status, _ = self._pytest(files, {"MUTATION_TESTS": str(path)}, timeout)
+            total = int(60 + sum(limit - GRACE for limit in limits.values()))
+            asked = {"MUTATION_TESTS": str(path), "MUTATION_SECONDS": str(total)}
+            status, output = self._pytest(["-x", *files], asked, timeout=10 * total)
         finally:
             original.replace(file)
-        return status in (0, NO_TESTS)
+        if status in (None, -signal.SIGXCPU) or TOO_LONG in output:
+            return TIMED_OUT
+        return SURVIVED if status in (0, NO_TESTS) else KILLED
 
-    def _pytest(self, paths, asked, timeout):
+    def _pytest(self, arguments, asked, timeout):
         """Return the exit status, None after the timeout, and the output."""
         own = {
             "PYTHONPATH": str(self.folder / "src"),
@@ -71,7 +75,7 @@ class Workspace:
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # others' plugins take half of the time
         }
         process = subprocess.Popen(
-            [*PYTEST, *paths],
+            [*PYTEST, *arguments],
             cwd=self.folder,
             env={**os.environ, **own, **asked},
             stdin=subprocess.DEVNULL,
@@ -140,9 +144,14 @@ def read_records(packages, workspaces, kept):
     def read(workspace, job):
         package, file = job
         path = kept / f"{_digest(package, file)}.json"
-        if not path.exists():
-            path.write_text(json.dumps(workspace.record(file)))
-        return package, json.loads(path.read_text())
+        if path.exists():
+            return package, json.loads(path.read_text())
+        record = workspace.record(file)
+        if record["failed"]:
+            print(f"left out, for they fail without any mutant: {', '.join(record['failed'])}")
+        else:
+            path.write_text(json.dumps(record))
+        return package, record
 
     jobs = [(package, file) for package in packages for file in own_tests(package)]
     records = {package: {"seconds": {}, "lines": {}} for package in packages}
@@ -184,7 +193,7 @@ class Outcome:
     """What became of a mutant."""
 
     mutant: Mutant
-    survived: bool
+    found: str
     tests: int
     seconds: float
 
@@ -199,29 +208,27 @@ def run_mutants(mutants, records, workspaces, report):
         What `read_records` gave.
     workspaces : Workspaces
     report : callable
-        Gets each `Outcome` as it comes, and the survivors so far.
+        Gets the outcomes so far whenever there is another one.
 
     Returns
     -------
-    list of Mutant
-        The survivors.
+    list of Outcome
     """
-    survivors, one_at_a_time = [], Lock()
+    outcomes, one_at_a_time = [], Lock()
 
     def run(workspace, mutant):
         record = records[package_of(mutant.module)]
         tests = choose_tests(mutant, record)
         limits = {test: GRACE + 5 * record["seconds"][test] for test in tests}
         start = time.monotonic()
-        survived = not tests or workspace.survives(mutant, limits)
-        outcome = Outcome(mutant, survived, len(tests), time.monotonic() - start)
+        found = workspace.test(mutant, limits) if tests else SURVIVED
+        outcome = Outcome(mutant, found, len(tests), time.monotonic() - start)
         with one_at_a_time:
-            if survived:
-                survivors.append(mutant)
-            report(outcome, survivors)
+            outcomes.append(outcome)
+            report(outcomes)
 
     workspaces.map(run, mutants)
-    return survivors
+    return outcomes
 
 
 def choose_tests(mutant, record):
