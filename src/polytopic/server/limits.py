@@ -47,6 +47,7 @@ SMALLER = {  # bytes of a body where it is little that is asked for
     "/sign-in": 16 * KILOBYTE,
     "/sign-out": KILOBYTE,
     "/v1/models": 1 * KILOBYTE * KILOBYTE,
+    "/v1/models/refresh": 4 * KILOBYTE,
     "/v1/models/rollback": 4 * KILOBYTE,
 }
 PARAMETERS = 2500  # in a query
