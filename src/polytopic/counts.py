@@ -12,7 +12,7 @@ from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_
 from polytopic.labels import LabelSpace, Targets, canonical, indicator, read_targets
 
 LARGEST_EXACT = 2.0**53
-SMALLEST, LARGEST = 1e-100, 1e100  # of counts: sums and products stay finite
+SMALLEST, LARGEST = float(np.nextafter(0, 1)), 1e100  # of counts: sums and products stay finite
 ARRAYS = {
     "set_indices": ArraySpec(WHOLE, ("n_members",), 0, below="n_labels"),
     "set_indptr": ArraySpec(WHOLE, ("n_sets+1",), 0),
@@ -297,7 +297,9 @@ class LabelSetCounts:
         self.matrix = sparse.csr_matrix(rows @ self.matrix)
         self.matrix.eliminate_zeros()
         self.matrix.sort_indices()
-        self.set_docs = np.bincount(group, weights=self.set_docs, minlength=n_sets)
+        # of no documents at all, bincount gives whole numbers
+        docs = np.bincount(group, weights=self.set_docs, minlength=n_sets)
+        self.set_docs = docs.astype(np.float64, copy=False)
         total = max(self.matrix.sum(), self.set_docs.sum())
         self.exact = self.exact and bool(total < LARGEST_EXACT)
         return self

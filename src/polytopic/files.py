@@ -50,10 +50,12 @@ def is_database(source: str | os.PathLike[str]) -> bool:
             return False
         # SQLite is asked, since closing a file that we opened ourselves would drop all locks that
         # this process has on it, and another process could delete the log of changes under us
-        with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
             connection.execute("PRAGMA schema_version").fetchone()
-    except (OSError, ValueError, sqlite3.Error):
+    except (OSError, ValueError):
         return False
+    except sqlite3.Error as error:  # a database that is locked or damaged is one, too
+        return error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
     return True
 
 

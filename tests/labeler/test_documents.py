@@ -240,7 +240,7 @@ def test_abstention_needs_probabilities():
         fitted(model=NaiveBayes(), abstain=0.5)
     with pytest.raises(ValueError, match="not for those of the rule TopK"):
         fitted(rule=TopK(2), abstain=0.5)
-    with pytest.raises(ValueError, match="on 30 documents or more"):
+    with pytest.raises(ValueError, match="30 documents or more"):
         fitted(abstain=0.5).predict(["Mars"])
     with pytest.raises(ValueError, match=r"abstain == 2, must be <= 1"):
         fitted(abstain=2)

@@ -15,5 +15,5 @@ def test_topics_that_are_no_distributions(name, value):
     damaged = arrays[name].copy()
     damaged.flat[0] = value
 
-    with pytest.raises(ValueError, match="topics that are no distributions"):
+    with pytest.raises(ValueError, match="must be from"):
         clone(model).from_arrays(arrays | {name: damaged}, labels=NAMES, n_words=6)

@@ -670,7 +670,9 @@ def test_distributions(model):
 
 def test_what_a_loaded_model_knows(model):
     """It tells how it was learned, and where labels lie in topic space."""
-    found = CoL(n_topics=12).from_arrays(model.to_arrays(), labels=range(4), n_words=60)
+    found = CoL(n_topics=12).from_arrays(
+        model.to_arrays(), labels=range(4), n_words=60, chosen=model.chosen_
+    )
 
     assert found.n_iter_ == model.n_iter_ > 1
     for name in ("elbo_", "label_objective_", "label_topics_", "topic_prior_"):

@@ -619,7 +619,7 @@ def test_predictions_after_forgetting_are_the_same(a, b):
         (PMM1(prior=None), "prior == None, must be one of labelset, labels, uniform"),
         (PMM1(temperature="x"), "temperature == 'x', must be a number or 'auto'"),
         (PMM1(smoothing="Auto"), "smoothing == 'Auto', must be a number, 'auto' or None"),
-        (PMM1(tol=np.nan), "tol == nan, must be >= 0"),
+        (PMM1(tol=np.nan), "tol == nan, must be finite"),
         (PMM1(max_nodes=-1), "max_nodes == -1, must be >= 0"),
         (PMM2(bias_smoothing=0), "bias_smoothing == 0, must be > 0"),
         (PDMM(score="f"), "score == 'f', must be one of bound, paper"),

@@ -24,7 +24,6 @@ from polytopic.array_specs import (
 )
 from polytopic.counts import LARGEST, group_rows
 from polytopic.labels import indicator
-from polytopic.models.label_prior import root_of
 
 SMALLEST = 1 / LARGEST  # of numbers that others are divided by
 LARGEST_WEIGHT = 1e15  # of linear weights: products of two are finite in single precision
@@ -167,6 +166,8 @@ def check_topics(arrays, n_labels, n_words):
 
 
 def _check_covariance(covariance):
+    from polytopic.models.label_prior import root_of  # here: other models need not load it
+
     if not np.array_equal(covariance, covariance.T):
         raise ValueError("'covariance' must be symmetric")
     try:

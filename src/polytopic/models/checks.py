@@ -16,10 +16,10 @@ from polytopic.text.weights import takes_as_it_is
 
 
 def check_pseudo_count(value, name):
-    """Refuse what is no positive number, or one whose sums or quotients are not numbers."""
+    """Refuse what is no positive number, or one so large that sums of it are not finite."""
     check_number(value, name, min_val=0, include_boundaries="neither")
-    if not 1 / LARGEST <= value < LARGEST:
-        raise ValueError(f"{name} == {value}, must be at least {1 / LARGEST} and < {LARGEST}.")
+    if not float(value) < LARGEST:
+        raise ValueError(f"{name} == {value}, must be < {LARGEST}.")
 
 
 def check_name(value, name, known):

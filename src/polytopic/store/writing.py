@@ -316,15 +316,15 @@ class Writer:
             if purged:
                 self.erased = True
                 erasure.overwrite_table(self.connection, "models")
-            self._seal_models()
+                self._seal_models()
             return
         fresh = sorted(row.id for row in saw if row.marked is None)
         mark = update(table).where(table.c.id.in_(fresh)).values(marked=self.revision + 1)
         self.connection.execute(mark)
         if fresh:
             erasure.overwrite_table(self.connection, "models")
+            self._seal_models()
         self.told["marked_models"] = fresh
-        self._seal_models()
 
     def _seal_models(self) -> None:
         self.seals.renew("models")
