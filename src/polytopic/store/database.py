@@ -192,7 +192,9 @@ def fetch(connection: Connection, query: Select) -> list[Row]:
     SQLite does not see to that by itself, so that a damaged file may hold anything anywhere.
     """
     rows = list(connection.execute(query).all())
-    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
+    if not rows:
+        return rows
+    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=True):
         allowed = {column.type.python_type}
         if getattr(column, "nullable", True):
             allowed.add(type(None))

@@ -294,8 +294,9 @@ class Writer:
         same = table.c.label == bindparam("own")
         changed = update(table).where(same).values(documents=bindparam("documents"))
         run(changed, ["documents", "own"], [row for row in rows if row[1] in known])
-        unused = (table.c.documents == 0) & table.c.about.is_(None)
-        self.connection.execute(delete(table).where(unused))
+        if not all(n for n, _ in rows):
+            unused = (table.c.documents == 0) & table.c.about.is_(None)
+            self.connection.execute(delete(table).where(unused))
         self.told["new_labels"] = sorted(k for n, k in rows if n and not known.get(k))
         self.told["gone_labels"] = sorted(k for n, k in rows if not n and known.get(k))
 
