@@ -147,12 +147,16 @@ class Database:
         """Tell failures of the database in one sentence."""
         try:
             yield
-        except (DataError, IntegrityError) as error:
-            raise StoreError(f"{self.name}: {self._reason(error)}") from error
-        except DBAPIError as error:
-            raise UnavailableError(f"{self.name}: {self._reason(error)}") from error
-        except SQLAlchemyError as error:
-            raise UnavailableError(f"{self.name}: {_first_line(error)}.") from error
+        except Exception as error:
+            if _follows_an_interrupt(error):
+                raise KeyboardInterrupt from error
+            if isinstance(error, DataError | IntegrityError):
+                raise StoreError(f"{self.name}: {self._reason(error)}") from error
+            if isinstance(error, DBAPIError):
+                raise UnavailableError(f"{self.name}: {self._reason(error)}") from error
+            if isinstance(error, SQLAlchemyError):
+                raise UnavailableError(f"{self.name}: {_first_line(error)}.") from error
+            raise
 
     def _reason(self, error: DBAPIError) -> str:
         message = str(error.orig)
@@ -281,6 +285,18 @@ REASONS = {  # what databases say, and what to tell
     "UNIQUE constraint failed": DAMAGED,
     "NOT NULL constraint failed": DAMAGED,
 }
+
+
+def _follows_an_interrupt(error: BaseException) -> bool:
+    """Tell whether an error was raised while an interrupt was handled.
+
+    SQLAlchemy does not expect one in the middle of a commit, and fails with an assertion then.
+    """
+    while error.__context__ is not None:
+        error = error.__context__
+        if isinstance(error, KeyboardInterrupt):
+            return True
+    return False
 
 
 def _first_line(error) -> str:
