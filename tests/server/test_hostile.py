@@ -13,7 +13,7 @@ import pytest
 
 from polytopic import LabelTree, Store
 from polytopic.server import schemas
-from polytopic.server.bodies import extent, read_json
+from polytopic.server.bodies import Bodies, extent, read_json
 from polytopic.server.streams import lines_of
 from tests.server.conftest import bearer, filled, served, until
 
@@ -470,13 +470,34 @@ def test_a_line_byte_by_byte():
             yield b"\n"
 
     async def run():
-        return [block async for block in lines_of(Body())]
+        return [block async for block in lines_of(Body(), Bodies(32 * MEGABYTE))]
 
     begin = time.process_time()
     ((line,),) = asyncio.run(run())
 
     assert len(line) == 15 * MEGABYTE + n_parts
     assert time.process_time() - begin < 60  # copies would take many minutes
+
+
+def test_lines_that_do_not_end(path):
+    """Lines of many streams that do not end count among all bodies that are being read."""
+    head = ["POST /v1/suggest HTTP/1.1", "Content-Type: application/x-ndjson"]
+    part = b'{"text": "' + b"a" * MEGABYTE
+    with served(path, most_bytes=MEGABYTE) as client:
+        streams = [
+            send(client, [*head, f"Content-Length: {2 * len(part)}"], part) for _ in range(10)
+        ]
+        answers = [stream.recv(12) for stream in streams[8:]]
+        for stream in streams:
+            stream.close()
+        until(
+            lambda: (
+                client.post("/v1/suggest", content=b'{"text": "a"}', headers=LINES).status_code
+                == 200
+            )
+        )
+
+    assert b"HTTP/1.1 503" in answers
 
 
 def send(client, head, body=b""):

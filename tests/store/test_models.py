@@ -6,6 +6,7 @@ import pytest
 
 from polytopic import Document
 from polytopic.errors import StoreError, StoreWarning
+from polytopic.labeler.files import to_bytes
 from tests.store.plain import model_bytes, open_store
 
 WHEAT = Document("1", "wheat corn", labels=["grain"])
@@ -26,6 +27,27 @@ def test_what_was_forgotten_meanwhile_marks(url):
         store.publish()
 
         assert [one.marked for one in store.history()] == [None, None, gone]
+
+
+@pytest.mark.parametrize("action", ["publish", "refresh"])
+def test_what_is_purged_meanwhile_does_not_come_back(url, action, monkeypatch):
+    """A model is fitted again if a document that it has seen is purged before it is kept."""
+
+    def packed(*arguments, **options):
+        with open_store(url) as other:
+            other.forget(["3"], purge=True)
+        return to_bytes(*arguments, **options)
+
+    with open_store(url) as store:
+        store.learn([WHEAT, OIL])
+        store.publish()
+        store.learn([SECRET])
+        monkeypatch.setattr("polytopic.store.store.to_bytes", packed)
+
+        getattr(store, action)()
+
+        assert [one.marked for one in store.history()] == [None, None]
+        assert b"xylophone" not in to_bytes(store.current())
 
 
 def test_a_model_of_another_store_is_from_elsewhere(url, path):

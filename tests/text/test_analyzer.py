@@ -3,6 +3,8 @@
 import json
 import pickle
 import sys
+import time
+import tracemalloc
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -298,3 +300,28 @@ def test_stems_in_many_threads():
 def test_spans_are_tuples():
     """A span unpacks into term, start and end."""
     assert Analyzer("en").spans("Two mice.") == [Span("mouse", 4, 8)]
+
+
+@pytest.mark.parametrize("marks", ["\u0315\u0327", "\uff9e\u0315\u0327"])
+def test_many_marks_take_no_longer(marks):
+    """Marks out of order take linear time, though normalizing them takes quadratic time."""
+    begin = time.process_time()
+
+    Analyzer("en").terms("a" + marks * 50_000)
+
+    assert time.process_time() - begin < 5
+
+
+def test_long_tokens_are_not_kept():
+    """Tokens that are as long as texts do not fill the memory, one after the other."""
+    analyzer = Analyzer("en")
+    analyzer.terms("warm up")
+    tracemalloc.start()
+    try:
+        for letter in "abcdefghijklmnop":
+            analyzer.terms(letter * 8_000_000)
+            analyzer.count([letter.upper() * 8_000_000])
+
+        assert tracemalloc.get_traced_memory()[0] < 100e6
+    finally:
+        tracemalloc.stop()

@@ -50,7 +50,7 @@ def routes(service: Service) -> APIRouter:
             service.metrics.labelled(len(found))
             return found
 
-        blocks = lines_of(request, most=min(BLOCK, SUGGESTIONS // asked.limit))
+        blocks = lines_of(request, service.bodies, most=min(BLOCK, SUGGESTIONS // asked.limit))
         return Lines(answered(blocks, workers, answer))
 
     @router.post(

@@ -11,8 +11,9 @@ from starlette.types import ASGIApp
 
 from polytopic import __version__
 from polytopic.server.api import health, routes
+from polytopic.server.bodies import Bodies
 from polytopic.server.direct import Application, JSONSuggest, Told
-from polytopic.server.limits import Bodies, Limits
+from polytopic.server.limits import BODIES_AT_ONCE, Limits
 from polytopic.server.live import Live
 from polytopic.server.openapi import describe
 from polytopic.server.pages import add_pages
@@ -60,7 +61,8 @@ def create_app(
     """
     live = Live.of(source)
     guard = Guard(live.store, open_reading=open_reading, own=own_token)
-    service = Service(live, guard, Workers(threads, waiting))
+    bodies = Bodies(BODIES_AT_ONCE * most_bytes)
+    service = Service(live, guard, Workers(threads, waiting), bodies)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI):
@@ -85,7 +87,7 @@ def create_app(
     add_pages(app, service)
     limits: dict[str, Any] = {
         "metrics": service.metrics,
-        "bodies": Bodies(),
+        "bodies": service.bodies,
         "most_bytes": most_bytes,
         "patience": patience,
         "hosts": hosts,

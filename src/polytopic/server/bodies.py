@@ -21,6 +21,24 @@ QUOTE, COMMA, BRACE, BRACKET = b'",{['
 Model = TypeVar("Model", bound=BaseModel)
 
 
+class Bodies:
+    """How many bytes of bodies are in memory, of all requests.
+
+    Parameters
+    ----------
+    most : int
+        How many there may be.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self.n_bytes = most, 0
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether who adds to them must give up."""
+        return self.n_bytes > self.most
+
+
 def media_type(request: Request) -> str:
     """Return the type of a body, without its parameters."""
     return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()

@@ -9,6 +9,7 @@ import time
 from fastapi import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from polytopic.server.bodies import Bodies
 from polytopic.server.metrics import Metrics
 from polytopic.server.problems import problem
 from polytopic.server.streams import NDJSON
@@ -52,13 +53,6 @@ SMALLER = {  # bytes of a body where it is little that is asked for
 }
 PARAMETERS = 2500  # in a query
 BODIES_AT_ONCE = 8  # of the largest size that are held in memory
-
-
-class Bodies:
-    """How many bytes of bodies are in memory, of all requests."""
-
-    def __init__(self) -> None:
-        self.n_bytes = 0
 
 
 class Limits:
@@ -129,7 +123,7 @@ class Limits:
                 seen += n_bytes
                 self.bodies.n_bytes += n_bytes
                 self._check_size(seen, most)
-                if self.bodies.n_bytes > BODIES_AT_ONCE * self.most_bytes:
+                if self.bodies.are_too_many:
                     raise BusyError
             return message
 

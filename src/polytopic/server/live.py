@@ -181,6 +181,8 @@ class Live:
                 self._now = None, reason
         except UnavailableError as error:
             LOG.warning("whether something was forgotten cannot be seen: %s", error)
+        except StoreError:  # the log of what was forgotten is damaged, too
+            self._now = None, reason
 
     def _fresh(self, store: Store, last: Answering | None) -> Answering | None:
         like = None if last is None else last.labeler

@@ -6,6 +6,7 @@ import gc
 from typing import Any
 
 from polytopic.errors import PolytopicError
+from polytopic.server.bodies import Bodies
 from polytopic.server.live import Live
 from polytopic.server.metrics import Metrics
 from polytopic.server.tokens import Guard
@@ -23,6 +24,8 @@ class Service:
         Who may do what.
     workers : Workers
         Who answers.
+    bodies : Bodies
+        Where bytes of requests are counted.
 
     Attributes
     ----------
@@ -30,8 +33,8 @@ class Service:
         Who changes the store: one, since changes wait for each other, and answers need not.
     """
 
-    def __init__(self, live: Live, guard: Guard, workers: Workers):
-        self.live, self.guard, self.workers = live, guard, workers
+    def __init__(self, live: Live, guard: Guard, workers: Workers, bodies: Bodies):
+        self.live, self.guard, self.workers, self.bodies = live, guard, workers, bodies
         self.writers = Workers(1, workers.limit)
         self.metrics = Metrics(self)
 

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from polytopic.corpus.document import Document
 from polytopic.errors import PolytopicError
-from polytopic.server.bodies import read_json
+from polytopic.server.bodies import Bodies, read_json
 from polytopic.server.schemas import NewDocument
 from polytopic.server.work import BusyError, Workers
 
@@ -22,25 +22,40 @@ NDJSON = "application/x-ndjson"
 BLOCK = 256  # lines answered at once
 SUGGESTIONS = 25_600  # in their answers
 LONGEST = 16 << 20  # bytes of a line
+FULL = "the service reads too many long lines; try again in a moment."
 PAUSE = 0.05  # seconds until an answer is tried again where there is too much to do
 
 
-async def lines_of(request: Request, most: int = BLOCK) -> AsyncIterator[list[bytes]]:
-    """Yield the lines of a body in blocks of ``most`` at most, as they come."""
-    rest = bytearray()
-    async for chunk in request.stream():
-        *lines, last = chunk.split(b"\n")
-        if lines:
-            lines[0] = bytes(rest) + lines[0]
-            rest.clear()
-        rest += last
-        if len(rest) > LONGEST:
-            raise HTTPException(413, f"a line has more than {LONGEST:,} bytes; it ends here.")
-        lines = list(filter(bytes.strip, lines))
-        for start in range(0, len(lines), most):  # at once, so that a slow stream need not wait
-            yield lines[start : start + most]
-    if rest.strip():
-        yield [bytes(rest)]
+async def lines_of(
+    request: Request, bodies: Bodies, most: int = BLOCK
+) -> AsyncIterator[list[bytes]]:
+    """Yield the lines of a body in blocks of ``most`` at most, as they come.
+
+    Lines that are not complete, or not answered yet, count among the bodies that are in memory.
+    """
+    rest, n_held = bytearray(), 0
+    try:
+        async for chunk in request.stream():
+            n_held += len(chunk)
+            bodies.n_bytes += len(chunk)
+            if bodies.are_too_many:
+                raise HTTPException(503, FULL, {"Retry-After": "1", "Connection": "close"})
+            *lines, last = chunk.split(b"\n")
+            if lines:
+                lines[0] = bytes(rest) + lines[0]
+                rest.clear()
+            rest += last
+            if len(rest) > LONGEST:
+                raise HTTPException(413, f"a line has more than {LONGEST:,} bytes; it ends here.")
+            lines = list(filter(bytes.strip, lines))
+            for start in range(0, len(lines), most):  # at once: a slow stream need not wait
+                yield lines[start : start + most]
+            bodies.n_bytes -= n_held - len(rest)
+            n_held = len(rest)
+        if rest.strip():
+            yield [bytes(rest)]
+    finally:
+        bodies.n_bytes -= n_held
 
 
 def read_line(line: bytes, number: int) -> Document | dict[str, Any]:

@@ -185,6 +185,11 @@ def publish(
     return number
 
 
+def is_marked(connection: Connection, labeler: Labeler) -> bool:
+    """Tell whether something was forgotten since a labeler was fitted that it may have seen."""
+    return _forgotten_since(connection, origin_of(connection.engine.url, labeler)) is not None
+
+
 def _forgotten_since(connection: Connection, origin: Selection) -> int | None:
     """Return the last revision at which something was forgotten that may be in the origin.
 

@@ -645,15 +645,20 @@ class Store:
         **fit
             What :meth:`fit` takes.
         """
-        if labeler is None:
-            labeler = self.fit(**fit)
-        _check_kind("labeler", labeler, Labeler, "a Labeler")
-        check_is_fitted(labeler, "model_")
+        if labeler is not None:
+            _check_kind("labeler", labeler, Labeler, "a Labeler")
+            check_is_fitted(labeler, "model_")
         if keep is not None:
             check_scalar(keep, "keep", Integral, min_val=1)
-        content = self._packed(labeler)  # before others have to wait
-        with self._writing() as connection:
-            number = publishing.publish(connection, labeler, content, note, keep)
+        number = None
+        while number is None:
+            fitted = self.fit(**fit) if labeler is None else labeler
+            content = self._packed(fitted)  # before others have to wait
+            with self._writing() as connection:
+                # what was purged while it was fitted must not come back; one that is given is
+                # published as it is, and marked
+                if labeler is not None or not publishing.is_marked(connection, fitted):
+                    number = publishing.publish(connection, fitted, content, note, keep)
         self._try_to_erase()
         return number
 
@@ -672,21 +677,24 @@ class Store:
         If meanwhile another model has been published or rolled back to, that one answers, and
         nothing is published.
         """
-        with self._database.reading() as connection:
-            current = publishing.read_current(connection)
-            if current is not None and current.can_refresh:
-                current.check_refreshable()
-                labeler = publishing.read(connection, current.id)
-        if current is None:
-            return self.publish(keep=keep)
-        if not current.can_refresh:
-            return None
-        again = self._fitted_again(labeler, as_of=current.as_of)
-        content = self._packed(again)
-        with self._writing() as connection:
-            if read_state(connection).current_model != current.id:
+        number = None
+        while number is None:  # again where something was forgotten while it was fitted
+            with self._database.reading() as connection:
+                current = publishing.read_current(connection)
+                if current is not None and current.can_refresh:
+                    current.check_refreshable()
+                    labeler = publishing.read(connection, current.id)
+            if current is None:
+                return self.publish(keep=keep)
+            if not current.can_refresh:
                 return None
-            number = publishing.publish(connection, again, content, "refreshed", keep)
+            again = self._fitted_again(labeler, as_of=current.as_of)
+            content = self._packed(again)
+            with self._writing() as connection:
+                if read_state(connection).current_model != current.id:
+                    return None
+                if not publishing.is_marked(connection, again):
+                    number = publishing.publish(connection, again, content, "refreshed", keep)
         self._try_to_erase()
         return number
 

@@ -21,6 +21,7 @@ from polytopic.text.token_table import GrowingTable
 from polytopic.text.tokens import TURKIC, TokenPattern, fold, lower, main_part, spell
 
 _MAX_CACHED = 1_000_000
+_MAX_LETTERS = 32 << 20  # of all tokens that are cached: one token may be as long as a text
 _FEW = 32  # tokens that are analysed faster one by one
 _REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
     "lemma": languages.Lemmas,
@@ -54,6 +55,7 @@ class Lexicon(dict):
         self._capital_nouns = normalize == "lemma" and language in languages.CAPITAL_NOUNS
         self._stop_words = frozenset(fold(spell(word), language) for word in stop_words)
         self.pattern = TokenPattern(numbers=numbers, hyphens=hyphens)
+        self._n_letters = 0  # of the tokens that are cached
         self.tokens = GrowingTable()  # what is known here in the form that compiled loops read
 
     def pattern_of(self, text):
@@ -63,9 +65,13 @@ class Lexicon(dict):
     # One by one
 
     def __missing__(self, token):
-        if len(self) >= _MAX_CACHED:
+        term = self._analyze(token)
+        self._n_letters += len(token)
+        if len(self) >= _MAX_CACHED or self._n_letters > _MAX_LETTERS:
             self.clear()
-        self[token] = term = self._analyze(token)
+            self._n_letters = len(token)
+        if len(token) <= _MAX_LETTERS:
+            self[token] = term
         return term
 
     def _analyze(self, token):
@@ -100,7 +106,7 @@ class Lexicon(dict):
             which = np.arange(terms.count(b"\0"))
         else:
             terms, which = self._analyze_many(letters)
-        return self.tokens.learn(letters, terms, which, most=_MAX_CACHED)
+        return self.tokens.learn(letters, terms, which, most=_MAX_CACHED, most_letters=_MAX_LETTERS)
 
     def _analyze_many(self, letters):
         """Return the terms of tokens as letters, empty for none, and which of them each token has.

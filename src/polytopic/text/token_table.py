@@ -37,6 +37,11 @@ class TokenTable:
         index = np.full(_FEWEST_SLOTS, -1, dtype=np.int32)
         self.slots = self._make_slots(index, np.empty((0, 4), dtype=np.int64))
 
+    @property
+    def n_letters(self):
+        """How many bytes all tokens have."""
+        return len(self._letters)
+
     def grown(self, letters, numbers):
         """Return a table with more tokens, a zero after each, given with their terms' numbers."""
         table, n = object.__new__(type(self)), self.n_tokens
@@ -73,9 +78,10 @@ class GrowingTable:
     def __init__(self):
         self.newest = TokenTable(Terms())
         self._waiting: dict[bytes, int] = {}  # tokens, and the numbers of their terms
+        self._n_waiting = 0  # bytes of them
         self._lock = Lock()
 
-    def learn(self, letters, terms, which, most):
+    def learn(self, letters, terms, which, most, most_letters):
         """Add tokens, and begin anew rather than have too many.
 
         Parameters
@@ -88,6 +94,8 @@ class GrowingTable:
             Which of them each token has.
         most : int
             How many tokens to know at most.
+        most_letters : int
+            How many bytes they may have together.
 
         Returns
         -------
@@ -97,12 +105,15 @@ class GrowingTable:
             The number of each token's term, -1 for none.
         """
         with self._lock:
-            if self.newest.n_tokens + len(self._waiting) + which.size > most:
-                self.newest, self._waiting = TokenTable(Terms()), {}
+            n_letters = self.newest.n_letters + self._n_waiting + len(letters)
+            n_tokens = self.newest.n_tokens + len(self._waiting) + which.size
+            if n_tokens > most or n_letters > most_letters:
+                self.newest, self._waiting, self._n_waiting = TokenTable(Terms()), {}, 0
             known = self.newest.terms
             numbers = known.number(terms)[which]
             end = borders_of(letters)[1][most - 1] + 1 if which.size > most else None
-            self._add(letters[:end], numbers[:most])
+            if len(letters) <= most_letters:
+                self._add(letters[:end], numbers[:most])
             return known, numbers
 
     def _add(self, letters, numbers):
@@ -110,9 +121,10 @@ class GrowingTable:
         waiting = self._waiting
         n_many = max(_FEWEST_NEW, self.newest.n_tokens // _SHARE_NEW)
         if len(waiting) + numbers.size < n_many:
+            self._n_waiting += len(letters)
             waiting.update(zip(letters.split(b"\0")[:-1], numbers.tolist(), strict=True))
             return
         waited = np.fromiter(waiting.values(), np.int32, len(waiting))
         before = b"".join([token + b"\0" for token in waiting])
         self.newest = self.newest.grown(before + letters, np.concatenate([waited, numbers]))
-        self._waiting = {}
+        self._waiting, self._n_waiting = {}, 0

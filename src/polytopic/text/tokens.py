@@ -7,7 +7,7 @@ Unicode tables of ``unicodedata``.
 import re
 import sys
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -18,6 +18,8 @@ _HYPHENS = "-\u2010\u2011"
 _JOINERS = "\u00ad\u200c\u200d"  # soft hyphen, Persian and Indic (non-)joiners
 _REACH = ((0x7F, 0x80), (0xEF, 0x10000), (0xF0, 0x40000), (0xFF, sys.maxunicode + 1))  # of UTF-8
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
+
+LONGEST_RUN = 30  # marks in a row, as in the Unicode stream-safe format (UAX #15)
 
 _SPELLING = {
     **dict.fromkeys(map(ord, "\u2019\u02bc"), "'"),
@@ -98,7 +100,25 @@ def spell(token):
     """Return the compatible, composed form of a token, with plain apostrophes and hyphens."""
     if token.isascii():
         return token
+    if len(token) > LONGEST_RUN:
+        token = _without_long_runs(token)
     return unicodedata.normalize("NFKC", token).translate(_SPELLING).strip()
+
+
+def _without_long_runs(token):
+    """Drop marks beyond so many in a row: the time to put them in order grows quadratically."""
+    run, kept = 0, []
+    for character in token:
+        run = run + 1 if _is_mark(character) else 0
+        if run <= LONGEST_RUN:
+            kept.append(character)
+    return "".join(kept)
+
+
+@lru_cache(1 << 14)
+def _is_mark(character):
+    """Tell whether a character is ordered among those around it when it is normalized."""
+    return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) > 0
 
 
 def lower(word, language=None):
