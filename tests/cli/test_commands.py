@@ -659,3 +659,27 @@ def test_compile_uses_the_models_that_are_named():
 def test_version():
     """The version is the package's."""
     assert run("--version")[0].strip() == f"polytopic, version {polytopic.__version__}"
+
+
+def test_an_interrupt_in_a_callback_of_the_compiler_is_not_lost():
+    """Python drops what a callback of C raises; the command is interrupted all the same."""
+    program = """
+import ctypes, os, signal, time
+import polytopic.cli.info
+from polytopic.cli import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def compile(**_):
+    ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))()
+    for _ in range(200):
+        time.sleep(0.1)
+
+polytopic.cli.info.command.callback = compile
+main(["info", "model"])
+"""
+    command = [sys.executable, "-c", program]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=15)
+
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from safetensors.numpy import save as save_tensors
 
 import polytopic
-from polytopic import MML, PMM1, CoL, Labeler, NaiveBayes
+from polytopic import MML, PMM1, BoosTexter, CoL, Labeler, NaiveBayes
 from polytopic.decision import (
     MeanPlusStd,
     Threshold,
@@ -471,3 +471,14 @@ def test_every_form_of_parameters_is_kept(tmp_path, mixing):
     loaded = polytopic.load(tmp_path / "m")
     assert loaded.model_.chosen_ == labeler.model_.chosen_
     assert (loaded.predict_proba(texts) == labeler.predict_proba(texts)).all()
+
+
+def test_rules_of_tiny_smoothing_come_back(tmp_path):
+    """Z of a rule is a difference, which rounding may bring just below zero."""
+    labeler = Labeler(BoosTexter(200, smoothing=1e-300)).fit(TEXTS, LABELS)
+    assert labeler.model_.to_arrays()["z"].min() < 0
+
+    labeler.save(tmp_path / "rules.model")
+
+    loaded = polytopic.load(tmp_path / "rules.model")
+    assert same_arrays(loaded.model_, labeler.model_)

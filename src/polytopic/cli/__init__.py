@@ -6,7 +6,9 @@ that ``polytopic --help`` starts fast.
 
 import sys
 import warnings
+from _thread import interrupt_main
 from importlib import import_module
+from threading import Timer
 
 import click
 
@@ -49,6 +51,7 @@ class Commands(click.Group):
     def main(self, *arguments, **more):
         """Run the program, with streams that fail as they should."""
         prepare_streams()
+        sys.unraisablehook = _interrupt_again
         try:
             return super().main(*arguments, **more)
         except OSError as error:  # the help could not be written
@@ -71,6 +74,14 @@ class Commands(click.Group):
             if context.params["debug"]:
                 raise
             raise click.ClickException(_sentence(error)) from error
+
+
+def _interrupt_again(unraisable):
+    """Repeat a Ctrl+C that came in a callback of the compiler, where it is lost."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        Timer(0.1, interrupt_main).start()  # when the callback has ended
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _sentence(error):

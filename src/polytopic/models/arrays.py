@@ -69,7 +69,7 @@ MARGINS = LABELS | {
 RULES = LABELS | {
     "words": ArraySpec(WHOLE, ("n_rules",), 0, below="n_words"),
     "outputs": ArraySpec(DOUBLE, ("n_rules", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
-    "z": ArraySpec(DOUBLE, ("n_rules",), 0, 1 + ROUNDING),
+    "z": ArraySpec(DOUBLE, ("n_rules",), -ROUNDING, 1 + ROUNDING),  # a difference, so inexact
 }
 
 # CoL: topics of labels, words of topics, and which labels go together
