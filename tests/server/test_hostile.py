@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from polytopic import LabelTree, Store
-from polytopic.server import schemas
+from polytopic.server import live, schemas
 from polytopic.server.bodies import Bodies, extent, read_json
 from polytopic.server.streams import lines_of
 from tests.server.conftest import bearer, filled, served, until
@@ -574,3 +574,15 @@ def test_names_in_a_language(tmp_path):
 
     found = [answer["documents"][0]["suggestions"][0]["name"] for answer in names]
     assert found == ["Film", "Kino", "Film", "Film"]
+
+
+def test_drift_is_not_judged_for_very_many_labels(path, monkeypatch):
+    """It would take documents times labels; other facts about a label are still there."""
+    monkeypatch.setattr(live, "MOST_LABELS", 2)
+    with served(path) as client:
+        facts = client.get("/v1/labels/sport/football").json()
+
+        assert client.get("/v1/drift").json()["periods"] == []
+
+    assert facts["drift"] == []
+    assert facts["together"]

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ OFTEN = 0.5  # seconds between looks at the store
 PAUSE = 1.0  # seconds from one change of what answers to the next: learning is not all there is
 PERIODS = 24  # that drift is told of
 TERMS = 6  # of each label on the map
+MOST_LABELS = 2000  # that drift is judged for, which takes documents × labels
 SELDOM = 60.0  # seconds between refreshments of a model that learns from documents
 
 
@@ -37,6 +38,7 @@ class Answering:
     number: int | None = None
     revision: int | None = None
     store: Store | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what answers tell of it."""
@@ -52,10 +54,20 @@ class Answering:
         """The documents of labels over time, of a store."""
         return None if self.store is None else self.store.timeline()
 
-    @cached_property
+    @property
     def drift(self) -> Drift | None:
-        """The last periods of a store, each judged by what was known before it."""
-        if self.store is None or self.timeline is None or not self.timeline.starts:
+        """The last periods of a store, each judged by what was known before it.
+
+        None if there are no periods, or too many labels.
+        """
+        with self.lock:  # whoever asks meanwhile waits instead of judging them again
+            return self._drift
+
+    @cached_property
+    def _drift(self) -> Drift | None:
+        if self.store is None or self.labeler.classes_.size > MOST_LABELS:
+            return None
+        if self.timeline is None or not self.timeline.starts:
             return None
         since = self.timeline.starts[-PERIODS:][0]
         return self.store.drift(by=self.timeline.by, since=since)
