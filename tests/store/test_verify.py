@@ -76,6 +76,8 @@ TAMPERING = {
     "a lost model": "DELETE FROM polytopic_models WHERE id = 2",
     "role of a token": "UPDATE polytopic_tokens SET role = 'admin'",
     "a seal": "UPDATE polytopic_seals SET digest = {byte} WHERE name = 'tokens'",
+    "a lost seal": "DELETE FROM polytopic_seals WHERE name = 'tokens'",
+    "a renamed seal": "UPDATE polytopic_seals SET name = 'x' WHERE name = 'tokens'",
     "a label of nothing": "INSERT INTO polytopic_labels (label, documents) VALUES ('new', 3)",
 }
 

@@ -158,6 +158,9 @@ def find_broken(connection: Connection) -> Iterator[str]:
     if not inspect(connection).has_table(tables.seals.name):
         return
     kept = fetch(connection, select(tables.seals))
+    if CONTENT.keys() - {row.name for row in kept}:
+        yield "the seals of the store are not complete."
+        return
     if not _are_of(kept, state.revision):  # an earlier release has changed the store
         return
     for name, _, digest in kept:
