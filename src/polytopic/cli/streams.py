@@ -46,7 +46,7 @@ def prepare_streams() -> None:
     """
     # in the order of their numbers, since the lowest free one is taken
     if sys.stdin is None:
-        os.open(os.devnull, os.O_WRONLY)  # reading it fails, and a reader is told that it is closed
+        os.open(os.devnull, os.O_WRONLY)  # reading it fails, as from a closed stream
     if sys.stdout is None:
         sys.stdout = _text(_Results(os.open(os.devnull, os.O_RDONLY), "w"))  # writing fails
     elif (number := _number(sys.stdout)) is not None:

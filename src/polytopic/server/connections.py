@@ -287,7 +287,7 @@ def server(app: FastAPI, limits: ConnectionLimits | None = None, **settings: Any
     config = uvicorn.Config(
         app,
         http=partial(Connection, others=others),  # type: ignore[arg-type]  # as good as a class
-        log_level="error",  # of what clients do wrong, they are told
+        log_level="error",  # what clients do wrong is reported to them, not logged
         access_log=False,
         proxy_headers=False,
         ws="none",
