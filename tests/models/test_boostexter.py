@@ -506,6 +506,7 @@ def test_what_is_given_stays_as_it_is():
         ({"n_rounds": 1.5}, TypeError, "n_rounds must be an instance of int"),
         ({"best_if_none": "x"}, TypeError, "best_if_none must be an instance of bool"),
         ({"smoothing": 0}, ValueError, "smoothing == 0, must be > 0"),
+        ({"smoothing": 5e-324}, ValueError, "smoothing == 5e-324, must be >= 1e-300"),
         ({"smoothing": "x"}, ValueError, "smoothing == 'x', must be a number or None"),
         ({"smoothing": np.inf}, ValueError, "smoothing == inf, must be finite"),
     ],

@@ -310,6 +310,8 @@ def test_bad_parameters_get_a_sentence():
     """A parameter out of range is named with what came."""
     with pytest.raises(ValueError, match="smoothing == -1, must be > 0"):
         PMM1(smoothing=-1).fit([[1]], [["a"]])
+    with pytest.raises(ValueError, match="smoothing == 1e-301, must be >= 1e-300"):
+        PMM1(smoothing=1e-301).fit([[1]], [["a"]])
     with pytest.raises(ValueError, match="max_iter == 0, must be >= 1"):
         PMM1(max_iter=0).fit([[1]], [["a"]])
 

@@ -58,6 +58,26 @@ def test_changes_that_wait_keep_no_answers_waiting(path, monkeypatch):
         other.close()
 
 
+def test_a_damaged_log_of_erasures_stops_answers_until_it_is_mended(path):
+    """If the service cannot see what was erased, it answers nothing, and recovers by itself."""
+    with served(path) as client:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("UPDATE polytopic_label_sets SET labels = labels || 'x'")
+        other.execute("INSERT INTO polytopic_forgotten VALUES (1, 'damaged', 1)")
+        other.execute("UPDATE polytopic_state SET revision = revision + 1")
+
+        until(lambda: client.post("/v1/suggest", json={"text": "x"}).status_code == 503)
+        assert client.get("/health/ready").status_code == 503
+        assert client.get("/health/live").status_code == 200
+
+        other.execute("UPDATE polytopic_label_sets SET labels = rtrim(labels, 'x')")
+        other.execute("DELETE FROM polytopic_forgotten")
+        other.execute("UPDATE polytopic_state SET revision = revision - 1")
+        other.close()
+        until(lambda: client.post("/v1/suggest", json={"text": "x"}).status_code == 200)
+        assert client.get("/health/ready").status_code == 200
+
+
 def test_a_server_that_goes_and_comes(server):
     """PostgreSQL is stopped below the service and started again: nobody else has to be."""
     url = filled(server.new_url())

@@ -10,8 +10,7 @@ from sklearn.utils import check_scalar
 from polytopic.labels import read_targets
 from polytopic.models.boost_answers import BoostAnswers
 from polytopic.models.boost_training import train
-from polytopic.models.checks import check_as_many, check_number_or
-from polytopic.parameters import check_number
+from polytopic.models.checks import check_as_many, check_number_or, check_pseudo_count
 
 
 class BoosTexter(BoostAnswers):
@@ -135,4 +134,4 @@ class BoosTexter(BoostAnswers):
         check_scalar(self.best_if_none, "best_if_none", bool)
         if self.smoothing is not None:
             check_number_or(" or None", self.smoothing, "smoothing")
-            check_number(self.smoothing, "smoothing", min_val=0, include_boundaries="neither")
+            check_pseudo_count(self.smoothing, "smoothing")

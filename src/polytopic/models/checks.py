@@ -15,9 +15,14 @@ from polytopic.parameters import check_number
 from polytopic.text.weights import takes_as_it_is
 
 
+SMALLEST_PSEUDO_COUNT = 1e-300  # its logarithm and its shares keep their full precision
+
+
 def check_pseudo_count(value, name):
-    """Refuse what is no positive number, or one so large that sums of it are not finite."""
+    """Reject anything but a number whose sums, quotients and logarithms are finite."""
     check_number(value, name, min_val=0, include_boundaries="neither")
+    if value < SMALLEST_PSEUDO_COUNT:
+        raise ValueError(f"{name} == {value}, must be >= {SMALLEST_PSEUDO_COUNT}.")
     if not float(value) < LARGEST:
         raise ValueError(f"{name} == {value}, must be < {LARGEST}.")
 

@@ -189,12 +189,14 @@ class Live:
         if answering is None or self._seen is None:
             return
         try:
-            if store.has_forgotten_since(self._seen[0]):
-                self._now = None, reason
+            may_answer = not store.has_forgotten_since(self._seen[0])
         except UnavailableError as error:
             LOG.warning("whether something was forgotten cannot be seen: %s", error)
+            return
         except StoreError:  # the log of what was forgotten is damaged, too
-            self._now = None, reason
+            may_answer = False
+        if not may_answer:
+            self._now, self._seen = (None, reason), None  # a restored store is read afresh
 
     def _fresh(self, store: Store, last: Answering | None) -> Answering | None:
         like = None if last is None else last.labeler

@@ -23,19 +23,22 @@ BODIES = (  # read by ourselves, after the token is checked
     schemas.Rollback,
 )
 MEANINGS = {
+    400: "The request is not valid HTTP, or repeats a header field that may come only once.",
     401: "A token is needed.",
     403: "The token may not do this, or another site's page has sent it.",
     404: "It is not there.",
     408: "The body came too slowly.",
     409: "It cannot be done as things are.",
     413: "The body is too large.",
+    414: "The address is too long.",
     415: "The body is of another type.",
     421: "The service is called by a name that is not its own.",
     422: "The request makes no sense, or is no JSON.",
+    431: "The header is too long.",
     500: "Something failed that should not; the log of the service has more.",
     503: "There is too much to do, or the store cannot be reached; try again.",
 }
-READS = (401, 403, 421, 500, 503)
+READS = (400, 401, 403, 414, 421, 431, 500, 503)
 WRITES = (*READS, 409)
 BODY = (408, 413, 415, 422)
 
