@@ -14,7 +14,6 @@ from polytopic.labels import canonical, read_targets
 from polytopic.parameters import check_number
 from polytopic.text.weights import takes_as_it_is
 
-
 SMALLEST_PSEUDO_COUNT = 1e-300  # its logarithm and its shares keep their full precision
 
 
