@@ -7,10 +7,22 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Connection, Row, Select, cast, create_engine, event, func, select
+from sqlalchemy import (
+    JSON,
+    Column,
+    Connection,
+    Row,
+    Select,
+    cast,
+    create_engine,
+    event,
+    func,
+    select,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -198,16 +210,20 @@ def fetch(connection: Connection, query: Select) -> list[Row]:
     rows = list(connection.execute(query).all())
     if not rows:
         return rows
-    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=True):
-        allowed = {column.type.python_type}
-        if getattr(column, "nullable", True):
-            allowed.add(type(None))
-        wrong = set(map(type, values)) - allowed
+    for column, values in zip(query.inner_columns, zip(*rows, strict=True), strict=True):
+        wrong = set(map(type, values)) - _types_of(column)
         if wrong:
             raise DamagedError(
                 f"column {column.name!r} holds a value of type {wrong.pop().__name__}"
             )
     return rows
+
+
+@lru_cache(maxsize=256)
+def _types_of(column) -> set[type]:
+    """Return the types that values of a column, or of a function of columns, may have."""
+    may_be_null = not isinstance(column, Column) or column.nullable
+    return {column.type.python_type, *([type(None)] if may_be_null else [])}
 
 
 def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequence[tuple]):

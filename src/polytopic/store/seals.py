@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
 
 from sqlalchemy import (
     Connection,
@@ -56,6 +55,12 @@ CONTENT: dict[str, Select] = {  # what is sealed, in the order of columns
     "state": select(tables.state.c.published, tables.state.c.current_model),
     "tokens": select(tokens.digest, tokens.name, tokens.role, tokens.time),
 }
+READ_SEALS = select(tables.seals)
+WRITE_SEAL = (
+    update(tables.seals)
+    .where(tables.seals.c.name == bindparam("own"))
+    .values(digest=bindparam("digest"), revision=bindparam("revision"))
+)
 PROBLEMS = {
     "documents": "an id, labels, a time, a text or a revision of a document was changed.",
     "revisions": "the log of revisions was changed.",
@@ -82,7 +87,7 @@ class Seals:
 
     def __init__(self, connection: Connection, revision: int):
         self.connection, self._changed = connection, set[str]()
-        rows = fetch(connection, select(tables.seals))
+        rows = fetch(connection, READ_SEALS)
         self._sums = {row.name: int.from_bytes(row.digest, "big") for row in rows}
         if not _are_of(rows, revision):
             self._sums = {name: _sum(fetch(connection, CONTENT[name])) for name in CONTENT}
@@ -110,11 +115,8 @@ class Seals:
 
     def write(self, revision: int) -> None:
         """Keep the seals that have changed, as those of a revision."""
-        own = tables.seals.c.name == bindparam("own")
-        values: dict[str, Any] = {name: bindparam(name) for name in ("digest", "revision")}
         rows = [(_digest(self._sums[name]), revision, name) for name in sorted(self._changed)]
-        change = update(tables.seals).where(own).values(values)
-        run_many(self.connection, change, [*values, "own"], rows)
+        run_many(self.connection, WRITE_SEAL, ["digest", "revision", "own"], rows)
 
 
 def _are_of(rows: Iterable[Row], revision: int) -> bool:
@@ -157,7 +159,7 @@ def find_broken(connection: Connection) -> Iterator[str]:
             yield str(error)
     if not inspect(connection).has_table(tables.seals.name):
         return
-    kept = fetch(connection, select(tables.seals))
+    kept = fetch(connection, READ_SEALS)
     if CONTENT.keys() - {row.name for row in kept}:
         yield "the seals of the store are not complete."
         return
