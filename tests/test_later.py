@@ -5,6 +5,8 @@ import sys
 import textwrap
 
 import pytest
+import sklearn
+from sklearn.utils.fixes import parse_version
 
 from polytopic import models
 from polytopic.later import attributes
@@ -110,6 +112,10 @@ def test_a_labeler_loads_neither_statistics_nor_the_models_that_it_does_not_use(
     assert run(code) == []
 
 
+@pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.7"),
+    reason="earlier releases of scikit-learn import pandas themselves",
+)
 @pytest.mark.parametrize("model", ["nb", "pmm1", "mml"])
 def test_learning_loads_no_data_frames(model):
     """scikit-learn's checks of targets would; names of labels, and samples, do not need them."""

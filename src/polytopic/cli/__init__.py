@@ -4,6 +4,7 @@ A command's module is named after it and holds ``command``; it loads the library
 that ``polytopic --help`` starts fast.
 """
 
+import logging
 import sys
 import warnings
 from _thread import interrupt_main
@@ -61,6 +62,8 @@ class Commands(click.Group):
     def invoke(self, context):
         """Run a command; exit with 1 if it fails, and with 130 if it is interrupted."""
         postpone()
+        # it logs connections that it could not close after Ctrl+C, which changes nothing
+        logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

@@ -127,8 +127,8 @@ class SuggestHow(Request):
 
     limit: int = Field(5, ge=1, le=1000)
     threshold: float | None = Field(None, ge=0, le=1)
-    include: Asked | None = None
-    exclude: Asked | None = None
+    include: list[str] | None = Field(None, max_length=1000)
+    exclude: list[str] | None = Field(None, max_length=1000)
     level: int | None = Field(None, ge=0, le=1000)
     language: str | None = None
     abstain: float | None = Field(None, ge=0, le=1)

@@ -207,7 +207,10 @@ def fetch(connection: Connection, query: Select) -> list[Row]:
 
     SQLite does not see to that by itself, so that a damaged file may hold anything anywhere.
     """
-    rows = list(connection.execute(query).all())
+    try:
+        rows = list(connection.execute(query).all())
+    except TypeError as error:  # some releases of SQLAlchemy convert values, others do not
+        raise DamagedError("a column holds a value of another type") from error
     if not rows:
         return rows
     for column, values in zip(query.inner_columns, zip(*rows, strict=True), strict=True):
