@@ -149,6 +149,17 @@ def test_numbers_outside_their_range(model, name):
         assert said in _complaint(model, **{name: _with(model, name, np.nan)})
 
 
+@pytest.mark.parametrize("model", FITTED)
+def test_other_labels_and_words(model):
+    """The arrays are of as many labels and words as the file names; rules name some words only."""
+    arrays, chosen = FITTED[model].to_arrays(), getattr(FITTED[model], "chosen_", None)
+    words = 2 if model == "BoosTexter" else N_WORDS + 1
+
+    for labels, n_words in ((NAMES[:-1], N_WORDS), ([*NAMES, "x"], N_WORDS), (NAMES, words)):
+        with pytest.raises(ValueError, match="must"):
+            clone(FITTED[model]).from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+
+
 def test_single_precision():
     """What models keep in single precision is taken in single and in double."""
     for model, names in {"MML": ["weights", "vectors"], "CoL": ["beta"]}.items():
@@ -331,3 +342,43 @@ def test_curves_that_lead_nowhere(name, curve, complaint):
 def test_curves_that_rise(curve):
     """A curve may have one point, may stay where it is, and may reach 0 and 1."""
     assert _load("MML", chosen={"label_curve": curve}).chosen_ == {"label_curve": curve}
+
+
+def test_rows_of_counts():
+    """Rows follow each other, and their columns rise."""
+    arrays = FITTED["NaiveBayes"].to_arrays()
+    indices, indptr = arrays["indices"].copy(), arrays["indptr"]
+    indices[[0, 1]] = indices[[1, 0]]
+
+    with pytest.raises(ValueError, match="columns in a row of 'data' do not rise"):
+        _load("NaiveBayes", indices=indices)
+    with pytest.raises(ValueError, match="rows of 'data' do not follow each other"):
+        _load("NaiveBayes", indptr=indptr[::-1].copy())
+
+
+def test_rows_of_label_sets():
+    """A label set has a label, and each once."""
+    for indices, indptr, complaint in (
+        ([0, 0], [0, 2], "columns in a row of 'set_indices' do not rise"),
+        ([0], [0, 0, 1], "'set_indices' has an empty row"),
+    ):
+        sets = {"set_indices": np.array(indices), "set_indptr": np.array(indptr)}
+        with pytest.raises(ValueError, match=complaint):
+            _load("NaiveBayes", **sets, set_docs=np.ones(len(indptr) - 1))
+
+
+def test_few_counts_of_very_many_labels_and_words():
+    """A small file cannot ask for all memory: tables of labels times words are in proportion."""
+    many = 20_000
+    arrays = {
+        "data": np.zeros(0),
+        "indices": np.zeros(0, dtype=np.int64),
+        "indptr": np.zeros(many + 1, dtype=np.int64),
+        "set_indices": np.array([0]),
+        "set_indptr": np.array([0, 1]),
+        "set_docs": np.ones(1),
+        "world_counts": np.zeros(many),
+    }
+
+    with pytest.raises(ValueError, match=r"would take 6\.0 GiB of memory"):
+        NaiveBayes().from_arrays(arrays, labels=[f"{k:05}" for k in range(many)], n_words=many)
