@@ -274,6 +274,7 @@ def test_cells_that_come_twice_are_added():
         ({"set_indices": [0, 1, 0], "set_indptr": [0, 2, 3]}, "in sorted order, each once"),
         ({"set_indices": [0, 0], "set_indptr": [0, 1, 2]}, "in sorted order, each once"),
         ({"set_indices": [0, 2], "set_indptr": [0, 1, 2]}, "a label has no label set"),
+        ({}, "a label has no label set"),
         ({"document_frequency": [1.0, 4.0, 1.0]}, "a term is in more documents than there are"),
         ({"set_docs": [1.5, 2.0]}, "counts are not all integers"),
         ({"data": [2.5, 1.0, 3.0, 1.0]}, "counts are not all integers"),
