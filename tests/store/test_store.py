@@ -8,7 +8,7 @@ import pytest
 
 from polytopic import Document, LabelTree
 from polytopic.errors import StoreError
-from polytopic.store import Store
+from polytopic.store import Receipt, Store
 from polytopic.store.tokens import new_token, token_digest
 from polytopic.text import Analyzer
 from tests.store.plain import model_bytes, open_store, table_of_documents
@@ -517,3 +517,12 @@ def test_models_that_must_be_refreshed(url, model):
         assert not store.has_forgotten_since(forgot)
         assert store.refresh() == 2
         assert not store.must_refresh()
+
+
+def test_a_receipt_counts_what_was_done():
+    """What is not told of a change did not happen."""
+    told = Receipt("learn", "2024-01-01", 0, 0, "a", "a").to_dict()
+
+    counted = {name: value for name, value in told.items() if isinstance(value, int)}
+    assert set(counted.values()) == {0}
+    assert all(value == [] for value in told.values() if isinstance(value, list))
