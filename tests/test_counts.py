@@ -211,3 +211,99 @@ def test_heavy_documents_are_not_exact():
     counts.add([{}], [["a"]], sample_weight=[2.0**53])
 
     assert not counts.exact
+
+
+def _pairs():
+    """Return three documents, two of one label set."""
+    return [({"a": 2, "b": 1}, ["x"]), ({"b": 3}, ["x", "y"]), ({"c": 1}, ["x", "y"])]
+
+
+def test_the_most_frequent_label_set():
+    """It is given by its row; of several, the first."""
+    assert LabelSetCounts(_pairs()).most_frequent == 1
+    assert LabelSetCounts(_pairs()[:2]).most_frequent == 0
+
+
+def test_some_columns_under_other_names():
+    """The view has their counts and documents, and the table stays as it is."""
+    counts = LabelSetCounts(_pairs())
+
+    view = counts.select([2, 0], ("z", "a"))
+
+    assert view.terms == ("z", "a")
+    assert view.matrix.toarray().tolist() == [[0, 2], [1, 0]]
+    assert view.matrix.has_sorted_indices
+    assert view.document_frequency.tolist() == [1, 1]
+    assert view.label_sets == counts.label_sets
+    assert counts == LabelSetCounts(_pairs())
+
+
+def test_a_table_is_shown_by_its_size():
+    """In one line, and in bytes."""
+    counts, larger = LabelSetCounts(_pairs()), LabelSetCounts([*_pairs(), ({"d": 1}, ["z"])])
+    numbered = LabelSetCounts.from_matrix(np.eye(3), read_targets(np.eye(3)))
+
+    assert repr(counts) == "<LabelSetCounts: 3 documents, 2 label sets, 3 terms>"
+    n_bytes = sum(array.nbytes for array in counts.to_arrays().values())
+    assert counts.__sizeof__() == n_bytes + len("abc")
+    assert larger.__sizeof__() > counts.__sizeof__()
+    n_bytes = sum(array.nbytes for array in numbered.to_arrays().values())
+    assert numbered.__sizeof__() == n_bytes
+
+
+def test_documents_and_labels_are_as_many():
+    """Both numbers are told."""
+    with pytest.raises(ValueError, match="X has 3 documents and Y has 2; they must be as many"):
+        LabelSetCounts.from_matrix(np.eye(3), read_targets(np.eye(2)))
+
+
+def test_cells_that_come_twice_are_added():
+    """A matrix in any form is one of sums, and zeros in it are no words."""
+    X = sparse.csr_matrix(([1.0, 2.0, 0.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+
+    counts = LabelSetCounts.from_matrix(X, read_targets([["x"], ["y"]]))
+
+    assert counts.matrix.toarray().tolist() == [[3, 0], [0, 0]]
+    assert counts.document_frequency.tolist() == [1, 0]
+    assert counts.matrix.nnz == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"set_indices": [0, 1, 0], "set_indptr": [0, 2, 3]}, "in sorted order, each once"),
+        ({"set_indices": [0, 0], "set_indptr": [0, 1, 2]}, "in sorted order, each once"),
+        ({"set_indices": [0, 2], "set_indptr": [0, 1, 2]}, "a label has no label set"),
+        ({}, "a label has no label set"),
+        ({"document_frequency": [1.0, 4.0, 1.0]}, "a term is in more documents than there are"),
+        ({"set_docs": [1.5, 2.0]}, "counts are not all integers"),
+        ({"data": [2.5, 1.0, 3.0, 1.0]}, "counts are not all integers"),
+        ({"document_frequency": [0.5, 2.0, 1.0]}, "counts are not all integers"),
+        ({"data": [2.0, 1.0, 2.0**53, 1.0]}, "counts are not all integers"),
+        ({"data": [2.0, 1.0, 2.0**53 - 3, 1.0]}, "counts are not all integers"),
+    ],
+    ids=str,
+)
+def test_arrays_that_are_no_table(changed, sentence):
+    """What no documents could have summed up to is refused."""
+    counts = LabelSetCounts(_pairs())
+    labels = ("x", "y", "z") if "no label set" in sentence else counts.labels
+    arrays = counts.to_arrays() | {
+        name: np.array(values, dtype=np.int64 if "ind" in name else np.float64)
+        for name, values in changed.items()
+    }
+
+    with pytest.raises(ValueError, match=sentence):
+        LabelSetCounts.from_arrays(arrays, labels=labels, terms=counts.terms, exact=True)
+
+
+def test_arrays_at_the_border():
+    """Every document may have a term, and sums below 2^53 are exact."""
+    counts = LabelSetCounts(_pairs())
+    arrays = counts.to_arrays()
+    arrays["document_frequency"] = np.array([1.0, 3.0, 1.0])
+    arrays["data"] = np.array([2.0, 1.0, 2.0**53 - 5, 1.0])
+
+    again = LabelSetCounts.from_arrays(arrays, labels=counts.labels, terms=counts.terms, exact=True)
+
+    assert again.matrix.data.tolist() == arrays["data"].tolist()

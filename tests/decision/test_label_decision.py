@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -14,6 +14,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import MML, PMM1, Labeler, LabelTree, NaiveBayes
@@ -276,3 +277,45 @@ def test_a_label_that_all_documents_have():
     model = LabelDecision(OneVsRestClassifier(MultinomialNB()), TopK(2))
 
     assert model.fit(X, [["a"], ["a", "b"], ["a"], ["a", "b"]]).predict(X).all()
+
+
+def test_what_scikit_learn_is_told():
+    """It is what the estimator tells, but labels are not those that score above zero."""
+    for estimator in (NaiveBayes(), LogisticRegression()):
+        inner, found = get_tags(estimator), get_tags(LabelDecision(estimator, TopK()))
+
+        assert found.input_tags == inner.input_tags
+        assert found.classifier_tags == inner.classifier_tags
+        assert not found.target_tags.multi_output
+        assert found.target_tags.required == inner.target_tags.required
+
+
+class _Scoreless(BaseEstimator):
+    """An estimator whose method for scores is not there when it is called."""
+
+    def fit(self, X, y):
+        """Learn nothing."""
+        self.classes_ = np.arange(2)
+        return self
+
+
+class _Broken(_Scoreless):
+    def decision_function(self, X):
+        """Fail as scikit-learn's OneVsRestClassifier may."""
+        raise AttributeError("no decision for you")
+
+
+def test_estimators_without_scores():
+    """What is missing is named: a method, or what the method itself misses."""
+    X, Y = np.eye(2), np.eye(2, dtype=int)
+
+    with pytest.raises(ValueError, match=r"_Scoreless gives no scores; one of .* is needed"):
+        LabelDecision(_Scoreless(), TopK()).fit(X, Y).predict(X)
+    with pytest.raises(AttributeError, match="no decision for you"):
+        LabelDecision(_Broken(), TopK()).fit(X, Y).predict(X)
+
+
+def test_no_labelled_document():
+    """There is no label set to give to a document without words."""
+    with pytest.raises(ValueError, match="Y has no labelled document"):
+        LabelDecision(_Scoreless(), TopK()).fit(np.eye(2), np.zeros((2, 2), dtype=int))

@@ -334,3 +334,10 @@ def test_scores_that_lie_far_below_the_best(dtype, power):
             for row, found in zip(scores, decided, strict=True):
                 right, found = slow.decide(rule, row), set(np.flatnonzero(found))
                 assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
+
+
+@pytest.mark.parametrize("reject", [1, None, "no"])
+def test_rejecting_is_true_or_false(reject):
+    """Anything else is a mistake."""
+    with pytest.raises(TypeError, match=r"reject == .*, must be True or False"):
+        TopK(reject=reject).decide([[0.5, 0.2]])

@@ -307,3 +307,84 @@ def test_documents_without_any_score():
     predicted = model.fit(X[:40], Y[:40]).predict(X[used])
     assert predicted.any(axis=1).all()
     assert tuned.best_score == pytest.approx(metrics.labeling_f(Y[used], predicted))
+
+
+class _Given:
+    """An estimator that is fitted, and gives the scores that it is given as documents."""
+
+    def __init__(self, n_labels):
+        self.classes_ = np.arange(n_labels)
+
+    def decision_function(self, X):
+        """Return the documents."""
+        return np.asarray(X)
+
+
+def test_the_grid():
+    """Unless another one is given: the values that the documentation lists."""
+    rng = np.random.default_rng(0)
+    scores, Y = rng.normal(size=(30, 130)), (rng.random((30, 130)) < 0.05).astype(int)
+    rules = [UnconstrainedCohort(), TopK(), Threshold()]
+
+    found = tune_decision(_Given(130), scores, Y, rules, cv="prefit").surface
+
+    by_rule = {
+        name: [point for point in found if point["rule"] == name]
+        for name in ("UnconstrainedCohort", "TopK", "Threshold")
+    }
+    sizes = {point["size"] for point in by_rule["UnconstrainedCohort"]}
+    assert sizes == {1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 120}
+    ratios = {point["ratio"] for point in by_rule["UnconstrainedCohort"]}
+    assert ratios == {k / 100 for k in range(101)}
+    assert {point["k"] for point in by_rule["TopK"]} == set(range(1, 11))
+
+
+def test_thresholds_to_try():
+    """They accept from an eighth to eight times as many labels as are true."""
+    rng = np.random.default_rng(0)
+    scores, Y = rng.normal(size=(200, 40)), (rng.random((200, 40)) < 0.05).astype(int)
+    Y[np.arange(200), np.arange(200) % 40] = 1
+
+    found = tune_decision(_Given(40), scores, Y, [Threshold()], cv="prefit").surface
+
+    values = sorted(point["value"] for point in found)
+    accepted = [(scores >= value).sum() / Y.sum() for value in (values[0], values[-1])]
+    assert len(values) == 101
+    assert accepted == pytest.approx([8, 0.125], rel=0.02)
+
+
+def test_thresholds_without_any_finite_score():
+    """There is nothing to choose, so zero is as good as any."""
+    scores = np.full((4, 2), -np.inf)
+
+    found = tune_decision(_Given(2), scores, np.eye(2)[[0, 1, 0, 1]], [Threshold()], cv="prefit")
+
+    assert [point["value"] for point in found.surface] == [0.0]
+
+
+def test_nothing_to_measure_by():
+    """Held-out documents need labels."""
+    with pytest.raises(ValueError, match="no held-out document has a label"):
+        tune_decision(_Given(2), np.eye(2), np.zeros((2, 2), dtype=int), [TopK()], cv="prefit")
+
+
+def test_scores_of_other_labels():
+    """An estimator gives one score for each of its labels."""
+    with pytest.raises(ValueError, match=r"3 scores for the 2 labels in classes_"):
+        tune_decision(_Given(2), np.eye(3), np.eye(2)[[0, 1, 0]], [TopK()], cv="prefit")
+
+
+def test_a_measure_of_labels_where_documents_may_be_rejected():
+    """A measure that is not counted by document is that of the labels that are decided."""
+    rng = np.random.default_rng(0)
+    scores, Y = rng.normal(size=(30, 4)), (rng.random((30, 4)) < 0.4).astype(int)
+    Y[0] = 1
+    rules = [Threshold(reject=True)]
+
+    found = tune_decision(
+        _Given(4), scores, Y, rules, metric="retrieval_f", cv="prefit", grid={"value": [0.0, 1.0]}
+    )
+
+    for point in found.surface:
+        decided = Threshold(point["value"], reject=True).decide(scores)
+        assert point["retrieval_f"] == pytest.approx(metrics.retrieval_f(Y, decided))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 
 from polytopic.labels import LabelSpace, read_targets, with_fallback
 
@@ -131,3 +132,105 @@ def test_fallback_for_documents_without_words():
 
     assert with_fallback(X, Y, [1, 2]).toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
     assert X.nnz == 2  # it is left as it is
+
+
+def test_spaces_are_values():
+    """Two spaces of the same ids and names are one; ids are listed in order."""
+    space = LabelSpace(["b", "a"], {"a": "A"})
+
+    assert list(space) == ["a", "b"]
+    assert len(space) == 2
+    assert "a" in space
+    assert "A" not in space
+    assert space == LabelSpace(["a", "b"], {"a": "A"})
+    assert hash(space) == hash(LabelSpace(["a", "b"], {"a": "A"}))
+    assert space != LabelSpace(["a", "b"])
+    assert space != LabelSpace(["a", "c"], {"a": "A"})
+    assert space != ["a", "b"]
+    assert repr(space) == "LabelSpace(['a', 'b'])"
+
+
+def test_labels_that_a_space_does_not_know():
+    """They are named."""
+    space = LabelSpace(["a", "b"])
+
+    for call in (lambda: space.index("c"), lambda: space.encode([["a"], ["b", "c"]])):
+        with pytest.raises(ValueError, match="label 'c' is not known"):
+            call()
+
+
+def test_targets_over_more_labels():
+    """Columns move to the places of their labels; a label that is missing is named."""
+    targets = read_targets([["b"], ["a", "c"], []])
+
+    wider = targets.over(["z", "c", "b", "a", "0"])
+
+    assert wider.toarray().tolist() == [[0, 0, 1, 0, 0], [0, 1, 0, 1, 0], [0] * 5]
+    assert targets.names() == [["b"], ["a", "c"], []]
+    with pytest.raises(ValueError, match="label 'c' is not known"):
+        targets.over(["a", "b"])
+
+
+def test_targets_under_other_names():
+    """Labels that get the same name become one; the form stays."""
+    targets = read_targets([["b"], ["a", "c"], ["a", "b", "c"]])
+
+    renamed = targets.renamed({"a": "x", "c": "x"})
+
+    assert renamed.labels == ("b", "x")
+    assert renamed.Y.toarray().tolist() == [[1, 0], [0, 1], [1, 1]]
+    assert renamed.form == targets.form
+    assert read_targets(np.eye(2)).renamed({}).form.kind == "dense"
+
+
+def test_forms_that_may_be_mixed():
+    """Dense and sparse indicators may, names and indicators may not."""
+    forms = {
+        "names": read_targets([["a"]]).form,
+        "dense": read_targets(np.eye(2)).form,
+        "sparse": read_targets(sparse.csr_matrix(np.eye(2))).form,
+        "single": read_targets(np.array(["a", "b"])).form,
+    }
+
+    mixed = {(a, b) for a, one in forms.items() for b, two in forms.items() if one.fits(two)}
+
+    assert mixed == {(kind, kind) for kind in forms} | {("dense", "sparse"), ("sparse", "dense")}
+    assert [form.is_indicator for form in forms.values()] == [False, True, True, False]
+
+
+def test_answers_have_the_form_of_targets():
+    """A dense indicator is given back dense, a sparse one sparse, of the same type."""
+    Y = np.array([[1, 0], [1, 1]], dtype=np.int8)
+    answer = sparse.csr_matrix(Y, dtype=float)
+
+    dense = read_targets(Y).form.give_back(answer)
+    thin = read_targets(sparse.csr_matrix(Y)).form.give_back(answer)
+    names = read_targets([["a"]]).form.give_back(answer)
+
+    assert isinstance(dense, np.ndarray)
+    assert sparse.issparse(thin)
+    assert dense.dtype == thin.dtype == np.int8
+    assert names.dtype == np.int64
+    assert dense.tolist() == thin.toarray().tolist() == names.tolist() == Y.tolist()
+
+
+def test_a_column_of_labels():
+    """It is taken for one label a document, with a warning."""
+    with pytest.warns(DataConversionWarning, match="column-vector y"):
+        targets = read_targets(np.array([[3], [5], [3]]))
+
+    assert targets.form.kind == "single"
+    assert targets.labels == (3, 5)
+
+
+def test_a_matrix_of_other_things():
+    """An indicator holds numbers."""
+    with pytest.raises(ValueError, match="something else than numbers"):
+        read_targets(np.array([[1j, 0], [0, 1]]))
+
+
+def test_no_fallback_is_needed():
+    """If every document has words, label sets stay as they are."""
+    Y = sparse.csr_matrix(np.eye(2))
+
+    assert with_fallback(np.eye(2), Y, [0]) is Y

@@ -1,19 +1,384 @@
-"""Arrays of models, as files hold them."""
+"""Arrays of models, as files hold them: what no model could have learned is refused."""
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
-from polytopic import CoL
+from polytopic import MML, PMM2, BoosTexter, CoL, NaiveBayes
 from tests.models.test_every_model import NAMES, fitted
 
+LARGEST, TINY = 1e100, 1e-100
+SINGLE = float(np.finfo(np.float32).smallest_subnormal)
+N_LABELS, N_WORDS = 4, 6
 
-@pytest.mark.parametrize(("name", "value"), [("alpha", 0.0), ("beta", -1.0), ("words", -1.0)])
-def test_topics_that_are_no_distributions(name, value):
-    """One number that cannot be a probability or a count is enough to refuse a model."""
-    model = fitted(CoL(n_topics=4, tol=0.1))
-    arrays = model.to_arrays()
-    damaged = arrays[name].copy()
-    damaged.flat[0] = value
+# The numbers that each array may hold, both ends included; None where there is no end.
+COUNTS = {
+    "data": (0, LARGEST),
+    "indices": (0, N_WORDS - 1),
+    "indptr": (0, None),
+    "set_indices": (0, N_LABELS - 1),
+    "set_indptr": (0, None),
+    "set_docs": (TINY, LARGEST),
+    "world_counts": (0, LARGEST),
+}
+MIXTURE = COUNTS | {"objective": (None, None), "n_iter": (0, None), "bias": (0, 1)}
+LABELS = {
+    "columns": (0, N_LABELS - 1),
+    "fallback": (0, N_LABELS - 1),
+    "label_docs": (0, None),
+    "docs": (1, None),
+}
+RANGES = {
+    NaiveBayes(): COUNTS,
+    PMM2(temperature=1.0): MIXTURE,
+    MML(): LABELS | {"weights": (-1e15, 1e15), "vectors": (-1e15, 1e15)},
+    BoosTexter(20): LABELS
+    | {"words": (0, N_WORDS - 1), "outputs": (-1e15, 1e15), "z": (-1e-6, 1 + 1e-6)},
+    CoL(n_topics=4, tol=0.1): LABELS
+    | {
+        "alpha": (TINY, LARGEST),
+        "beta": (SINGLE, 1 + 1e-6),
+        "label_topics": (0, 1 + 1e-6),
+        "mean": (-1e3, 1e3),
+        "covariance": (-1e6, 1e6),
+        "size_proba": (0, 1),
+        "words": (0, LARGEST),
+        "elbo": (None, None),
+        "label_objective": (None, None),
+    },
+}
+FITTED = {type(model).__name__: fitted(model) for model in RANGES}
+RANGES = {type(model).__name__: ranges for model, ranges in RANGES.items()}
+every_array = pytest.mark.parametrize(
+    ("model", "name"), [(model, name) for model, ranges in RANGES.items() for name in ranges]
+)
 
-    with pytest.raises(ValueError, match="must be from"):
-        clone(model).from_arrays(arrays | {name: damaged}, labels=NAMES, n_words=6)
+
+def _load(model, *, chosen=None, **changed):
+    """Return a model of the arrays of a fitted one, some of them changed."""
+    model = FITTED[model]
+    chosen = getattr(model, "chosen_", None) if chosen is None else chosen
+    arrays = {n: a for n, a in (model.to_arrays() | changed).items() if a is not None}
+    return clone(model).from_arrays(arrays, labels=NAMES, n_words=N_WORDS, chosen=chosen)
+
+
+def _complaint(model, **changed):
+    """Return what is said of arrays; nothing if they are taken."""
+    try:
+        _load(model, **changed)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _with(model, name, value, place=0):
+    """Return an array of a model with one number changed, in double precision if it is real."""
+    array = FITTED[model].to_arrays()[name]
+    array = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
+    array.flat[place] = value
+    return array
+
+
+def test_all_arrays_are_listed():
+    """Every array of these models is tested below."""
+    assert {model: set(ranges) for model, ranges in RANGES.items()} == {
+        model: set(FITTED[model].to_arrays()) for model in FITTED
+    }
+
+
+@every_array
+def test_an_array_that_is_missing(model, name):
+    """It is named."""
+    with pytest.raises(ValueError, match=f"'{name}' is missing"):
+        _load(model, **{name: None})
+
+
+@every_array
+def test_an_array_of_another_type(model, name):
+    """Numbers have the types that models give them."""
+    array = FITTED[model].to_arrays()[name]
+    other = array.astype(np.float16 if array.dtype.kind == "f" else np.int8)
+
+    with pytest.raises(ValueError, match=f"'{name}' is {other.dtype}, must be"):
+        _load(model, **{name: other})
+
+
+@every_array
+def test_whole_and_real_numbers_are_told_apart(model, name):
+    """Counts of documents and places are whole, all else is real."""
+    array = FITTED[model].to_arrays()[name]
+    other = array.astype(np.int64 if array.dtype.kind == "f" else np.float64)
+
+    with pytest.raises(ValueError, match=f"'{name}' is {other.dtype}, must be"):
+        _load(model, **{name: other})
+
+
+@every_array
+def test_an_array_with_another_number_of_axes(model, name):
+    """It has another shape."""
+    with pytest.raises(ValueError, match=f"'{name}' has the shape"):
+        _load(model, **{name: FITTED[model].to_arrays()[name][None]})
+
+
+@every_array
+def test_sizes_agree(model, name):
+    """Longer along any axis, an array does not fit to the others, unless its length is its own."""
+    array = FITTED[model].to_arrays()[name]
+    free = {("CoL", "elbo"), ("CoL", "label_objective")}  # one number for each step
+
+    for axis in range(array.ndim):
+        longer = np.repeat(array, [1] * (array.shape[axis] - 1) + [2], axis=axis)
+        is_free = (model, name) in free
+
+        assert bool(_complaint(model, **{name: longer})) != is_free
+
+
+@every_array
+def test_numbers_outside_their_range(model, name):
+    """The ends are allowed, anything beyond is not, and NaN never is."""
+    least, most = RANGES[model][name]
+    is_real = FITTED[model].to_arrays()[name].dtype.kind == "f"
+    said = f"{name!r} holds values from"
+
+    for end, direction in ((least, -1), (most, 1)):
+        if end is not None:
+            beyond = np.nextafter(end, direction * np.inf) if is_real else end + direction
+            assert said in _complaint(model, **{name: _with(model, name, beyond)})
+            assert said not in _complaint(model, **{name: _with(model, name, end)})
+    if is_real and (least, most) != (None, None):
+        assert said in _complaint(model, **{name: _with(model, name, np.nan)})
+
+
+@pytest.mark.parametrize("model", FITTED)
+def test_other_labels_and_words(model):
+    """The arrays are of as many labels and words as the file names; rules name some words only."""
+    arrays, chosen = FITTED[model].to_arrays(), getattr(FITTED[model], "chosen_", None)
+    words = 2 if model == "BoosTexter" else N_WORDS + 1
+
+    for labels, n_words in ((NAMES[:-1], N_WORDS), ([*NAMES, "x"], N_WORDS), (NAMES, words)):
+        with pytest.raises(ValueError, match="must"):
+            clone(FITTED[model]).from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+
+
+def test_single_precision():
+    """What models keep in single precision is taken in single and in double."""
+    for model, names in {"MML": ["weights", "vectors"], "CoL": ["beta"]}.items():
+        for dtype in (np.float32, np.float64):
+            arrays = FITTED[model].to_arrays()
+
+            _load(model, **{name: arrays[name].astype(dtype) for name in names})
+
+
+@pytest.mark.parametrize("model", ["MML", "BoosTexter", "CoL"])
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"columns": [0, 1, 3]}, "'columns' must hold the labels with documents"),
+        ({"columns": [0, 1, 1]}, "'columns' must hold the labels with documents"),
+        ({"fallback": []}, "'fallback' must hold a label set"),
+        ({"fallback": [1, 1]}, "'fallback' must hold a label set"),
+        ({"fallback": [1, 0]}, "'fallback' must hold a label set"),
+        ({"label_docs": [5, 5, 5, 0], "docs": [15, 6]}, "has more documents than there are"),
+        ({"label_docs": [5, 9, 5, 0], "docs": [8, 5]}, "has more documents than there are"),
+        ({"label_docs": [5, 5, 5, 0], "docs": [16, 5]}, "there are documents without a label"),
+    ],
+    ids=str,
+)
+def test_labels_and_documents_that_do_not_fit(model, changed, complaint):
+    """No corpus has such labels and documents."""
+    changed = {name: np.array(values, dtype=np.int64) for name, values in changed.items()}
+
+    with pytest.raises(ValueError, match=complaint):
+        _load(model, **changed)
+
+
+@pytest.mark.parametrize("model", ["MML", "BoosTexter", "CoL"])
+def test_labels_and_documents_that_just_fit(model):
+    """All documents may have the fallback, or each one label."""
+    for label_docs, docs in (([5, 5, 5, 0], [5, 5]), ([5, 5, 5, 0], [15, 5])):
+        changed = {"label_docs": np.array(label_docs), "docs": np.array(docs)}
+
+        assert not _complaint(model, **changed, fallback=np.array([0]))
+
+
+def test_sizes_of_label_sets():
+    """There are vectors for the empty set and for one label to all of them, of some length."""
+    vectors, weights = (FITTED["MML"].to_arrays()[name] for name in ("vectors", "weights"))
+    rows = [np.resize(vectors, (n, vectors.shape[1])) for n in range(6)]
+
+    assert [bool(_complaint("MML", vectors=v)) for v in rows] == [True] * 2 + [False] * 3 + [True]
+    with pytest.raises(ValueError, match="there are vectors for"):
+        _load("MML", vectors=vectors[:, :0], weights=weights[:, :0])
+
+
+def test_topics():
+    """There is a topic at least, and a probability for each size of label sets."""
+    arrays = FITTED["CoL"].to_arrays()
+    none = {name: arrays[name][:, :0] for name in ("alpha", "beta", "label_topics")}
+    sizes = [np.full(n, 1 / n) for n in range(1, 6)]
+
+    with pytest.raises(ValueError, match="there is no topic"):
+        _load("CoL", **none)
+    found = [_complaint("CoL", size_proba=proba) for proba in sizes]
+    assert [bool(said) for said in found] == [True, False, False, False, True]
+
+
+def test_probabilities_sum_to_one():
+    """But for rounding, which is coarser in single precision."""
+    arrays = FITTED["CoL"].to_arrays()
+
+    for name, rounding in (("beta", 1e-3), ("size_proba", 1e-6)):
+        exact = arrays[name].astype(np.float64)
+        exact /= exact.sum(axis=0)
+        found = [
+            _complaint("CoL", **{name: exact * (1 + part * rounding)})
+            for part in (-1.1, -0.9, 0.9, 1.1)
+        ]
+        assert ["sum to one" in said for said in found] == [True, False, False, True]
+
+
+def test_covariance():
+    """It is symmetric, and no direction has a negative variance."""
+    crooked = np.eye(3)
+    crooked[0, 1] = 0.1
+
+    with pytest.raises(ValueError, match="must be symmetric"):
+        _load("CoL", covariance=crooked)
+    with pytest.raises(ValueError, match="no negative eigenvalue"):
+        _load("CoL", covariance=-np.eye(3))
+    _load("CoL", covariance=np.eye(3))
+
+
+def test_biases_sum_to_one():
+    """What two labels say together is shared between them, but for rounding."""
+    bias = np.full((4, 4), 0.5)
+
+    for change, is_wrong in ((1.1e-6, True), (0.9e-6, False), (-1.1e-6, True)):
+        other = bias.copy()
+        other[0, 1] += change
+        assert ("must sum to one" in _complaint("PMM2", bias=other)) == is_wrong
+
+
+def test_label_sets_in_order():
+    """Label sets are sorted, each once, and there is one."""
+    sets = {"set_indices": [0, 1], "set_indptr": [0, 1, 2], "set_docs": [2.0, 3.0]}
+    wrong = [
+        sets | {"set_indices": [1, 0]},
+        sets | {"set_indices": [0, 0]},
+        {"set_indices": [], "set_indptr": [0], "set_docs": []},
+    ]
+
+    for changed in wrong:
+        arrays = {
+            name: np.array(values, dtype=np.float64 if name == "set_docs" else np.int64)
+            for name, values in changed.items()
+        }
+        with pytest.raises(ValueError, match="in sorted order, each once, and at least one"):
+            _load("NaiveBayes", **arrays)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "least", "most"),
+    [
+        ("PMM2", "smoothing", TINY, LARGEST),
+        ("PMM2", "temperature", 1e-6, 1e6),
+        ("MML", "C", TINY, LARGEST),
+        ("CoL", "threshold", -LARGEST, 0),
+        ("CoL", "temperature", 1e-6, 1e6),
+    ],
+)
+def test_ranges_of_what_was_chosen(model, name, least, most):
+    """The ends are allowed, anything beyond is not, nor is what is no number."""
+    usual = dict(FITTED[model].chosen_)
+
+    for value in (least, most):
+        assert _load(model, chosen=usual | {name: value}).chosen_[name] == value
+    for value in (np.nextafter(least, -np.inf), np.nextafter(most, np.inf), "1", None):
+        with pytest.raises(ValueError, match=f"{name} == .* was chosen, must be from"):
+            _load(model, chosen=usual | {name: value})
+
+
+def test_a_threshold_is_needed():
+    """Topics alone do not say which labels are enough."""
+    with pytest.raises(ValueError, match="no threshold was chosen"):
+        _load("CoL", chosen={})
+
+
+def test_what_is_never_chosen():
+    """A model takes what it may have chosen, by name."""
+    with pytest.raises(ValueError, match="'tol' was chosen, which this model never chooses"):
+        _load("MML", chosen={"tol": 1.0})
+    with pytest.raises(ValueError, match="is a list, must be a mapping"):
+        _load("MML", chosen=["C"])
+
+
+@pytest.mark.parametrize(
+    ("curve", "complaint"),
+    [
+        (1.0, "must be two lists"),
+        ([[0.0]], "must be two lists"),
+        ([[0.0], [0.5], [0.5]], "must be two lists"),
+        ([[], []], "a probability for each score"),
+        ([[0.0, 1.0], [0.5]], "a probability for each score"),
+        ([[[0.0]], [[0.5]]], "a probability for each score"),
+        ([[np.inf], [0.5]], "from numbers to probabilities"),
+        ([[np.nan], [0.5]], "from numbers to probabilities"),
+        ([[0.0], [1.1]], "from numbers to probabilities"),
+        ([[0.0], [-0.1]], "from numbers to probabilities"),
+        ([[0.0, 1.0], [0.5, 1.1]], "from numbers to probabilities"),
+        ([[1.0, 0.0], [0.5, 0.6]], "falls, must rise"),
+        ([[0.0, 1.0], [0.6, 0.5]], "falls, must rise"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["set_curve", "label_curve"])
+def test_curves_that_lead_nowhere(name, curve, complaint):
+    """A curve leads from rising scores to rising probabilities."""
+    with pytest.raises(ValueError, match=f"the curve '{name}' .*{complaint}"):
+        _load("MML", chosen={name: curve})
+
+
+@pytest.mark.parametrize("curve", [[[0.0], [0.5]], ([0.0, 0.0], [0.0, 0.0]), [[0.0, 1.0], [0, 1]]])
+def test_curves_that_rise(curve):
+    """A curve may have one point, may stay where it is, and may reach 0 and 1."""
+    assert _load("MML", chosen={"label_curve": curve}).chosen_ == {"label_curve": curve}
+
+
+def test_rows_of_counts():
+    """Rows follow each other, and their columns rise."""
+    arrays = FITTED["NaiveBayes"].to_arrays()
+    indices, indptr = arrays["indices"].copy(), arrays["indptr"]
+    indices[[0, 1]] = indices[[1, 0]]
+
+    with pytest.raises(ValueError, match="columns in a row of 'data' do not rise"):
+        _load("NaiveBayes", indices=indices)
+    with pytest.raises(ValueError, match="rows of 'data' do not follow each other"):
+        _load("NaiveBayes", indptr=indptr[::-1].copy())
+
+
+def test_rows_of_label_sets():
+    """A label set has a label, and each once."""
+    for indices, indptr, complaint in (
+        ([0, 0], [0, 2], "columns in a row of 'set_indices' do not rise"),
+        ([0], [0, 0, 1], "'set_indices' has an empty row"),
+    ):
+        sets = {"set_indices": np.array(indices), "set_indptr": np.array(indptr)}
+        with pytest.raises(ValueError, match=complaint):
+            _load("NaiveBayes", **sets, set_docs=np.ones(len(indptr) - 1))
+
+
+def test_few_counts_of_very_many_labels_and_words():
+    """A small file cannot ask for all memory: tables of labels times words are in proportion."""
+    many = 20_000
+    arrays = {
+        "data": np.zeros(0),
+        "indices": np.zeros(0, dtype=np.int64),
+        "indptr": np.zeros(many + 1, dtype=np.int64),
+        "set_indices": np.array([0]),
+        "set_indptr": np.array([0, 1]),
+        "set_docs": np.ones(1),
+        "world_counts": np.zeros(many),
+    }
+
+    with pytest.raises(ValueError, match=r"would take 6\.0 GiB of memory"):
+        NaiveBayes().from_arrays(arrays, labels=[f"{k:05}" for k in range(many)], n_words=many)

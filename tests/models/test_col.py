@@ -19,6 +19,7 @@ from polytopic.metrics import exact_match, labeling_f
 from polytopic.models.col_answers import log_odds
 from polytopic.models.col_tuning import best_threshold
 from polytopic.models.dirichlet import fit_dirichlets, objective
+from polytopic.models.topic_documents import TopicDocuments
 from polytopic.models.topics import Precision, Topics
 from tests import topics as slow
 from tests.strategies import matrices
@@ -680,3 +681,10 @@ def test_what_a_loaded_model_knows(model):
     np.testing.assert_allclose(found.label_topics_.sum(axis=1), 1)
     words = found.label_topics_ @ found.topic_word_proba_
     assert (0.5 * np.abs(words - found.word_proba_).sum(axis=1) < 0.1).all()
+
+
+def test_documents_with_words():
+    """They are told by their places."""
+    X, Y = sparse.csr_matrix([[1, 0], [0, 0], [2, 1], [0, 0]]), sparse.csr_matrix(np.ones((4, 1)))
+
+    assert TopicDocuments(X, Y).known().tolist() == [0, 2]

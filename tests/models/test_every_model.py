@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 
 from polytopic import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, NaiveBayes
+from polytopic.counts import LabelSetCounts
+from polytopic.labels import read_targets
+from polytopic.models.topic_documents import TopicDocuments
 
 MODELS = [
     NaiveBayes(),
@@ -43,7 +48,8 @@ CALLS = {
     **dict.fromkeys(["predict", "choose", "decision_function", "predict_proba", "assess"], (X,)),
     **dict.fromkeys(["predict_sets", "set_proba", "lead", "word_labels", "mixture"], (X,)),
     **dict.fromkeys(["class_perplexity", "log_likelihood", "log_joint", "forget"], (X, Y)),
-    **dict.fromkeys(["loo_predict", "loo_log_likelihood"], (X, Y)),
+    **dict.fromkeys(["loo_predict", "loo_log_likelihood", "bound", "score"], (X, Y)),
+    "log_prior": (Y,),
     "account": (X[:1], Y[:1]),
     "best_with": (X, 0),
     "top_words": (0, 3),
@@ -59,6 +65,180 @@ def test_a_model_that_was_not_fitted(model, method):
     """It says so, instead of failing for want of an attribute."""
     with pytest.raises(NotFittedError):
         getattr(clone(model), method)(*CALLS[method])
+
+
+@pytest.mark.parametrize("name", ["label_mean_", "label_covariance_"])
+def test_what_was_not_learned(name):
+    """Also what is derived from what is learned says so."""
+    with pytest.raises(NotFittedError):
+        getattr(CoL(), name)
+
+
+@every_model
+def test_parameters_are_kept_as_they_are_given(model):
+    """Whatever they are: fit is the first to look at them."""
+    given = {name: f"{name} as given" for name in model.get_params()}
+
+    kept = type(model)(**given).get_params()
+
+    assert kept == given
+
+
+@every_model
+def test_what_scikit_learn_is_told(model):
+    """Models take sparse matrices and several labels; counts are not negative."""
+    tags = get_tags(model)
+
+    assert tags.input_tags.sparse
+    assert tags.input_tags.positive_only == (not isinstance(model, MML))
+    assert tags.classifier_tags.multi_label
+    assert tags.target_tags.required
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if hasattr(m, "top_words")], ids=repr)
+def test_labels_without_documents_have_no_words(model):
+    """Nothing speaks for them."""
+    words, weights = fitted(model).top_words(3, 3)
+
+    assert words.size == weights.size == 0
+    assert words.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("labels", ["all", "neighbours"])
+def test_words_do_not_speak_for_labels_without_documents(labels):
+    """In a set with such a label, that label's share of the score is nothing."""
+    model = fitted(MML(1.0, labels=labels))
+
+    found = model.account(X[:1], [[1, 0, 0, 1]])
+
+    assert found.by_label[:, 0].any()
+    assert not found.by_label[:, 1].any()
+
+
+MIXTURES = [
+    PMM1(temperature=2.0),
+    PMM2(temperature=2.0),
+    PDMM(temperature=2.0),
+    PDMM(temperature=2.0, score="paper"),
+]
+every_mixture = pytest.mark.parametrize("model", MIXTURES, ids=repr)
+
+
+@every_mixture
+def test_words_account_for_the_log_likelihood(model):
+    """What the words add, and what is left, add up."""
+    model = fitted(model)
+
+    for x, y in zip(sparse.csr_matrix(X[:8]), Y[:8], strict=True):
+        found = model.account(x, [y])
+
+        assert found.words.shape == (x.nnz,)
+        assert (found.words < 0).all()
+        total = x.data @ found.words + found.rest
+        assert total == pytest.approx(model.log_likelihood(x, [y])[0])
+
+
+def test_words_of_the_papers_score():
+    """It is the log likelihood of the mean weights, so nothing but the words is left."""
+    model = fitted(PDMM(temperature=2.0, score="paper"))
+    x = sparse.csr_matrix(X[:1])
+
+    found = model.account(x, [[1, 1, 0, 0]])
+
+    weights = model.mixture(x, [[1, 1, 0, 0]])[0]
+    expected = np.log(weights @ model.word_proba_[:, x.indices])
+    np.testing.assert_allclose(found.words, expected, rtol=1e-6)
+
+
+@every_mixture
+def test_the_joint_is_the_likelihood_and_the_prior(model):
+    """The log likelihood is divided by the temperature, the prior is not."""
+    model = fitted(model)
+
+    expected = model.log_likelihood(X, Y) / 2.0 + model.log_prior(Y)
+
+    np.testing.assert_array_equal(model.log_joint(X, Y), expected)
+    assert model.log_prior(Y).shape == (len(Y),)
+
+
+@pytest.mark.parametrize("model", [NaiveBayes(), MML(), BoosTexter(20)], ids=repr)
+def test_all_label_sets_are_equally_likely(model):
+    """Where only words count, the prior is nothing and the temperature is one."""
+    model = fitted(model)
+
+    assert model.temperature_ == 1.0
+    assert model.log_prior(Y).tolist() == [0.0] * len(Y)
+
+
+@pytest.mark.parametrize(
+    ("model", "needed"),
+    [
+        (NaiveBayes(), False),
+        (PMM1(), True),
+        (PMM1(temperature=1.0), False),
+        (PMM1(temperature=1.0, smoothing="auto"), True),
+        (PMM2(smoothing=1.0), True),
+        (MML(), False),
+        (MML("auto"), True),
+        (MML(calibrate=True), True),
+    ],
+    ids=repr,
+)
+def test_documents_are_needed_to_choose_by(model, needed):
+    """Where something is not fixed, and only there."""
+    assert bool(model.needs_documents) == needed
+
+
+@pytest.mark.parametrize("model", [NaiveBayes(), PMM1(), PMM2(smoothing="auto")], ids=repr)
+def test_a_table_is_as_good_as_its_documents(model):
+    """With documents to choose by, the same is chosen; what was chosen before may be kept."""
+    names = [[NAMES[k] for k in np.flatnonzero(y)] for y in Y]
+    counts = sparse.csr_matrix(X, dtype=float)
+    expected = clone(model).fit(counts, names)
+    table = LabelSetCounts.from_matrix(counts, read_targets(names))
+
+    found = clone(model).fit_counts(table, documents=(counts, names))
+    kept = clone(model).fit_counts(table, chosen=expected.chosen_)
+
+    assert found.chosen_ == kept.chosen_ == expected.chosen_
+    assert found.classes_.tolist() == NAMES[:3]
+    for other in (found, kept):
+        assert other.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
+
+
+def test_topics_from_a_table_of_label_sets():
+    """Fitted on documents and a table of their label sets, CoL is the same."""
+    names = [[NAMES[k] for k in np.flatnonzero(y)] for y in Y]
+    counts, targets = sparse.csr_matrix(X, dtype=float), read_targets(names)
+    expected = CoL(n_topics=4, tol=0.1).fit(counts, names)
+    table = LabelSetCounts.from_matrix(counts, targets)
+
+    found = CoL(n_topics=4, tol=0.1).fit_documents(
+        TopicDocuments(counts, targets.Y),
+        labels=table.labels,
+        sets=table.indicator,
+        set_docs=table.set_docs,
+        chosen=expected.chosen_,
+    )
+
+    arrays = expected.to_arrays()
+    assert found.chosen_ == expected.chosen_
+    assert found.classes_.tolist() == NAMES[:3]
+    for name, array in found.to_arrays().items():
+        np.testing.assert_array_equal(array, arrays[name], err_msg=name)
+
+
+def test_labels_that_never_stand_alone():
+    """Where no label set is allowed as a whole, the commonest label that is allowed is given."""
+    pairs = [["a", "b"], ["a", "b"], ["b", "c"], ["b", "c"], ["b", "c"]]
+    empty = np.zeros((1, 2))
+
+    for model in (NaiveBayes(), PMM1(temperature=1.0)):
+        model = model.fit(np.eye(2)[[0, 0, 1, 1, 1]] * 3, pairs)
+        only = model.restricted(np.array([True, False, True]))
+
+        assert model.predict(empty).tolist() == [[0, 1, 1]]
+        assert only.predict(empty).tolist() == [[0, 0, 1]]
 
 
 @every_model
@@ -82,7 +262,16 @@ def test_the_best_set_with_an_impossible_label(model, label):
         fitted(model).best_with(X, label)
 
 
-@every_model
+@pytest.mark.parametrize(
+    "model",
+    [
+        *MODELS,
+        PMM1(temperature=1.0, decode="greedy"),
+        PMM1(temperature=4.0, decode="map"),
+        PMM1(temperature=4.0, decode="map", search="exact"),
+    ],
+    ids=repr,
+)
 def test_one_pass_gives_all_answers(model):
     """Sets, margins and probabilities at once are those that are given one by one."""
     model = fitted(model)

@@ -287,3 +287,12 @@ def test_improving_never_lowers_the_bound(posteriors):
 
     assert (np.diff(values, axis=0) >= -1e-10).all()
     np.testing.assert_allclose(posteriors.gradient()[0], 0, atol=1e-3)
+
+
+def test_points_are_at_least_twice_as_many_as_labels():
+    """Fewer could not have the covariance of a standard normal distribution."""
+    points = normal_points(20, 4)
+
+    assert points.shape[0] >= 40
+    np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(points.T @ points / len(points), np.eye(20), atol=1e-9)

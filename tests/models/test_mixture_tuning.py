@@ -106,3 +106,17 @@ def test_nothing_to_choose_by():
     quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
 
     assert quality.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_temperature_is_chosen(seed):
+    """From 0.5 to 32 in steps of the root of two; of equally good ones that nearest to 1."""
+    X, Y = with_a_rare_label(seed)
+    grid = 2.0 ** (np.arange(-2, 11) / 2)
+    model = PMM1(temperature=2.0).fit(X, Y)
+
+    chosen = PMM1().fit(X, Y).chosen_["temperature"]
+
+    quality = slow_quality(model, X, Y, grid)
+    best = grid[quality >= quality.max() - 1e-9]
+    assert chosen == best[np.argmin(np.abs(np.log(best)))]

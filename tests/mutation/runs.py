@@ -235,13 +235,19 @@ def choose_tests(mutant, record):
     """Return the tests that reach a mutant, quick files first and quick tests first in a file.
 
     What runs when its module is imported may matter to all tests that reach the module, and if
-    none does, to all tests.
+    none does, to all tests. It may also matter to tests that reach no line at all: these look at
+    what was imported, such as signatures.
     """
     lines = record["lines"].get(mutant.module, {})
     at_place = range(mutant.first_line, mutant.last_line + 1)
     chosen = {test for line in at_place for test in lines.get(line, [])}
     if mutant.at_import:
-        chosen = {test for tests in lines.values() for test in tests} or set(record["seconds"])
+        chosen = {test for tests in lines.values() for test in tests}
+        modules = record["lines"].values()
+        reaching = {test for each in modules for tests in each.values() for test in tests}
+        chosen = (
+            chosen | (record["seconds"].keys() - reaching) if chosen else set(record["seconds"])
+        )
     files = {}
     for test in chosen:
         file = test.partition("::")[0]

@@ -34,9 +34,22 @@ def test_line_that_no_test_reaches():
 def test_what_runs_at_import():
     """A fault outside functions may matter to all tests of the module, or else to all tests."""
     mutant, *_ = mutants_of("a = 1\n\ndef f():\n    pass\n")
+    others = {"other.py": {1: ["quick.py::d", "slow.py::a", "slow.py::b"]}}
+    reached = record({1: [], 4: ["quick.py::c"]})
 
-    assert choose_tests(mutant, record({1: [], 4: ["quick.py::c"]})) == ["quick.py::c"]
+    assert choose_tests(mutant, reached | {"lines": reached["lines"] | others}) == ["quick.py::c"]
     assert set(choose_tests(mutant, record({1: []}))) == set(SECONDS)
+
+
+def test_tests_that_look_at_what_was_imported():
+    """A fault outside functions may matter to tests that reach no line of any module."""
+    mutant, *_ = mutants_of("a = 1\n\ndef f():\n    pass\n")
+    others = {"other.py": {1: ["slow.py::a", "slow.py::b"]}}
+    reached = record({1: [], 4: ["quick.py::c"]})
+
+    chosen = choose_tests(mutant, reached | {"lines": reached["lines"] | others})
+
+    assert set(chosen) == {"quick.py::c", "quick.py::d"}
 
 
 def test_tests_mirror_the_source():

@@ -23,7 +23,7 @@ def gathered(function, calls, *, threads=2, most=64):
     """Return the results or failures of calls (kind, item) that come at the same time."""
 
     async def run():
-        workers = Workers(threads)
+        workers = Workers(threads, 256)
         batches = Batches(workers, function, most)
         found = await asyncio.gather(
             *(batches.run(*call) for call in calls), return_exceptions=True
@@ -107,7 +107,7 @@ def test_nobody_waits_any_more():
     """Who has gone away does not disturb the others."""
 
     async def run():
-        workers = Workers(1)
+        workers = Workers(1, 256)
         batches = Batches(workers, halves)
         gone, stays = (asyncio.create_task(batches.run("", k)) for k in (2, 4))
         await asyncio.sleep(0)

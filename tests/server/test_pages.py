@@ -1,5 +1,7 @@
 """The pages and what they read, without a browser: headers, cookies, other sites, and escapes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -249,3 +251,62 @@ def test_completion(demo):
     assert names[: len(first)] == sorted(first)
     assert len(first) < len(names)
     assert exact[0]["label"] == "sport/football"
+
+
+def test_drift_of_one_label(demo, demo_path):
+    """Of the periods of a store, those entries that are about the label."""
+    found = demo.get("/v1/labels/sport%2Ffootball?drift=true").json()["drift"]
+
+    with Store(demo_path) as store:
+        periods = store.drift(by="month").to_dict()["periods"]
+    expected = [
+        {"start": period["start"]} | one
+        for period in periods
+        for one in period["labels"]
+        if one["label"] == "sport/football"
+    ]
+    assert found == expected[-24:]
+    assert found
+
+
+def test_charts_fill_their_frame(demo):
+    """Bars stand in the frame that the page gives them, and reach its top and its end."""
+    text = demo.get("/labels/sport%2Ffootball", headers=HTML).text
+
+    width, height = map(float, re.search(r'viewBox="0 0 (\d+) (\d+)"', text).groups())
+    bar = r'<rect class="l0" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"'
+    x, y, widths, heights = np.array(re.findall(bar, text), dtype=float).T
+    assert heights.max() == height
+    np.testing.assert_allclose(y + heights, height, atol=0.02)
+    assert x[-1] + widths[-1] * 0.9 / 0.8 == pytest.approx(width, abs=0.2)
+
+
+def test_documents_to_check(own_path):
+    """Twenty are listed, however many there are."""
+    with Store(own_path) as store:
+        store.learn({"id": f"free-{k}", "text": "film goal", "labels": []} for k in range(25))
+    with served(own_path, own_token=OWN) as client:
+        text = client.get("/check", headers=HTML).text
+
+    assert text.count("certainty ") == 20
+
+
+def test_tokens_are_asked_for(own_path):
+    """Programs are told how to send one."""
+    with served(own_path, open_reading=False) as client:
+        for headers in ({}, {"Authorization": "Bearer nobody"}):
+            answer = client.get("/v1/labels", headers=headers)
+
+            assert answer.status_code == 401
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_calls_that_wait_are_counted(own_path):
+    """Those that read and those that write."""
+    with served(own_path) as client:
+        service = client.app.state.service
+        service.workers.pending, service.writers.pending = 2, 3
+        text = client.get("/metrics").text
+        service.workers.pending = service.writers.pending = 0
+
+    assert "\npolytopic_waiting 5.0\n" in text

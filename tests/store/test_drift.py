@@ -426,6 +426,134 @@ def test_plot(tmp_path):
     assert len(plain.axes) == 3
 
 
+def test_plot_reads_well(tmp_path):
+    """Each drawing says what it shows, counts begin at nothing, and shares end at everything."""
+    late = [
+        {"id": f"n{k}", "counts": {"fresh": 1}, "labels": ["new"], "time": "2024-02-06"}
+        for k in range(9)
+    ]
+    with learned(tmp_path / "s.db", plain_stream(days=10, a_day=40), late) as store:
+        found = drift(store)
+    figure = found.plot()
+
+    figure.draw_without_rendering()
+    bars, perplexity, unknown, labels = figure.axes
+    (bar,) = labels.child_axes
+    assert [axes.get_title(loc="left") for axes in figure.axes[:4]] == [
+        "documents a day",
+        "perplexity of known words, given the labels",
+        "unknown words",
+        "labels: more or fewer documents than before",
+    ]
+    assert [axes.get_ylim()[0] for axes in (bars, perplexity, unknown)] == [0, 0, 0]
+    assert unknown.get_ylim()[1] == 100
+    assert [text.get_text() for text in unknown.get_yticklabels()] == ["0%", "1%", "10%", "100%"]
+    assert unknown.get_yticks().tolist() == [0, 1, 10, 100]
+    assert unknown.get_yscale() == "symlog"
+    middle = unknown.transData.transform([(0, 0), (0, 1), (0, 10), (0, 100)])[:, 1]
+    assert np.diff(middle)[1] == pytest.approx(np.diff(middle)[2])  # logarithmic from 1% on
+    assert bars.get_xlim() == labels.get_xlim()
+    assert bars.get_xlim() == tuple(bars.patches[0].get_data().edges[[0, -1]])
+    for axes in (bars, perplexity, unknown):
+        assert [axes.spines[side].get_visible() for side in ("top", "right", "left", "bottom")] == [
+            False,
+            False,
+            True,
+            True,
+        ]
+        assert axes.get_axisbelow()
+        assert [line.get_visible() for line in axes.get_ygridlines()].count(True)
+        assert not any(line.get_visible() for line in axes.get_xgridlines())
+    assert not any(spine.get_visible() for spine in labels.spines.values())
+    assert not bar.spines["outline"].get_visible()
+    assert [text.get_text() for text in bar.get_yticklabels()] == ["fewer", "as before", "more"]
+    assert bar.get_yticks().tolist() == [-4, 0, 4]
+    colours = {axes.lines[1].get_color() for axes in (perplexity, unknown)}
+    assert len(colours | {bars.patches[0].get_facecolor()}) == 3
+
+
+def test_plot_of_deviations(tmp_path):
+    """A label's colour is how many standard deviations it has more or fewer documents than before.
+
+    The variance is one more than what was expected, so that of one document nothing follows.
+    """
+    late = [
+        {"id": f"n{k}", "counts": {"fresh": 1}, "labels": ["new"], "time": "2024-02-06"}
+        for k in range(9)
+    ]
+    with learned(tmp_path / "s.db", plain_stream(days=10, a_day=40), late) as store:
+        found = drift(store)
+    figure = found.plot()
+
+    labels = figure.axes[3]
+    colours = labels.collections[0]
+    told = np.ma.filled(colours.get_array(), np.nan).reshape(-1, 10)
+    names = [text.get_text() for text in labels.get_yticklabels()]
+    expected = {
+        (one.label, day): (one.documents - one.expected) / np.sqrt(one.expected + 1)
+        for day, period in enumerate(found.periods)
+        for one in period.labels
+        if one.expected is not None
+    }
+    assert names == ["new"]
+    assert told.tolist() == [[expected.get(("new", day), 0.0) for day in range(10)]]
+    assert told.max() > 1
+    assert colours.get_clim() == (-4, 4)
+    assert labels.yaxis.get_inverted()
+    assert labels.get_yticks().tolist() == [0.5]
+
+
+def test_plot_of_few_and_of_many_periods(tmp_path):
+    """Marks are large where there are few, and days without a value are bridged by a faint line."""
+    sizes = []
+    for days in (60, 64):
+        documents = plain_stream(days=days, a_day=4)
+        with learned(tmp_path / f"{days}.db", documents) as store:
+            figure = drift(store).plot()
+        faint, line = figure.axes[2].lines
+        sizes.append(line.get_markersize())
+
+    assert sizes[0] > sizes[1]
+    assert faint.get_alpha() < 1
+    assert faint.get_linewidth() < line.get_linewidth()
+    assert faint.get_color() == line.get_color()
+    assert np.isfinite(faint.get_ydata()).all()
+    assert line.get_marker() == "."
+
+
+def test_plot_is_as_high_as_its_labels(tmp_path):
+    """Up to three labels have the same room, more need more; twelve are drawn at most."""
+    heights = []
+    for n_labels in (1, 3, 4, 12, 13):
+        new = [
+            {"id": f"{k}-{j}", "counts": {"fresh": 1}, "labels": [f"n{k}"], "time": "2024-02-06"}
+            for k in range(n_labels)
+            for j in range(9)
+        ]
+        with learned(tmp_path / f"{n_labels}.db", plain_stream(days=9, a_day=8), new) as store:
+            figure = drift(store).plot()
+        heights.append(figure.get_size_inches()[1])
+        assert len(figure.axes[3].get_yticklabels()) == min(n_labels, 12)
+
+    one, three, four, twelve, more = heights
+    assert one == three < four < twelve == more
+
+
+def test_plot_of_long_names(tmp_path):
+    """A name of 30 characters is drawn whole; of a longer one both ends are."""
+    names = ["s" * 30, "l" * 15 + "middle" + "r" * 15]
+    new = [
+        {"id": f"{name}{k}", "counts": {"fresh": 1}, "labels": [name], "time": "2024-02-06"}
+        for name in names
+        for k in range(9)
+    ]
+    with learned(tmp_path / "s.db", plain_stream(days=9, a_day=8), new) as store:
+        figure = drift(store).plot()
+
+    shown = {text.get_text() for text in figure.axes[3].get_yticklabels()}
+    assert shown == {"s" * 30, "l" * 15 + "…" + "r" * 14}
+
+
 def test_plot_of_many_labels(tmp_path):
     """The labels that changed most are drawn, those that came first on top."""
     many = [

@@ -1,5 +1,6 @@
 """Store: what its calls do, one by one."""
 
+import hashlib
 import json
 from datetime import UTC, datetime
 
@@ -7,7 +8,8 @@ import pytest
 
 from polytopic import Document, LabelTree
 from polytopic.errors import StoreError
-from polytopic.store import Store
+from polytopic.store import Receipt, Store
+from polytopic.store.tokens import new_token, token_digest
 from polytopic.text import Analyzer
 from tests.store.plain import model_bytes, open_store, table_of_documents
 
@@ -436,3 +438,91 @@ def test_an_empty_store_cannot_be_fitted(url):
         store.fit()
 
     assert "\n" not in str(told.value)
+
+
+def test_documents_by_what_they_have(url):
+    """All, those with or without labels, the newest, and those that were known at a revision."""
+    with open_store(url) as store:
+        first = store.learn([{"id": "1", "text": "a", "labels": ["x"]}]).revision_after
+        store.learn([{"id": "2", "text": "b", "labels": []}])
+        store.learn([{"id": "3", "text": "c", "labels": ["y"]}])
+
+        def found(**asked):
+            return sorted(document.id for document in store.documents(**asked))
+
+        assert found() == ["1", "2", "3"]
+        assert found(labelled=True) == ["1", "3"]
+        assert found(labelled=False) == ["2"]
+        assert found(newest=2) == ["2", "3"]
+        assert found(newest=1, labelled=True) == ["3"]
+        assert found(as_of=first) == ["1"]
+        assert found(as_of=first + 1) == ["1", "2"]
+
+
+def test_a_store_is_shown_by_its_name(path):
+    """In one line."""
+    with open_store(path) as store:
+        assert repr(store) == f"<Store {str(path)!r}>"
+
+
+def test_tokens(url):
+    """A token is known by its digest until it is revoked; names are given once."""
+    with open_store(url) as store:
+        store.add_token("one", "read", token_digest("secret"))
+        store.add_token("two", "admin", token_digest("other"))
+
+        with pytest.raises(StoreError, match="there is a token 'one' already"):
+            store.add_token("one", "admin", token_digest("third"))
+        assert store.token_role(token_digest("secret")) == "read"
+        assert {token["name"]: token["role"] for token in store.tokens()} == {
+            "one": "read",
+            "two": "admin",
+        }
+        store.revoke_token("one")
+        with pytest.raises(StoreError, match="there is no token 'one'"):
+            store.revoke_token("one")
+        assert store.token_role(token_digest("secret")) is None
+        assert store.token_role(token_digest("other")) == "admin"
+        assert not store.verify().problems
+
+
+def test_new_tokens():
+    """They are long, say what they are for, and are never the same."""
+    tokens = {new_token() for _ in range(10)}
+
+    assert len(tokens) == 10
+    assert all(token.startswith("polytopic_") for token in tokens)
+    assert all(len(token) == len("polytopic_") + 43 for token in tokens)  # of 32 bytes
+    assert token_digest("a") == hashlib.sha256(b"a").hexdigest()
+
+
+@pytest.mark.parametrize("model", ["pmm1", "nb", "mml"])
+def test_models_that_must_be_refreshed(url, model):
+    """After a document was forgotten, if they are not fitted again by themselves from counts."""
+    words = ["wheat", "gold", "wheat", "gold", "wheat"]
+    with open_store(url, model=model) as store:
+        assert not store.must_refresh()
+        store.learn(
+            {"id": str(k), "text": f"{word} {word}", "labels": [word]}
+            for k, word in enumerate(words)
+        )
+        assert store.refresh() == 1
+        assert not store.must_refresh()
+        assert not store.has_forgotten_since(0)
+
+        forgot = store.forget(["0"]).revision_after
+
+        assert store.must_refresh() == (model == "mml")
+        assert store.has_forgotten_since(forgot - 1)
+        assert not store.has_forgotten_since(forgot)
+        assert store.refresh() == 2
+        assert not store.must_refresh()
+
+
+def test_a_receipt_counts_what_was_done():
+    """What is not told of a change did not happen."""
+    told = Receipt("learn", "2024-01-01", 0, 0, "a", "a").to_dict()
+
+    counted = {name: value for name, value in told.items() if isinstance(value, int)}
+    assert set(counted.values()) == {0}
+    assert all(value == [] for value in told.values() if isinstance(value, list))

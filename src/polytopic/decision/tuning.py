@@ -65,8 +65,8 @@ def tune_decision(
         documents than these.
     grid : mapping, default=None
         Values to try: of ``"ratio"``, ``"size"``, ``"k"`` and ``"value"``. By default ratios in
-        steps of .01, sizes from 1 to 120, the 1 to 10 best, and thresholds that accept from an
-        eighth to eight times as many labels as are true.
+        steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the 1 to 10 best, and
+        thresholds that accept from an eighth to eight times as many labels as are true.
     tree : LabelTree, default=None
         The tree of labels, for :class:`TreeCohort` and measures along the tree.
 

@@ -242,7 +242,14 @@ class Labeler(BaseEstimator):
     def forget(self, texts, labels=None, *, warm=False):
         """Unlearn texts with the labels they were learned with, without a trace.
 
-        Unless ``warm``, see :meth:`learn`; of several equal texts one goes.
+        Of several equal texts one goes.
+
+        Parameters
+        ----------
+        texts, labels
+            See :meth:`learn`.
+        warm : bool, default=False
+            See :meth:`learn`; if so, a trace may remain.
         """
         return self._change(texts, labels, warm, sub)
 
@@ -586,6 +593,13 @@ class Labeler(BaseEstimator):
         Terms are ranked by their probability in the label times the logarithm of their lift,
         how much likelier they are in the label than in the corpus; by MML by their weight for
         the label.
+
+        Parameters
+        ----------
+        k : int, default=10
+            Terms of a label.
+        labels : collection of str, default=None
+            The labels, by ids or names; None for all.
         """
         state = self._fitted_state()
         asked = state.space if labels is None else map(self._reader(state).resolve, labels)
@@ -669,7 +683,15 @@ class Labeler(BaseEstimator):
     # Files
 
     def save(self, path: str | Path, *, counts: bool = True) -> None:
-        """Write the model to one file; without ``counts`` it is smaller and cannot learn."""
+        """Write the model to one file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        counts : bool, default=True
+            Whether to write the counts, too; without them it is smaller and cannot learn.
+        """
         from polytopic.labeler.files import save  # here: files know labelers
 
         check_is_fitted(self, "state_")

@@ -191,6 +191,7 @@ class CountModel(LabelSetClassifier, BaseEstimator):
 
     def log_prior(self, Y):
         """Return the log prior of each label set; here all are equally likely."""
+        check_is_fitted(self)
         return np.zeros(self._check_sets(None, Y).shape[0])
 
     def log_joint(self, X, Y):

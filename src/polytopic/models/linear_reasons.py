@@ -23,6 +23,7 @@ class LinearReasons(DocumentModel):
 
     def log_prior(self, Y):
         """Return zero for each label set: the words say all."""
+        check_is_fitted(self)
         return np.zeros(check_sets(None, Y, self.classes_).shape[0])
 
     def word_labels(self, X, Y=None) -> WordLabels:

@@ -322,8 +322,16 @@ class MixtureModel(CountModel):
     def loo_predict(self, X, Y, *, em_steps=0):
         """Return the labels that each learned document would get without its own counts.
 
-        Its label set counts one document less in the prior, too. See
-        :meth:`loo_log_likelihood`.
+        Its label set counts one document less in the prior, too.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_docs, n_words)
+            Word counts of documents that were learned.
+        Y : targets
+            The labels they were learned with.
+        em_steps : int, default=0
+            See :meth:`loo_log_likelihood`.
         """
         return leave_one_out.predict(self, X, Y, em_steps)
 

@@ -115,7 +115,13 @@ class PDMM(MixtureModel):
         self.score = score
 
     def get_params(self, deep=True):
-        """Return the parameters."""
+        """Return the parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            As scikit-learn has it; there are no estimators inside.
+        """
         return super().get_params(deep) | {"score": vars(self)["score"]}
 
     def _check_parameters(self):

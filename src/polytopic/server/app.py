@@ -47,9 +47,11 @@ def create_app(
         Whether reading needs no token.
     own_token : str, default=None
         A token for this run of the service, which may do everything.
-    threads, waiting : int, default=2, 256
-        Threads that work, and calls that may wait for one; more get status 503.
-    most_bytes : int, default=32 MB
+    threads : int, default=2
+        Threads that work.
+    waiting : int, default=256
+        Calls that may wait for a thread; more get status 503.
+    most_bytes : int, default=33554432
         Bytes of a body, but for a stream of lines; eight times as many of all bodies that are read
         at the same time.
     patience : float, default=30

@@ -23,7 +23,7 @@ class Workers:
         Calls that may wait for one.
     """
 
-    def __init__(self, threads: int = 2, waiting: int = 256):
+    def __init__(self, threads: int, waiting: int):
         self.threads, self.limit = threads, threads + waiting
         self.pending = 0
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="polytopic-work")

@@ -305,6 +305,15 @@ class Store:
         Ids that are not known are told as missing. Published models that saw a document are
         marked, or with ``purge`` deleted, with all that were marked before; the newest of the
         others then answers.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            The documents.
+        purge : bool, default=False
+            Whether to delete the models that saw one of them.
+        key : str, default=None
+            See :meth:`learn`.
         """
         if isinstance(ids, str):
             raise ValueError(f"ids == {ids!r} is one string, must be a list of ids.")
@@ -676,6 +685,11 @@ class Store:
         is published; if it has seen what was forgotten since, it is fitted afresh without that.
         If meanwhile another model has been published or rolled back to, that one answers, and
         nothing is published.
+
+        Parameters
+        ----------
+        keep : int, default=10
+            See :meth:`publish`.
         """
         number = None
         while number is None:  # again where something was forgotten while it was fitted

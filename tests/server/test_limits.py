@@ -1,0 +1,224 @@
+"""Limits of requests at their borders: what docs/service.md promises is taken, and no more."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+from starlette.responses import PlainTextResponse
+
+from polytopic.server.bodies import Bodies, check_extent, extent
+from polytopic.server.limits import Limits
+from polytopic.server.problems import handle_problems
+from tests.server.conftest import served
+
+KB = 1024
+MOST = 2 * KB * KB
+
+
+class _Counts:
+    """Counts requests, in the place of the service's metrics."""
+
+    def __init__(self):
+        self.requests = []
+
+    def requested(self, route, status, seconds):
+        self.requests.append((route, status))
+
+
+def _limited(bodies=None, hosts=None):
+    """Return an application that reads whole bodies behind limits; and its counts."""
+    from fastapi import FastAPI
+
+    async def reads(scope, receive, send):
+        more = True
+        while more:
+            message = await receive()
+            more = message.get("more_body", False)
+        await PlainTextResponse("read")(scope, receive, send)
+
+    app, counts = FastAPI(), _Counts()
+    handle_problems(app)
+    app.mount("/", reads)
+    bodies = Bodies(8 * MOST) if bodies is None else bodies
+    return Limits(app, counts, bodies, MOST, 5.0, hosts), counts
+
+
+def _send(app, method="POST", address="/", **asked):
+    """Return the answer to one request."""
+
+    async def send():
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.request(method, address, **asked)
+
+    return asyncio.run(send())
+
+
+async def _parts(n_bytes):
+    """Yield a body whose length is not told beforehand."""
+    for _ in range(n_bytes // KB):
+        yield b"x" * KB
+    yield b"x" * (n_bytes % KB)
+
+
+@pytest.mark.parametrize(
+    ("address", "most"),
+    [
+        ("/sign-in", 16 * KB),
+        ("/sign-out", KB),
+        ("/v1/models", KB * KB),
+        ("/v1/models/refresh", 4 * KB),
+        ("/v1/models/rollback", 4 * KB),
+        ("/v1/learn", MOST),
+    ],
+)
+def test_bytes_of_a_body(address, most):
+    """A body of just so many bytes is read, of one more it is not, announced or not."""
+    app, _ = _limited()
+
+    taken = [_send(app, address=address, content=body) for body in (b"x" * most, _parts(most))]
+    refused = [
+        _send(app, address=address, content=body) for body in (b"x" * (most + 1), _parts(most + 1))
+    ]
+
+    assert [answer.status_code for answer in taken] == [200, 200]
+    assert [answer.status_code for answer in refused] == [413, 413]
+    assert refused[0].json()["detail"] == f"the body has more than {most:,} bytes."
+    assert refused[0].headers["Connection"] == "close"
+
+
+def test_a_length_that_is_no_number():
+    """It is as good as too large, but for a stream of lines."""
+    app, _ = _limited()
+    lines = {"Content-Type": "Application/X-NDJSON; charset=utf-8"}
+
+    for length in ("-1", "1" * 20, "x"):
+        refused = _send(app, headers={"Content-Length": length}, content=b"")
+        assert refused.status_code == 413
+    for method, address, status in (
+        ("POST", "/v1/suggest", 200),
+        ("PUT", "/v1/suggest", 413),
+        ("POST", "/v1/learn", 413),
+    ):
+        body = b"x" * (MOST + 1)
+        found = _send(app, method, address, headers=lines, content=body)
+        assert found.status_code == status
+
+
+def test_all_bodies_together():
+    """Bytes count while a body is read; whoever comes to more than there is room for is busy."""
+    bodies = Bodies(3 * KB)
+    app, _ = _limited(bodies)
+
+    assert _send(app, content=b"x" * 3 * KB).status_code == 200
+    assert bodies.n_bytes == 0
+    bodies.n_bytes = 1
+    refused = _send(app, content=b"x" * 3 * KB)
+
+    assert refused.status_code == 503
+    assert bodies.n_bytes == 1
+
+
+def test_parameters_of_a_query():
+    """2,500 are taken."""
+    app, _ = _limited()
+
+    assert _send(app, "GET", "/?" + "&".join(["a"] * 2500)).status_code == 200
+    assert _send(app, "GET", "/?" + "&".join(["a"] * 2501)).status_code == 422
+
+
+def test_names_of_the_service():
+    """A name may come with a port; others are refused, each time they come."""
+    app, _ = _limited(hosts=("here", "localhost"))
+
+    for host in ("here", "here:80", "localhost:65535", "here"):
+        assert _send(app, "GET", headers={"Host": host}).status_code == 200
+    for host in ("there", "here.", "here:", "here:123456", "there"):
+        found = _send(app, "GET", headers={"Host": host})
+        assert found.status_code == 421
+        assert f"Host == {host!r}, must be one of here, localhost" in found.json()["detail"]
+
+
+def test_every_answer_is_safe_and_counted():
+    """Also a refusal has the headers that keep a browser safe."""
+    app, counts = _limited(hosts=("here",))
+
+    answers = [_send(app, "GET"), _send(app, "GET", headers={"Host": "there"})]
+
+    for answer in answers:
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        policy = dict(
+            rule.strip().split(" ", 1)
+            for rule in answer.headers["Content-Security-Policy"].split(";")
+        )
+        assert policy == {
+            "default-src": "'none'",
+            "script-src": "'self'",
+            "style-src": "'self'",
+            "img-src": "'self' data:",
+            "connect-src": "'self'",
+            "font-src": "'self'",
+            "form-action": "'self'",
+            "base-uri": "'none'",
+            "frame-ancestors": "'none'",
+        }
+    assert [status for _, status in counts.requests] == [200, 421]
+    assert {route for route, _ in counts.requests} == {"other"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "authorization",
+        "content-encoding",
+        "content-type",
+        "cookie",
+        "idempotency-key",
+        "origin",
+        "sec-fetch-site",
+        "transfer-encoding",
+    ],
+)
+def test_header_fields_that_come_once(name):
+    """Two of them mean two things; of others there may be two."""
+    app, _ = _limited()
+
+    twice = _send(app, "GET", headers=[(name, "a"), (name, "a")])
+
+    assert twice.status_code == 400
+    assert twice.json()["detail"].startswith(f"the header field {name} comes twice")
+    assert _send(app, "GET", headers=[("accept", "a"), ("accept", "b")]).status_code == 200
+
+
+def test_values_of_a_body():
+    """500,000 values, of them 100,000 objects and lists, are taken."""
+    for body in (b"[" + b"1," * 499_999, b"[" * 100_000):
+        check_extent(body)
+    with pytest.raises(ValueError, match="500,001 values, must have 500,000 at most"):
+        check_extent(b"[" + b"1," * 500_000)
+    with pytest.raises(ValueError, match="100,001 objects and lists, must have 100,000 at most"):
+        check_extent(b"{" * 100_001)
+
+
+def test_values_of_a_long_body():
+    """A string may cross the border of what is looked through at once."""
+    value = ["," * (1 << 20), "x" * (1 << 20), "[{" * (1 << 20), "é" * 300] * 3
+
+    assert extent(json.dumps(value).encode()) == (len(value), 1)
+    assert extent(b"") == (0, 0)
+
+
+def test_suggestions_in_one_answer(model):
+    """100,000 are given, and the sentence tells what to do for more."""
+    with served(model) as client:
+        n_labels = len(client.get("/v1/labels").json()["labels"])
+        each = max(n for n in range(1, n_labels + 1) if 100_000 % n == 0 and 100_000 // n <= 10_000)
+        body = {"documents": [{"text": ""}] * (100_000 // each), "limit": each}
+        more = {"documents": [{"text": ""}] * (100_000 // each + 1), "limit": each}
+
+        assert client.post("/v1/suggest", json=body).status_code == 200
+        assert client.post("/v1/suggest", json=more).status_code == 422

@@ -1,0 +1,138 @@
+"""Rows that no store writes are told, by what is wrong with them; and rows on many pages."""
+
+import json
+import sqlite3
+
+import pytest
+
+from polytopic.errors import DamagedError
+from polytopic.store import Store
+from tests.store.plain import open_store
+
+TABLES = {
+    "label sets without documents": (
+        "UPDATE polytopic_label_sets SET documents = 0 WHERE labels = '[\"a\"]'",
+        "label sets have no documents, or come twice",
+    ),
+    "label sets that come twice": (
+        "UPDATE polytopic_label_sets SET labels = '[\"a\"]'",
+        "label sets have no documents, or come twice",
+    ),
+    "labels that are no list": (
+        "UPDATE polytopic_label_sets SET labels = '{}' WHERE labels = '[\"a\"]'",
+        "a label set is not a list of labels",
+    ),
+    "a page that is gone": (
+        "DELETE FROM polytopic_terms WHERE page = 0",
+        "pages of terms are missing",
+    ),
+    "a page with another number": (
+        "UPDATE polytopic_terms SET page = 7 WHERE page = 1",
+        "pages of terms are missing",
+    ),
+    "a page that is no list": (
+        "UPDATE polytopic_terms SET names = '{}' WHERE page = 1",
+        "a page of terms is not a list of terms",
+    ),
+    "half a number of documents": (
+        "UPDATE polytopic_terms SET documents = x'000000' WHERE page = 1",
+        "terms have other numbers of names and documents",
+    ),
+    "half a number of rows": (
+        "UPDATE polytopic_terms SET uses = x'000000' WHERE page = 1",
+        "terms have other numbers of names and documents",
+    ),
+    "too many numbers": (
+        "UPDATE polytopic_terms SET documents = x'0000000000000000' WHERE page = 1",
+        "terms have other numbers of names and documents",
+    ),
+    "a state that is gone": ("DELETE FROM polytopic_state", "its state has 0 rows, must have 1"),
+    "two states": (
+        "INSERT INTO polytopic_state SELECT 2, revision, digest, published, current_model "
+        "FROM polytopic_state",
+        "its state has 2 rows, must have 1",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """Return the bytes of a store whose terms are on two pages, the later ones sorted first."""
+    path = tmp_path_factory.mktemp("rows") / "store.db"
+    with open_store(path) as store:
+        store.learn([{"id": "1", "counts": {f"z{k:04}": 1 for k in range(1024)}, "labels": ["a"]}])
+        store.learn([{"id": "2", "counts": {"b": 2, "z0001": 3}, "labels": ["a", "b"]}])
+    return path.read_bytes()
+
+
+@pytest.fixture
+def damaged(path, content):
+    """Return a function that changes the store's rows by SQL, and gives its path."""
+
+    def change(*statements):
+        path.write_bytes(content)
+        connection = sqlite3.connect(path)
+        with connection:
+            for statement in statements:
+                connection.execute(*([statement] if isinstance(statement, str) else statement))
+        connection.close()
+        return path
+
+    return change
+
+
+def test_terms_on_many_pages(damaged):
+    """They are found by their numbers, whatever their order by name."""
+    with Store(damaged()) as store:
+        counts = store.counts()
+
+    assert len(counts.terms) == 1025
+    assert counts.terms[0] == "b"
+    by_name = dict(zip(counts.terms, counts.matrix.toarray().T.tolist(), strict=True))
+    assert by_name["b"] == [0, 2]
+    assert by_name["z0001"] == [1, 3]
+    assert by_name["z1023"] == [1, 0]
+
+
+def test_pages_of_terms_are_full(damaged):
+    """All but the last have 1024 terms, so that a term's number tells its page."""
+    names = json.dumps([f"z{k:04}" for k in range(1023)])
+    shorter = ("UPDATE polytopic_terms SET names = ? WHERE page = 0", [names])
+
+    with Store(damaged(shorter)) as store, pytest.raises(DamagedError, match="other numbers of"):
+        store.counts()
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_rows_that_no_store_writes(damaged, what):
+    """What is wrong is told, and nothing is computed from it."""
+    statement, sentence = TABLES[what]
+
+    with pytest.raises(DamagedError, match=sentence), Store(damaged(statement)) as store:
+        store.counts()
+
+
+def test_terms_that_are_gone(damaged):
+    """A label set cannot hold a term without a name."""
+    gone = ("UPDATE polytopic_terms SET names = ? WHERE page = 1", [json.dumps([None])])
+
+    with (
+        pytest.raises(DamagedError, match="label sets have terms that are not there"),
+        Store(damaged(gone)) as store,
+    ):
+        store.counts()
+
+
+@pytest.mark.parametrize("value", ["1", "2"])
+def test_schemas_that_are_read(damaged, value):
+    """A store that never forgot may be of schema 1."""
+    change = ("UPDATE polytopic_settings SET value = ? WHERE name = 'schema'", [value])
+
+    with Store(damaged(change)) as store:
+        assert store.counts().n_docs == 2
+
+
+def test_settings_without_a_schema(damaged):
+    """They are damaged, not those of another release."""
+    with pytest.raises(DamagedError, match="do not say which schema"):
+        Store(damaged("DELETE FROM polytopic_settings WHERE name = 'schema'"))
