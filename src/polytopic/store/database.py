@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -213,7 +213,8 @@ def fetch(connection: Connection, query: Select) -> list[Row]:
         raise DamagedError("a column holds a value of another type") from error
     if not rows:
         return rows
-    for column, values in zip(query.inner_columns, zip(*rows, strict=True), strict=True):
+    columns: Iterable[Any] = query.inner_columns
+    for column, values in zip(columns, zip(*rows, strict=True), strict=True):
         wrong = set(map(type, values)) - _types_of(column)
         if wrong:
             raise DamagedError(
