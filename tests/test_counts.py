@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from polytopic.corpus import Document
-from polytopic.counts import LabelSetCounts, group_rows
+from polytopic.counts import LabelSetCounts, canonical_counts, group_rows
 from polytopic.labels import read_targets
 from tests import naive
 from tests.strategies import bags, matrices
@@ -307,3 +307,12 @@ def test_arrays_at_the_border():
     again = LabelSetCounts.from_arrays(arrays, labels=counts.labels, terms=counts.terms, exact=True)
 
     assert again.matrix.data.tolist() == arrays["data"].tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float32])
+def test_counts_are_of_double_precision(dtype):
+    """Whatever they come in: sums of bytes would overflow."""
+    counts = canonical_counts(sparse.csr_matrix(np.array([[100, 100]], dtype=dtype)))
+
+    assert counts.dtype == np.float64
+    assert counts.sum() == 200

@@ -319,3 +319,11 @@ def test_no_labelled_document():
     """There is no label set to give to a document without words."""
     with pytest.raises(ValueError, match="Y has no labelled document"):
         LabelDecision(_Scoreless(), TopK()).fit(np.eye(2), np.zeros((2, 2), dtype=int))
+
+
+def test_a_decision_is_not_what_scores_above_zero():
+    """scikit-learn would check that of an estimator with several outputs."""
+    tree = DecisionTreeClassifier()
+
+    assert get_tags(tree).target_tags.multi_output
+    assert not get_tags(LabelDecision(tree, TopK(1))).target_tags.multi_output

@@ -234,3 +234,14 @@ def test_no_fallback_is_needed():
     Y = sparse.csr_matrix(np.eye(2))
 
     assert with_fallback(np.eye(2), Y, [0]) is Y
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
+def test_documents_without_words_get_the_fallback(form):
+    """Whatever the documents come as."""
+    X = form([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
+    Y = sparse.csr_matrix([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+
+    filled = with_fallback(X, Y, [1])
+
+    assert filled.toarray().tolist() == [[0, 1], [1, 0], [1, 0]]

@@ -688,3 +688,15 @@ def test_documents_with_words():
     X, Y = sparse.csr_matrix([[1, 0], [0, 0], [2, 1], [0, 0]]), sparse.csr_matrix(np.ones((4, 1)))
 
     assert TopicDocuments(X, Y).known().tolist() == [0, 2]
+
+
+def test_thresholds_are_scores_of_true_labels():
+    """The best one is such a score itself, however many other labels score near it."""
+    relative = np.full((2, 60), -9.0)
+    relative[:, 0] = 0.0
+    relative[0, 1], relative[1, 1] = -0.5, -0.3
+    relative[:, 2:] = np.linspace(-5.0, -0.6, 58)
+    truth = np.zeros((2, 60), dtype=bool)
+    truth[:, 0] = truth[0, 1] = True
+
+    assert best_threshold(relative, truth, truth.sum(axis=1)) == -0.5

@@ -280,3 +280,13 @@ def test_audit_needs_the_counts():
     for ask in (leave_one_out.audit, NaiveBayes.loo_predict, NaiveBayes.loo_log_likelihood):
         with pytest.raises(PolytopicError, match="so it has none to leave documents out of"):
             ask(model, [[3, 1]], [["a"]])
+
+
+@pytest.mark.parametrize("method", ["loo_predict", "loo_log_likelihood"])
+def test_steps_are_not_negative(method):
+    """A number of EM steps that cannot be is named."""
+    X, Y = corpus()
+    model = PMM1(temperature=1.0).fit(X, Y)
+
+    with pytest.raises(ValueError, match="em_steps == -1, must be >= 0"):
+        getattr(model, method)(X, Y, em_steps=-1)
