@@ -1,6 +1,7 @@
 """PMM2, PDMM and the posterior over label sets, beside transcriptions of the papers."""
 
 from functools import cache
+from inspect import signature
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from polytopic import PDMM, PMM1, PMM2
 from polytopic.kernels import sets as kernels
 from polytopic.models.mixture_em import _BiasedSlots, fit_mixture
+from polytopic.models.mixture_tuning import TEMPERATURES
 from tests import papers
 from tests.strategies import matrices
 
@@ -786,3 +788,19 @@ def test_margins_of_some_labels_are_those_of_all(model, decode):
     assert (sets != some_sets).nnz == 0
     np.testing.assert_allclose(some_margins[asked], margins[asked], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(some_proba, proba, atol=1e-3)
+
+
+@pytest.mark.parametrize("family", [PMM2, PDMM])
+def test_mixtures_share_their_defaults(family):
+    """What PMM1 documents for all of them is what each of them has."""
+    own, shared = (signature(kind).parameters for kind in (family, PMM1))
+
+    assert {name: own[name].default for name in shared} == {
+        name: parameter.default for name, parameter in shared.items()
+    }
+
+
+def test_temperatures_to_try():
+    """From one half to 32, in steps of the root of two."""
+    assert pytest.approx([0.5 * 2 ** (k / 2) for k in range(13)]) == TEMPERATURES
+    assert TEMPERATURES[-1] == 32

@@ -316,3 +316,24 @@ def test_the_description(client):
     assert "404" in failures["/v1/labels/{label}"] - failures["/v1/labels"]
     assert "409" in failures["/v1/learn"] - failures["/v1/models"]
     assert "application/x-ndjson" in found["paths"]["/v1/suggest"]["post"]["requestBody"]["content"]
+
+
+def test_pages_of_other_origins(path):
+    """Those that are named may send what the service takes; others may not read answers."""
+    asked = {
+        "Origin": "https://desk.example",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "Authorization, Content-Type, Idempotency-Key",
+    }
+    with served(path, origins=("https://desk.example",)) as client:
+        allowed = client.options("/v1/learn", headers=asked)
+        answer = client.get("/v1/labels", headers={"Origin": "https://desk.example"})
+        other = client.options("/v1/learn", headers=asked | {"Origin": "https://evil.example"})
+
+    assert allowed.status_code == 200
+    assert allowed.headers["Access-Control-Allow-Origin"] == "https://desk.example"
+    assert {"GET", "POST"} <= set(allowed.headers["Access-Control-Allow-Methods"].split(", "))
+    names = allowed.headers["Access-Control-Allow-Headers"].lower()
+    assert all(name in names for name in ("authorization", "content-type", "idempotency-key"))
+    assert answer.headers["Access-Control-Allow-Origin"] == "https://desk.example"
+    assert "Access-Control-Allow-Origin" not in other.headers
