@@ -4,6 +4,7 @@ import gc
 import ipaddress
 import socket
 import sys
+import warnings
 
 import click
 
@@ -107,6 +108,8 @@ def serve(app, listener, connections=1024):
     from polytopic.server.connections import ConnectionLimits, server
 
     sys.setswitchinterval(SWITCH)
+    # Ctrl+C may come before the server has begun
+    warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited", RuntimeWarning)
     limits = ConnectionLimits(connections=min(connections, _most_files(2 * connections + 512) // 2))
     server(app, limits).run(sockets=[listener])
 
