@@ -112,6 +112,7 @@ def test_what_nobody_expected(path, monkeypatch, caplog):
 
         assert (done.status_code, done.json()["status"]) == (500, 500)
         assert done.headers["Content-Type"] == "application/problem+json"
+        assert done.headers["Connection"] == "close"
         assert "something failed that should not have" in done.json()["detail"]
         assert "secret" not in done.text
         until(lambda: "ZeroDivisionError: a secret" in caplog.text)

@@ -68,9 +68,10 @@ def handle_problems(app: FastAPI) -> None:
     async def _(request: Request, error: ClientDisconnect):
         return problem(400, "the client hung up.")  # for the metrics; nobody reads it
 
-    @app.exception_handler(Exception)  # which the server logs after that
+    @app.exception_handler(Exception)
     async def _(request: Request, error: Exception):
-        return problem(500, UNEXPECTED)
+        # after that the server logs the exception and closes the connection: no one may reuse it
+        return problem(500, UNEXPECTED, {"Connection": "close"})
 
 
 def _allowed(app: FastAPI, request: Request) -> str:
