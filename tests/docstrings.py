@@ -57,6 +57,13 @@ def documented_defaults(function):
     return stated
 
 
+def wrong_defaults(function):
+    """Return the parameters whose docstring states another default than the signature, or none."""
+    documented = documented_defaults(function)
+    declared = declared_defaults(function)
+    return {name: value for name, value in declared.items() if documented.get(name) != value}
+
+
 def _value(text):
     try:
         return ast.literal_eval(text)
