@@ -19,7 +19,7 @@ from pathlib import Path
 from bench_methods import METHODS
 from common import markdown, split_documents
 
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 
 CORPORA = ("reuters21578", "debtags-en", "arxiv-cs")
 BESIDE = "scikit-learn"
@@ -92,7 +92,7 @@ def report(folder, corpus, rounds, failed, truth, methods):
             rows.append([method, failed.get(method, "·"), *["·"] * 8])
             continue
         answers = folder / f"{corpus}.{METHODS[method]().file}.answers.json"
-        f = labeling_f(known_names(method, truth), json.loads(answers.read_text("utf-8")))
+        f = samples_f1(known_names(method, truth), json.loads(answers.read_text("utf-8")))
         learn, label = ([found[method][what] for found in own] for what in ("learn", "label"))
         size = f"{learn[0]['size']:.1f}"
         if "small" in learn[0]:

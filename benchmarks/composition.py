@@ -2,7 +2,7 @@
 
 500 pairs of labels, drawn evenly, that no training document has as its label set; then a test
 document of each. Of a model that gives always two labels the question is only which: such rows are
-marked "2 best". Rivals are tuned for labelling F on a fifth of the training documents, and give
+marked "2 best". Rivals are tuned for samples F1 on a fifth of the training documents, and give
 their best label when none passes. The second table tells where pairs are lost: by the training
 documents of the rarer label, and by the share of the shorter text in the known words of both. The
 third tells how far the likelihood itself can see: the best of all pairs of labels, when it is known
@@ -24,7 +24,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from polytopic import PDMM, PMM1, PMM2, NaiveBayes
 from polytopic.decision import LabelDecision, Threshold, TopK, WorldModel
-from polytopic.metrics import exact_match, labeling_f
+from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models import SetPrior
 from polytopic.text import TextCounts
 
@@ -184,8 +184,8 @@ def judge(model, answers, test, joined):
     usual, found = (np.asarray(sparse.csr_matrix(a).todense()) > 0 for a in answers)
     both = (found & (joined.Y > 0)).sum(axis=1) == 2
     exact = both & (found.sum(axis=1) == 2)
-    figures = labeling_f(joined.Y, found), exact.mean(), both.mean()
-    usual = labeling_f(test.Y, usual), exact_match(test.Y, usual)
+    figures = samples_f1(joined.Y, found), exact.mean(), both.mean()
+    usual = samples_f1(test.Y, usual), subset_accuracy(test.Y, usual)
     labels = f"{found.sum(axis=1).mean():.2f}"
     return (model, *map(_short, figures), labels, *map(_short, usual)), exact
 

@@ -25,7 +25,7 @@ from polytopic import BoosTexter, CoL, Labeler, LabelTree, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.mccallum import McCallumMixture
-from polytopic.metrics import document_precision, document_recall, labeling_f
+from polytopic.metrics import samples_f1, samples_precision, samples_recall
 from polytopic.models.col_tuning import best_threshold
 from polytopic.models.label_prior import LabelPrior
 from polytopic.models.label_training import fit_labels
@@ -82,7 +82,7 @@ KEEPS = {
 
 def measures(Y, answers):
     """Return document-averaged precision, recall and F as text."""
-    values = (f(Y, answers) for f in (document_precision, document_recall, labeling_f))
+    values = (f(Y, answers) for f in (samples_precision, samples_recall, samples_f1))
     return [f"{value:.3f}" for value in values]
 
 
@@ -175,7 +175,7 @@ def shares():
             whole = np.zeros((n_test, Y.shape[1]))
             whole[:, known] = sets
             right = (whole * Y[test]).any(axis=0)[Y[test].any(axis=0)].mean()
-            found.setdefault(name, []).append((labeling_f(Y[test], whole), right))
+            found.setdefault(name, []).append((samples_f1(Y[test], whole), right))
     head = [f"{part * 0.8:.0%} of the documents" for part in parts]
     print("F, and the share of labels that are right at least once\n")
     markdown(

@@ -15,7 +15,7 @@ from common import bag_counts, random_halves
 from papers_tables import SETS, show
 
 from polytopic.experiments.parts import read_json, write_json
-from polytopic.metrics import exact_match, labeling_f, retrieval_f
+from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 
 CURVE, TABLES = (2000, 250, 500, 1000), (2000, 500)
 JOBS = {  # by their cost, cheap ones first
@@ -31,7 +31,7 @@ JOBS = {  # by their cost, cheap ones first
     "SVM": (methods.costs, TABLES),
     "BO": (methods.rules, CURVE),
 }
-MEASURES = (labeling_f, exact_match, retrieval_f)
+MEASURES = (samples_f1, subset_accuracy, macro_f1)
 
 pages = cache(bag_counts)
 
@@ -55,7 +55,7 @@ def run(folder, jobs, sets, n_splits):
 
 
 def measure(job, name, n_train, split):
-    """Return F, exact match, retrieval F and the labels given to a page, by variant."""
+    """Return F, subset accuracy, macro F1 and the labels given to a page, by variant."""
     X, Y = pages(f"yahoo-{name}-full")
     train, test = random_halves(X.shape[0], split)
     train = train[:n_train]

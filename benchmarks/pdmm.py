@@ -1,6 +1,6 @@
 """PDMM beside PMM and naive Bayes on medical abstracts, as in Sato & Nakagawa, Figures 2 and 3.
 
-Figure 2: labelling F over the share of test documents. Figure 3: over the share of documents with
+Figure 2: samples F1 over the share of test documents. Figure 3: over the share of documents with
 several labels, 60 % of them for testing. Means of random splits, all in the papers' settings; then
 the same models with a prior of label sets and the answer of best expected F.
 
@@ -18,7 +18,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 import polytopic
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, WorldModel
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 from polytopic.text import TextCounts
 
 CORPORA = {  # least and most documents of a label that is kept
@@ -86,7 +86,7 @@ def measure(make, X, Y, docs_of, test_share, n_splits):
         cut = round(test_share * docs.size)
         test, train = docs[:cut], docs[cut:]
         answers = make().fit(X[train], Y[train]).predict(X[test])
-        scores.append(labeling_f(Y[test], answers))
+        scores.append(samples_f1(Y[test], answers))
     return np.array(scores)
 
 
@@ -152,7 +152,7 @@ def draw(path, label, shares, results):
         axes.errorbar(
             np.array(shares) * 100, means, stds, label=name, marker=marker, capsize=2, linewidth=1
         )
-    axes.set(xlabel=label, ylabel="labelling F")
+    axes.set(xlabel=label, ylabel="samples F1")
     axes.legend(fontsize="small")
     figure.savefig(path, dpi=150)
 

@@ -1,4 +1,4 @@
-"""Rivals: LinearSVC and fastText, tuned for labelling F on a fifth of the training documents."""
+"""Rivals: LinearSVC and fastText, tuned for samples F1 on a fifth of the training documents."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from polytopic.decision import Threshold, TopK
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 from polytopic.text import TermWeights
 
 HELD_OUT = 0.2
@@ -109,14 +109,14 @@ RIVALS = {  # function, settings and thresholds to choose from, its own threshol
 
 
 def tune(scores_of, choices, grid, train):
-    """Return the settings and the threshold of the best labelling F on held-out documents."""
+    """Return the settings and the threshold of the best samples F1 on held-out documents."""
     order = np.random.default_rng(0).permutation(len(train.texts))
     cut = int(HELD_OUT * order.size)
     held_out, rest = train.rows(order[:cut]), train.rows(order[cut:])
     best = -1.0, None, None
     for settings in choices:
         (scores,) = scores_of(settings, rest, held_out)
-        f = [labeling_f(held_out.Y, Threshold(value).decide(scores)) for value in grid]
+        f = [samples_f1(held_out.Y, Threshold(value).decide(scores)) for value in grid]
         best = max(best, (max(f), settings, float(grid[np.argmax(f)])), key=lambda found: found[0])
     return best[1:]
 

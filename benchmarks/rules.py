@@ -1,6 +1,6 @@
-"""Rules on the scores of other models: labelling F and exact match, rule × model, on two corpora.
+"""Decision rules on the scores of other models: samples F1 and subset accuracy on two corpora.
 
-Every rule is tuned for labelling F by ``tune_decision`` with five folds of the training documents,
+Every rule is tuned for samples F1 by ``tune_decision`` with five folds of the training documents,
 once a model for all rules, and measured on the test documents by the corpus's own split. The
 smoothing of NaiveBayes and the C of LogisticRegression are chosen there too. LinearSVC (C = 1) and
 LogisticRegression are one-vs-rest on ltc weights. "Its own" is the model's own answer; for
@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 
 from polytopic import PMM1, LabelSpace, LabelTree, NaiveBayes
 from polytopic.decision import LabelDecision, Threshold, tune_decision
-from polytopic.metrics import exact_match, labeling_f
+from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models import LabelSetClassifier
 from polytopic.text import TermWeights
 
@@ -85,7 +85,7 @@ def report(corpus, models):
         estimator, tuned = max(found, key=lambda pair: pair[1].best_score)
         print(f"\n{corpus}, {estimator}\n{tuned}", file=sys.stderr)
         for name, predicted in answers(estimator, tuned.best_rules, train, test[0]):
-            figures = [measure(test[1], predicted) for measure in (labeling_f, exact_match)]
+            figures = [measure(test[1], predicted) for measure in (samples_f1, subset_accuracy)]
             shown = " ".join(f"{figure:.3f}".lstrip("0") for figure in figures)
             best = name == type(tuned.best_rule).__name__
             cells[name][model] = f"**{shown}**" if best else shown

@@ -19,7 +19,7 @@ from common import markdown, split_documents
 from sklearn.base import clone
 
 from polytopic import MML, Labeler
-from polytopic.metrics import exact_match, labeling_f
+from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.text import Analyzer
 
 CORPORA = ("reuters21578", "debtags-en")
@@ -30,7 +30,7 @@ HEADER = (
     "change",
     "answers that differ, %",
     "F",
-    "exact match",
+    "subset accuracy",
     "distance of weights, %",
     "dual, primal objective, %",
     "passes",
@@ -81,8 +81,8 @@ def compare(cold, warm, test):
     primal = [labeler.model_.objective_ + labeler.model_.dual_gap_ for labeler in (one, other)]
     return [
         100 * np.mean([a != b for a, b in zip(*answers, strict=True)]),
-        *(labeling_f(truth, answer) for answer in answers),
-        *(exact_match(truth, answer) for answer in answers),
+        *(samples_f1(truth, answer) for answer in answers),
+        *(subset_accuracy(truth, answer) for answer in answers),
         100 * np.linalg.norm(weights[1] - weights[0]) / np.linalg.norm(weights[0]),
         100 * (dual[1] / dual[0] - 1),
         100 * (primal[1] / primal[0] - 1),

@@ -18,29 +18,29 @@ from polytopic.metrics import (
     class_perplexity,
     coverage,
     document_f1,
-    document_precision,
-    document_recall,
     evaluate,
-    exact_match,
-    hierarchical_f,
+    hierarchical_f1,
     hierarchical_precision,
     hierarchical_recall,
-    labeling_f,
-    micro_f,
+    macro_f1,
+    micro_f1,
     ndcg_at_k,
     precision_at_k,
     ranking,
-    retrieval_f,
+    samples_f1,
+    samples_precision,
+    samples_recall,
+    subset_accuracy,
 )
 from polytopic.metrics.tally import Tally
 
 SET_MEASURES = [
-    labeling_f,
-    exact_match,
-    retrieval_f,
-    micro_f,
-    document_precision,
-    document_recall,
+    samples_f1,
+    subset_accuracy,
+    macro_f1,
+    micro_f1,
+    samples_precision,
+    samples_recall,
     document_f1,
 ]
 SCORE_MEASURES = {
@@ -102,12 +102,12 @@ def twin(Y_true, Y_pred):
     topics = [[set(np.flatnonzero(column)) for column in np.transpose(Y)] for Y in (Y_true, Y_pred)]
     both = precision + recall
     return {
-        "labeling_f": np.mean([dice(t, p, 1) for t, p in pairs]),
-        "exact_match": np.mean([t == p for t, p in pairs]),
-        "retrieval_f": np.mean([dice(t, p, 0) for t, p in zip(*topics, strict=True)]),
-        "micro_f": dice(numbered(names(Y_true)), numbered(names(Y_pred)), 1),
-        "document_precision": precision,
-        "document_recall": recall,
+        "samples_f1": np.mean([dice(t, p, 1) for t, p in pairs]),
+        "subset_accuracy": np.mean([t == p for t, p in pairs]),
+        "macro_f1": np.mean([dice(t, p, 0) for t, p in zip(*topics, strict=True)]),
+        "micro_f1": dice(numbered(names(Y_true)), numbered(names(Y_pred)), 1),
+        "samples_precision": precision,
+        "samples_recall": recall,
         "document_f1": 2 * precision * recall / both if both else 0,
     }
 
@@ -147,12 +147,12 @@ def test_label_sets_by_hand():
 
     assert values == pytest.approx(
         {
-            "labeling_f": (2 / 3 + 2 / 3 + 1 + 0 + 1) / 5,
-            "exact_match": 2 / 5,
-            "retrieval_f": (1 + 0 + 1 + 0) / 4,
-            "micro_f": 6 / 9,
-            "document_precision": (1 + 1 / 2 + 1 + 0 + 1) / 5,
-            "document_recall": (1 / 2 + 1 + 1 + 0 + 1) / 5,
+            "samples_f1": (2 / 3 + 2 / 3 + 1 + 0 + 1) / 5,
+            "subset_accuracy": 2 / 5,
+            "macro_f1": (1 + 0 + 1 + 0) / 4,
+            "micro_f1": 6 / 9,
+            "samples_precision": (1 + 1 / 2 + 1 + 0 + 1) / 5,
+            "samples_recall": (1 / 2 + 1 + 1 + 0 + 1) / 5,
             "document_f1": 0.7,
         }
     )
@@ -167,17 +167,17 @@ def test_predictions_without_truth():
 
 def test_nothing_at_all():
     """No labels on either side are a perfect match of documents, and no topics at all."""
-    for measure in set(SET_MEASURES) - {retrieval_f}:
+    for measure in set(SET_MEASURES) - {macro_f1}:
         assert measure([[], []], [[], []]) == 1
         assert measure(np.zeros((2, 3)), np.zeros((2, 3))) == 1
-    assert retrieval_f([[], []], [[], []]) == 0
-    assert retrieval_f(np.zeros((2, 3)), np.zeros((2, 3))) == 0
+    assert macro_f1([[], []], [[], []]) == 0
+    assert macro_f1(np.zeros((2, 3)), np.zeros((2, 3))) == 0
 
 
 def test_unseen_label_is_missed():
     """A true label that the model never saw counts against it."""
-    assert document_recall([["new", "a"]], [["a"]]) == 0.5
-    assert retrieval_f([["new", "a"]], [["a"]]) == 0.5
+    assert samples_recall([["new", "a"]], [["a"]]) == 0.5
+    assert macro_f1([["new", "a"]], [["a"]]) == 0.5
 
 
 def test_f1_is_of_the_averages():
@@ -185,7 +185,7 @@ def test_f1_is_of_the_averages():
     true, pred = [["a", "b", "c"], ["d"]], [["a"], ["d", "e", "f"]]
 
     assert document_f1(true, pred) == pytest.approx(2 / 3)
-    assert labeling_f(true, pred) == pytest.approx(1 / 2)
+    assert samples_f1(true, pred) == pytest.approx(1 / 2)
 
 
 @given(label_pairs())
@@ -201,11 +201,11 @@ def test_label_sets_as_told(pair):
 @given(label_pairs(min_labels=2))
 def test_label_sets_as_scikit_learn(pair):
     """Where scikit-learn defines the measure, the values are the same."""
-    assert exact_match(*pair) == pytest.approx(sk.accuracy_score(*pair))
+    assert subset_accuracy(*pair) == pytest.approx(sk.accuracy_score(*pair))
     for measure, average, empty in [
-        (labeling_f, "samples", 1.0),
-        (retrieval_f, "macro", 0.0),
-        (micro_f, "micro", 1.0),
+        (samples_f1, "samples", 1.0),
+        (macro_f1, "macro", 0.0),
+        (micro_f1, "micro", 1.0),
     ]:
         expected = sk.f1_score(*pair, average=average, zero_division=empty)
         assert measure(*pair) == pytest.approx(expected)
@@ -217,8 +217,8 @@ def test_documents_as_scikit_learn(pair):
     pair[0][:, 0] |= ~(pair[0] | pair[1]).any(axis=1)
 
     for measure, twin in [
-        (document_precision, sk.precision_score),
-        (document_recall, sk.recall_score),
+        (samples_precision, sk.precision_score),
+        (samples_recall, sk.recall_score),
     ]:
         expected = twin(*pair, average="samples", zero_division=0)
         assert measure(*pair) == pytest.approx(expected)
@@ -249,7 +249,7 @@ def test_input_is_left_alone():
     """Stored zeros and unsorted columns are read, not tidied in the caller's matrix."""
     Y = sparse.csr_array((np.array([1, 0, 1]), [2, 1, 0], [0, 3]), shape=(1, 3))
 
-    value = exact_match(Y, [[1, 0, 1]])
+    value = subset_accuracy(Y, [[1, 0, 1]])
 
     assert value == 1
     assert Y.nnz == 3
@@ -389,12 +389,12 @@ def test_hierarchy_by_hand():
 
     assert hierarchical_precision(true, pred, Paths()) == pytest.approx(2 / 3)
     assert hierarchical_recall(true, pred, Paths()) == pytest.approx(2 / 5)
-    assert hierarchical_f(true, pred, Paths()) == pytest.approx(4 / 8)
+    assert hierarchical_f1(true, pred, Paths()) == pytest.approx(4 / 8)
 
 
 def test_hierarchy_edges():
     """Nothing against nothing is right, anything against nothing wrong."""
-    for measure in (hierarchical_f, hierarchical_precision, hierarchical_recall):
+    for measure in (hierarchical_f1, hierarchical_precision, hierarchical_recall):
         assert measure([[]], [[]], Paths()) == 1
         assert measure([["a/b"]], [[]], Paths()) == 0
         assert measure([[]], [["a/b"]], Paths()) == 0
@@ -411,9 +411,9 @@ def test_hierarchy_as_told(pair):
     )
 
     for value in (
-        hierarchical_f(*sides, Paths()),
-        hierarchical_f(*pair, Paths(), classes),
-        hierarchical_f(*map(sparse.csr_array, pair), Paths(), np.array(classes)),
+        hierarchical_f1(*sides, Paths()),
+        hierarchical_f1(*pair, Paths(), classes),
+        hierarchical_f1(*map(sparse.csr_array, pair), Paths(), np.array(classes)),
     ):
         assert value == pytest.approx(dice(true, pred, 1))
     precision = hierarchical_precision(*sides, Paths())
@@ -485,7 +485,9 @@ def test_by_level():
 
     assert values == pytest.approx({0: 2 / 3, 1: (2 / 3 + 1) / 3, 2: 1 / 3})
     assert by_level(true_columns, pred_columns, tree, classes=classes) == values
-    assert by_level(true, pred, tree, exact_match) == pytest.approx({0: 2 / 3, 1: 1 / 3, 2: 1 / 3})
+    assert by_level(true, pred, tree, subset_accuracy) == pytest.approx(
+        {0: 2 / 3, 1: 1 / 3, 2: 1 / 3}
+    )
     assert by_level(true, pred, tree, evaluate)[2] == evaluate(true, pred)
     assert by_level([["x"]], [["y"]], tree) == {0: 0.0}
     with pytest.raises(ValueError, match="give the label of each column as classes"):
@@ -498,8 +500,8 @@ def test_evaluate_with_a_tree():
 
     values = evaluate([["a/b"]], [["a/c"]], tree=tree)
 
-    assert values["labeling_f"] == 0
-    assert [values[f"hierarchical_{name}"] for name in ("precision", "recall", "f")] == [0.5] * 3
+    assert values["samples_f1"] == 0
+    assert [values[f"hierarchical_{name}"] for name in ("precision", "recall", "f1")] == [0.5] * 3
 
 
 def test_refused_elsewhere():
@@ -513,9 +515,9 @@ def test_refused_elsewhere():
     with pytest.raises(TypeError, match="k must be an instance of int"):
         ndcg_at_k([[1]], [[1.0]], 1.5)
     with pytest.raises(ValueError, match="give the label of each column as classes"):
-        hierarchical_f([[1]], [[1]], Paths())
+        hierarchical_f1([[1]], [[1]], Paths())
     with pytest.raises(ValueError, match="classes has 2 labels for 1 columns"):
-        hierarchical_f([[1]], [[1]], Paths(), ["a", "b"])
+        hierarchical_f1([[1]], [[1]], Paths(), ["a", "b"])
 
 
 def test_wide_and_sparse():
@@ -529,7 +531,7 @@ def test_wide_and_sparse():
 
     values = evaluate(Y, Y, scores)
 
-    assert values["exact_match"] == values["ndcg_at_5"] == 1
+    assert values["subset_accuracy"] == values["ndcg_at_5"] == 1
     assert values["coverage"] == pytest.approx(Y.sum() / shape[0])
 
 
@@ -556,7 +558,7 @@ def test_tallies_add_up_to_the_measures_of_all(documents, data):
     assert total.measures() == pytest.approx(expected)
     assert list(total.measures()) == list(expected)
     levels = total.levels()
-    for measure in (labeling_f, exact_match, micro_f):
+    for measure in (samples_f1, subset_accuracy, micro_f1):
         by_tree = by_level(true, predicted, TALLY_TREE, measure)
         for level, value in by_tree.items():
             assert levels[level][measure.__name__] == pytest.approx(value)

@@ -194,7 +194,7 @@ def test_eval(folder):
     measures = lines(run("eval", folder / "news.model", folder / "news.jsonl.gz")[0])[0]
 
     assert measures["documents"] == 70
-    assert measures["labeling_f"] > 0.6
+    assert measures["samples_f1"] > 0.6
     assert measures["precision_at_1"] > 0.7
     everything = run("eval", folder / "news.model", folder / "news.jsonl.gz", "--split", "train")[0]
     assert lines(everything)[0]["documents"] == 278
@@ -284,7 +284,7 @@ def test_tables_on_a_terminal(folder, tmp_path):
     assert "times as likely" in on_a_terminal("labels", mixture, "sport/football")
     assert "culture/film" in on_a_terminal("labels", model)
     assert re.search(r"chosen +C ", on_a_terminal("info", model))
-    assert "labeling_f" in on_a_terminal("eval", model, folder / "news.jsonl.gz")
+    assert "samples_f1" in on_a_terminal("eval", model, folder / "news.jsonl.gz")
     audited = on_a_terminal("audit", folder / "news.jsonl.gz", "--model", "nb")
     assert "fits better" in audited
     assert "Audited 278 documents" in audited
@@ -399,7 +399,7 @@ def test_the_best_rule(folder, tmp_path):
 
     labeler = polytopic.load(tmp_path / "m")
     found = re.search(
-        r"Chose (\w+)\(.*\): labelling F on 56 held-out documents is (0\.\d+) by the model itself, "
+        r"Chose (\w+)\(.*\): samples F1 on 56 held-out documents is (0\.\d+) by the model itself, "
         r"and (0\.\d+) by \1\(",
         err,
     )

@@ -137,12 +137,12 @@ def test_eval_by_level(folder):
     high, low = measures["levels"]
     assert (high["level"], low["level"]) == (0, 1)
     assert high["labels"] < low["labels"] == 20
-    assert high["labeling_f"] >= low["labeling_f"] == measures["labeling_f"]
-    assert measures["hierarchical_f"] >= measures["micro_f"]
+    assert high["samples_f1"] >= low["samples_f1"] == measures["samples_f1"]
+    assert measures["hierarchical_f1"] >= measures["micro_f1"]
     assert {"hierarchical_precision", "hierarchical_recall"} <= set(measures)
     shown = on_a_terminal(*evaluate)
-    assert "hierarchical_f" in shown
-    assert "retrieval_f" in shown.split("level", 1)[1]
+    assert "hierarchical_f1" in shown
+    assert "macro_f1" in shown.split("level", 1)[1]
 
 
 def test_select(folder, tmp_path):

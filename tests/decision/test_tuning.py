@@ -32,11 +32,11 @@ NAMES = ["arts/film", "arts/song", "play/golf", "play/judo", "science"]
 TREE = LabelTree.from_names(NAMES)
 GRID = {"ratio": [0.0, 0.5, 0.8, 1.0], "size": [1, 3], "k": [1, 2], "value": [-30.0, -9.0, 0.0]}
 MEASURES = (
-    "labeling_f",
-    "exact_match",
-    "document_precision",
-    "document_recall",
-    "micro_f",
+    "samples_f1",
+    "subset_accuracy",
+    "samples_precision",
+    "samples_recall",
+    "micro_f1",
     "document_f1",
 )
 
@@ -121,7 +121,7 @@ def test_the_best_of_all():
 
     tuned, again = (tune_decision(NaiveBayes(), X, names_of(Y), tree=TREE, cv=3) for _ in "ab")
 
-    assert tuned.best_score == max(point["labeling_f"] for point in tuned.surface)
+    assert tuned.best_score == max(point["samples_f1"] for point in tuned.surface)
     assert tuned.surface == again.surface
     assert repr(tuned.best_rule) == repr(again.best_rule)
     assert list(tuned.best_rules) == [
@@ -143,11 +143,11 @@ def test_the_middle_of_equal_points():
 
     tuned = tune_decision(NaiveBayes(), X, Y, [TNorm(0.3)], cv=2)
 
-    good = [point["ratio"] for point in tuned.surface if point["labeling_f"] == tuned.best_score]
+    good = [point["ratio"] for point in tuned.surface if point["samples_f1"] == tuned.best_score]
     assert tuned.best_rule.ratio == good[(len(good) - 1) // 2]
 
 
-@pytest.mark.parametrize("metric", ["retrieval_f", "hierarchical_f", metrics.retrieval_f])
+@pytest.mark.parametrize("metric", ["macro_f1", "hierarchical_f1", metrics.macro_f1])
 def test_any_measure(metric):
     """Measures that are not counted by document are taken of decided labels."""
     X, Y = corpus()
@@ -157,13 +157,13 @@ def test_any_measure(metric):
         NaiveBayes(), X, names, [TNorm(), TopK()], metric, cv=3, grid=GRID, tree=TREE
     )
 
-    name = metric if isinstance(metric, str) else "retrieval_f"
+    name = metric if isinstance(metric, str) else "macro_f1"
     used = np.flatnonzero(Y.any(axis=1))
     predicted = np.zeros_like(Y)
     for train, test in folds(Y, 3):
         model = LabelDecision(NaiveBayes(), tuned.best_rule).fit(X[train], Y[train])
         predicted[test] = model.predict(X[test])
-    kept = {"tree": TREE, "classes": NAMES} if name == "hierarchical_f" else {}
+    kept = {"tree": TREE, "classes": NAMES} if name == "hierarchical_f1" else {}
     right = getattr(metrics, name)(Y[used], predicted[used], **kept)
     assert tuned.metric == name
     assert tuned.best_score == pytest.approx(right)
@@ -222,8 +222,8 @@ def test_documents_without_labels_count_where_they_may_be_rejected():
         ({"cv": "none"}, "cv == 'none', must be a number, 'prefit'"),
         ({"cv": []}, "cv gives no split"),
         ({"cv": 100}, "n_splits == 100"),
-        ({"metric": "coverage"}, "metric == 'coverage', must be one of labeling_f"),
-        ({"metric": "hierarchical_f"}, "needs the tree of labels"),
+        ({"metric": "coverage"}, "metric == 'coverage', must be one of samples_f1"),
+        ({"metric": "hierarchical_f1"}, "needs the tree of labels"),
         ({"rules": ["TopK"]}, "rules must be a list of rules"),
         ({"rules": TopK()}, "rules must be a list of rules"),
         ({"rules": iter([])}, "rules must be a list of rules"),
@@ -256,11 +256,11 @@ def test_shown_as_a_table():
     assert first == f"{tuned.n_docs} held-out documents"
     assert header.split() == [
         "rule",
-        "labeling_f",
-        "document_precision",
-        "document_recall",
+        "samples_f1",
+        "samples_precision",
+        "samples_recall",
         "document_f1",
-        "exact_match",
+        "subset_accuracy",
     ]
     assert sorted(row.split("(")[0] for row in rows) == ["MeanPlusStd", "TNorm", "TopK"]
     assert f"{tuned.best_score:.4f}" in rows[0]
@@ -306,7 +306,7 @@ def test_documents_without_any_score():
     used = 40 + np.flatnonzero(Y[40:].any(axis=1))
     predicted = model.fit(X[:40], Y[:40]).predict(X[used])
     assert predicted.any(axis=1).all()
-    assert tuned.best_score == pytest.approx(metrics.labeling_f(Y[used], predicted))
+    assert tuned.best_score == pytest.approx(metrics.samples_f1(Y[used], predicted))
 
 
 class _Given:
@@ -382,9 +382,9 @@ def test_a_measure_of_labels_where_documents_may_be_rejected():
     rules = [Threshold(reject=True)]
 
     found = tune_decision(
-        _Given(4), scores, Y, rules, metric="retrieval_f", cv="prefit", grid={"value": [0.0, 1.0]}
+        _Given(4), scores, Y, rules, metric="macro_f1", cv="prefit", grid={"value": [0.0, 1.0]}
     )
 
     for point in found.surface:
         decided = Threshold(point["value"], reject=True).decide(scores)
-        assert point["retrieval_f"] == pytest.approx(metrics.retrieval_f(Y, decided))
+        assert point["macro_f1"] == pytest.approx(metrics.macro_f1(Y, decided))

@@ -114,7 +114,7 @@ def test_measures_are_the_same(client, news, documents, pmm1):
     assert tally.measures() == pytest.approx(expected, rel=1e-12)
     assert list(tally.measures()) == list(expected)
     for level, f in by_level(true, predicted, pmm1.tree, classes=classes).items():
-        assert tally.levels()[level]["labeling_f"] == pytest.approx(f, rel=1e-12)
+        assert tally.levels()[level]["samples_f1"] == pytest.approx(f, rel=1e-12)
 
 
 def test_tallies_of_labels_never_seen():
@@ -137,7 +137,7 @@ def test_tallies_of_labels_never_seen():
 
     assert total.measures() == pytest.approx(expected, rel=1e-12)
     levels = by_level(true, predicted, tree, classes=classes)
-    assert {k: v["labeling_f"] for k, v in total.levels().items()} == pytest.approx(levels)
+    assert {k: v["samples_f1"] for k, v in total.levels().items()} == pytest.approx(levels)
     with pytest.raises(ValueError, match="no labelled document to measure on"):
         Tally(classes).measures()
 

@@ -100,7 +100,7 @@ def test_compare_on_a_cluster(client, news, tmp_path):
 
     def measures(done):
         rows = [json.loads(line) for line in done.stdout.splitlines()]
-        return [(row["method"], row["labeling_f"], row["exact_match"]) for row in rows]
+        return [(row["method"], row["samples_f1"], row["subset_accuracy"]) for row in rows]
 
     assert found.returncode == 0, found.stderr
     assert measures(found) == measures(alone) == measures(again)

@@ -137,4 +137,4 @@ def test_cells(cluster, documents, tmp_path):
     assert killer.killed
     assert [row.method for row in found.rows] == [row.method for row in alone.rows]
     for row, other in zip(found.rows, alone.rows, strict=True):
-        assert row.values("labeling_f").tolist() == other.values("labeling_f").tolist()
+        assert row.values("samples_f1").tolist() == other.values("samples_f1").tolist()

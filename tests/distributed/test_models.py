@@ -8,7 +8,7 @@ from polytopic import MML, CoL, Labeler
 from polytopic.corpus import read_documents
 from polytopic.distributed import fit
 from polytopic.errors import PolytopicError
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -53,8 +53,8 @@ def test_mml_by_rounds(client, news, documents, train):
     objectives = labeler.model_.objectives_
     assert objectives == sorted(objectives)
     assert objectives[-1] == pytest.approx(alone.model_.objective_, rel=0.03)
-    f = labeling_f(true, alone.predict(test))
-    assert labeling_f(true, labeler.predict(test)) == pytest.approx(f, abs=0.03)
+    f = samples_f1(true, alone.predict(test))
+    assert samples_f1(true, labeler.predict(test)) == pytest.approx(f, abs=0.03)
 
 
 def test_one_part_is_one_machine(client, news, train):
@@ -110,7 +110,7 @@ def test_what_stays_on_one_machine(client, news):
 @pytest.mark.parametrize("name", ["reuters21578", "debtags-en"])
 @pytest.mark.parametrize("parts", [2, 4])
 def test_ten_rounds_on_real_corpora(client, data, name, parts):
-    """After ten rounds the labelling F is within .003 of that of one machine."""
+    """After ten rounds the samples F1 is within .003 of that of one machine."""
     path = data(name)
     test = [d for d in read_documents(path, split="test") if d.labels]
     true = [d.labels for d in test]
@@ -118,8 +118,8 @@ def test_ten_rounds_on_real_corpora(client, data, name, parts):
 
     labeler = fit(Labeler(MML(max_iter=10)), path, split="train", parts=parts, client=client)
 
-    f = labeling_f(true, alone.predict(test))
-    assert labeling_f(true, labeler.predict(test)) == pytest.approx(f, abs=0.003)
+    f = samples_f1(true, alone.predict(test))
+    assert samples_f1(true, labeler.predict(test)) == pytest.approx(f, abs=0.003)
 
 
 @pytest.mark.corpus

@@ -43,7 +43,7 @@ def test_rows(found):
     """Best first; what is missing says why, and comes last."""
     assert [row.method for row in found.rows][-1] == "absent"
     assert found.rows[-1].failure == LACKING
-    means = [row.mean("labeling_f") for row in found.rows[:-1]]
+    means = [row.mean("samples_f1") for row in found.rows[:-1]]
     assert means == sorted(means, reverse=True)
     for row in found.rows[:-1]:
         assert len(row.results) == 2
@@ -129,9 +129,9 @@ def test_tables(found):
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 7
     assert rows[-1]["failure"] == LACKING
-    best = found.best("labeling_f")
-    values = [float(row["labeling_f"]) for row in rows if row["method"] == best.method]
-    assert np.mean(values) == pytest.approx(best.mean("labeling_f"))
+    best = found.best("samples_f1")
+    values = [float(row["samples_f1"]) for row in rows if row["method"] == best.method]
+    assert np.mean(values) == pytest.approx(best.mean("samples_f1"))
 
 
 def test_bold_is_best(found):
@@ -155,7 +155,7 @@ def test_report(found, tmp_path):
     assert "<script" not in page
     assert "http://" not in page.split("<body>")[1].split("base64")[0]
     assert "In short" in page
-    assert "has the best labelling F" in page
+    assert "has the best samples F1" in page
     assert "alpha 1" in page  # settings as people write them
     evil = Comparison("<img src=x>", found.about, found.protocol, found.splits, found.rows)
     assert "<img src=x>" not in evil.to_html()
@@ -164,8 +164,8 @@ def test_report(found, tmp_path):
 def result(f, n_train=100, n_test=50, documents=None):
     """Return what a cell would say."""
     return {
-        "measures": {"labeling_f": f},
-        "documents": {"labeling_f": documents or [f]},
+        "measures": {"samples_f1": f},
+        "documents": {"samples_f1": documents or [f]},
         "n_train": n_train,
         "n_test": n_test,
     }
@@ -180,22 +180,22 @@ def test_chance_on_several_splits():
 
     from scipy import stats
 
-    assert compare_pairs(ours, theirs, "labeling_f") == pytest.approx(2 * stats.t.sf(t, 3))
-    assert compare_pairs(ours, ours, "labeling_f") == 1.0
+    assert compare_pairs(ours, theirs, "samples_f1") == pytest.approx(2 * stats.t.sf(t, 3))
+    assert compare_pairs(ours, ours, "samples_f1") == 1.0
 
 
 def test_chance_on_one_split():
     """The permutation test: exact for few documents, small for many that agree."""
     few = compare_pairs(
-        [result(1.0, documents=[1, 1, 1])], [result(0.0, documents=[0, 0, 0])], "labeling_f"
+        [result(1.0, documents=[1, 1, 1])], [result(0.0, documents=[0, 0, 0])], "samples_f1"
     )
     many = compare_pairs(
-        [result(1.0, documents=[1] * 40)], [result(0.0, documents=[0] * 40)], "labeling_f"
+        [result(1.0, documents=[1] * 40)], [result(0.0, documents=[0] * 40)], "samples_f1"
     )
 
     assert few == pytest.approx(0.25, abs=0.02)
     assert many < 0.001
-    assert compare_pairs([result(1.0)], [result(0.0)], "micro_f") is None
+    assert compare_pairs([result(1.0)], [result(0.0)], "micro_f1") is None
 
 
 def test_a_curve_is_summed_up_by_its_largest_part():
@@ -209,7 +209,7 @@ def test_a_curve_is_summed_up_by_its_largest_part():
     largest = found.largest()
 
     assert [row.method for row in largest.rows] == ["a", "b"]
-    assert [row.mean("labeling_f") for row in largest.rows] == [0.9, 0.7]
+    assert [row.mean("samples_f1") for row in largest.rows] == [0.9, 0.7]
 
 
 def test_the_report_of_a_curve_tells_what_more_documents_gave(found):
@@ -226,7 +226,7 @@ def test_the_report_of_a_curve_tells_what_more_documents_gave(found):
 
     page = curve.to_html()
 
-    f = f"{best.mean('labeling_f'):.3f}"
+    f = f"{best.mean('samples_f1'):.3f}"
     assert "From 10 to 20 documents to learn from" in page
     assert f"went from {f} to {f}" in page
 

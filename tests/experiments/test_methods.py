@@ -12,7 +12,7 @@ from polytopic.experiments.neighbours import CosineNeighbours, MLkNN
 from polytopic.experiments.parts import Prepared
 from polytopic.experiments.rivals import given, given_or_best
 from polytopic.experiments.tuning import best_threshold, chosen_settings
-from polytopic.metrics import exact_match, labeling_f
+from polytopic.metrics import samples_f1, subset_accuracy
 
 USUAL = [name for name, method in METHODS.items() if not method.missing]
 
@@ -45,9 +45,9 @@ def test_every_method_learns_and_answers(parts, name):
     found = measured(train, test, answer)
 
     assert answer.sets.shape == test.Y.shape
-    assert found["measures"]["labeling_f"] > 0.15  # at random: .09
-    assert np.mean(found["documents"]["labeling_f"]) == pytest.approx(
-        found["measures"]["labeling_f"], abs=1e-4
+    assert found["measures"]["samples_f1"] > 0.15  # at random: .09
+    assert np.mean(found["documents"]["samples_f1"]) == pytest.approx(
+        found["measures"]["samples_f1"], abs=1e-4
     )
     assert sum(one["documents"] for one in found["by_size"]) == test.Y.shape[0]
     if answer.proba is not None:
@@ -145,8 +145,8 @@ def test_document_measures():
     rng = np.random.default_rng(0)
     Y, sets = rng.random((2, 30, 5)) < 0.3
 
-    assert document_f(Y, sets).mean() == pytest.approx(labeling_f(Y, sets))
-    assert (sets == Y).all(axis=1).mean() == exact_match(Y, sets)
+    assert document_f(Y, sets).mean() == pytest.approx(samples_f1(Y, sets))
+    assert (sets == Y).all(axis=1).mean() == subset_accuracy(Y, sets)
 
 
 def test_settings_are_chosen(parts):
@@ -188,8 +188,8 @@ def test_best_threshold(scale):
 
     value, threshold = best_threshold(scores, Y, given_or_best)
 
-    all_of_them = [labeling_f(Y, given_or_best(scores, one)) for one in np.unique(scores)]
-    assert value == labeling_f(Y, given_or_best(scores, threshold))
+    all_of_them = [samples_f1(Y, given_or_best(scores, one)) for one in np.unique(scores)]
+    assert value == samples_f1(Y, given_or_best(scores, threshold))
     assert value > max(all_of_them) - 0.01
 
 

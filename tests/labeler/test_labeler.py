@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from polytopic import PMM1, Document, Labeler, NaiveBayes, PolytopicError
 from polytopic.corpus import load_sample, stratified_split
 from polytopic.decision import TNorm, TopK, TreeCohort, WorldModel, tune_decision
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 from polytopic.text import Analyzer, TextCounts
 from tests.models.test_count_models import same_parameters
 from tests.strategies import texts as text_corpora
@@ -222,11 +222,11 @@ def test_a_rule_that_was_tuned():
     )
     labeler.rule = tuned.best_rule
 
-    assert labeling_f(LABELS, labeler.predict(TEXTS)) == pytest.approx(tuned.best_score)
+    assert samples_f1(LABELS, labeler.predict(TEXTS)) == pytest.approx(tuned.best_score)
 
 
 def test_in_a_grid_and_a_pipeline():
-    """It is a scikit-learn estimator on texts; its score is the labelling F."""
+    """It is a scikit-learn estimator on texts; its score is the samples F1."""
     grid = {"model": [NaiveBayes(), PMM1()], "model__smoothing": [0.1, 1.0], "min_df": [1, 2]}
 
     search = GridSearchCV(Labeler(), grid, cv=2).fit(TEXTS * 4, LABELS * 4)
@@ -323,7 +323,7 @@ def test_the_sample_can_be_learned():
     score = {}
     for model in ("nb", "pmm1", "mml"):
         labeler = Labeler(model).fit([documents[d] for d in train])
-        score[model] = labeling_f(true, labeler.predict([documents[d] for d in test]))
+        score[model] = samples_f1(true, labeler.predict([documents[d] for d in test]))
 
     assert score["mml"] > 0.7
     assert score["pmm1"] > 0.7

@@ -8,7 +8,7 @@ import pytest
 from polytopic import Labeler, LabelTree, load
 from polytopic.corpus import read_documents
 from polytopic.errors import LabelWarning
-from polytopic.metrics import by_level, hierarchical_f, labeling_f, micro_f
+from polytopic.metrics import by_level, hierarchical_f1, micro_f1, samples_f1
 
 TREE = LabelTree(
     {"u1": None, "u2": "u1", "u3": "u1", "u4": None},
@@ -163,11 +163,11 @@ def test_library_classes(data):
     assert labeler.classes_.size <= 1209
     assert set(labeler.classes_) <= set(tree.nodes)
     assert labeler.name("00") == "KIRJA-ALA"
-    assert hierarchical_f(true, predicted, tree) > micro_f(true, predicted) + 0.1
+    assert hierarchical_f1(true, predicted, tree) > micro_f1(true, predicted) + 0.1
     by_height = by_level(true, predicted, tree)
     assert list(by_height.values()) == sorted(by_height.values(), reverse=True)
-    assert by_height[max(by_height)] == pytest.approx(labeling_f(true, predicted))
-    assert labeling_f(
+    assert by_height[max(by_height)] == pytest.approx(samples_f1(true, predicted))
+    assert samples_f1(
         [[tree.at_level(label, 0) for label in labels] for labels in true],
         labeler.predict(test, level=0),
     ) == pytest.approx(by_height[0])

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import CoL
 from polytopic.kernels import topics as kernels
-from polytopic.metrics import exact_match, labeling_f
+from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models.col_answers import log_odds
 from polytopic.models.col_tuning import best_threshold
 from polytopic.models.dirichlet import fit_dirichlets, objective
@@ -403,7 +403,7 @@ def test_answers(corpus, mode):
 
     answers, proba = fitted.predict(X[400:]), fitted.predict_proba(X[400:])
 
-    assert labeling_f(Y[400:], answers) > 0.8
+    assert samples_f1(Y[400:], answers) > 0.8
     assert answers.sum(axis=1).min() == 1
     assert ((proba >= 0) & (proba <= 1)).all()
     assert proba[Y[400:] == 1].mean() > 0.3 + proba[Y[400:] == 0].mean()
@@ -500,7 +500,7 @@ def test_the_best_threshold():
     threshold = best_threshold(relative, truth, truth.sum(axis=1))
 
     def measure(value):
-        return labeling_f(truth.astype(int), (relative >= value).astype(int))
+        return samples_f1(truth.astype(int), (relative >= value).astype(int))
 
     assert measure(threshold) >= max(measure(v) for v in np.unique(relative)) - 0.01
 
@@ -655,7 +655,7 @@ def test_batches_reach_what_all_documents_reach(corpus):
     steps = CoL(n_topics=12, batch_size=64).fit(X[:400], Y[:400])
     again = CoL(n_topics=12, batch_size=64).fit(X[:400], Y[:400])
 
-    assert exact_match(Y[400:], steps.predict(X[400:])) > 0.9 * exact_match(
+    assert subset_accuracy(Y[400:], steps.predict(X[400:])) > 0.9 * subset_accuracy(
         Y[400:], whole.predict(X[400:])
     )
     assert (steps.topic_word_proba_ == again.topic_word_proba_).all()

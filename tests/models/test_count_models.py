@@ -415,7 +415,7 @@ def test_any_smoothing(smoothing):
 
 @pytest.mark.parametrize("model", [*MODELS, LabelDecision(NaiveBayes(), TopK(1))])
 def test_names_can_be_scored_and_searched(model):
-    """Label sets as sets of names work in scikit-learn's searches, by exact match."""
+    """Label sets as sets of names work in scikit-learn's searches, by subset accuracy."""
     X, names = corpus()
     sets = [set(row) for row in names]
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import MML
-from polytopic.metrics import exact_match, labeling_f
+from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models import margin_tuning
 from polytopic.models.margin_tuning import COSTS, FEWEST
 from tests import margins
@@ -744,7 +744,7 @@ def test_c_is_that_which_does_better_on_held_out_documents(monkeypatch, goal, ma
     model = MML(C="auto", goal=goal, calibrate=True).fit(X, Y)
 
     order, values = np.random.RandomState(0).permutation(len(X)), {}
-    measure = exact_match if goal == "exact" else labeling_f
+    measure = subset_accuracy if goal == "exact" else samples_f1
     leads = {}
     for C in COSTS:
         folds = []

@@ -83,7 +83,7 @@ def _ids(labeler, labels):
 
 def _measures(true, predicted):
     """Return what is told of a level."""
-    from polytopic.metrics import exact_match, labeling_f, micro_f, retrieval_f
+    from polytopic.metrics import macro_f1, micro_f1, samples_f1, subset_accuracy
 
-    measures = (labeling_f, exact_match, micro_f, retrieval_f)
+    measures = (samples_f1, subset_accuracy, micro_f1, macro_f1)
     return {"labels": true.shape[1], **{m.__name__: m(true, predicted) for m in measures}}

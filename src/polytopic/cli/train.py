@@ -248,7 +248,7 @@ def _best_rule(labeler, documents, tree):
     from polytopic.decision import tune_decision
     from polytopic.decision.surface import told
     from polytopic.labels import LabelTree
-    from polytopic.metrics import labeling_f
+    from polytopic.metrics import samples_f1
 
     documents = [document for document in documents if document.labels]
     if tree == "names":
@@ -260,11 +260,11 @@ def _best_rule(labeler, documents, tree):
     X = labeler.transform(rest)
     labels = [{labeler.resolve(label) for label in document.labels} for document in rest]
     tuned = tune_decision(labeler.model_, X, labels, cv="prefit", tree=labeler.tree)
-    own = labeling_f(labels, labeler.predict(rest))
+    own = samples_f1(labels, labeler.predict(rest))
     best = tuned.best_rule if tuned.best_score > own else None
     chosen = "the model's own way" if best is None else told(best)
     click.echo(
-        f"Chose {chosen}: labelling F on {tuned.n_docs:,} held-out documents is {own:.3f} by the "
+        f"Chose {chosen}: samples F1 on {tuned.n_docs:,} held-out documents is {own:.3f} by the "
         f"model itself, and {tuned.best_score:.3f} by {told(tuned.best_rule)}.",
         err=True,
     )

@@ -11,7 +11,7 @@ from polytopic.decision.base import Rule
 from polytopic.errors import PolytopicError
 
 PARAMETERS = ("size", "ratio", "k", "value")
-SHOWN = ("document_precision", "document_recall", "document_f1", "exact_match")
+SHOWN = ("samples_precision", "samples_recall", "document_f1", "subset_accuracy")
 FIXED_RATIOS = (0.7, 0.8)  # of Figure 2a
 
 

@@ -25,8 +25,8 @@ KS = tuple(range(1, 11))
 N_VALUES = 101  # of a threshold
 SAMPLE = 1 << 21  # scores that they are chosen by
 
-COUNTED = (*BY_DOCUMENT, "micro_f", "document_f1")
-DECIDED = ("retrieval_f", "hierarchical_f", "hierarchical_precision", "hierarchical_recall")
+COUNTED = (*BY_DOCUMENT, "micro_f1", "document_f1")
+DECIDED = ("macro_f1", "hierarchical_f1", "hierarchical_precision", "hierarchical_recall")
 
 
 def tune_decision(
@@ -34,7 +34,7 @@ def tune_decision(
     X,
     Y,
     rules: Sequence[Rule] | None = None,
-    metric: str | Callable = "labeling_f",
+    metric: str | Callable = "samples_f1",
     cv: Any = 5,
     *,
     grid: Mapping[str, Sequence] | None = None,
@@ -57,7 +57,7 @@ def tune_decision(
         Rules to try; parameters that are not in the grid are kept. By default all for which
         there is what they need: :class:`WorldModel` for an estimator with a ``world_score``,
         :class:`TreeCohort` with a ``tree``.
-    metric : str or function of true and predicted labels, default="labeling_f"
+    metric : str or function of true and predicted labels, default="samples_f1"
         What is to be highest: a measure of label sets in :mod:`polytopic.metrics`. Those that are
         counted by document cost least; for others labels are decided at each point of the grid.
     cv : int, "prefit", splitter or iterable of pairs of rows, default=5
@@ -146,7 +146,7 @@ def _check_metric(metric, tree):
     if metric in COUNTED:
         return metric, None
     measure = getattr(metrics, metric)
-    if metric == "retrieval_f":
+    if metric == "macro_f1":
         return metric, lambda Y, found, classes: measure(Y, found)
     if tree is None:
         raise ValueError(f"metric == {metric!r} needs the tree of labels; give tree.")
@@ -209,9 +209,9 @@ def _counted(rule: Rule, values, known: HeldOut) -> dict[str, np.ndarray]:
     parts = rule.count(known.scores, known.Y, swept, reference=known.reference, measure=sums)
     *totals, right, taken = sum(parts)[:, :: -1 if falls else 1]
     curves = {name: total / n_true.size for name, total in zip(BY_DOCUMENT, totals, strict=True)}
-    precision, recall = (curves[f"document_{side}"] for side in ("precision", "recall"))
+    precision, recall = (curves[f"samples_{side}"] for side in ("precision", "recall"))
     pairs = taken + n_true.sum()
-    curves["micro_f"] = np.where(pairs > 0, 2 * right / np.maximum(pairs, 1), 1.0)
+    curves["micro_f1"] = np.where(pairs > 0, 2 * right / np.maximum(pairs, 1), 1.0)
     curves["document_f1"] = harmonic_mean(precision, recall)
     return curves
 

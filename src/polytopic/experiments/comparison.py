@@ -85,7 +85,7 @@ class Comparison:
     splits : list of str
         Their names.
     rows : list of Row
-        The methods, the best labelling F first; those that failed last.
+        The methods, the best samples F1 first; those that failed last.
     """
 
     corpus: str
@@ -113,7 +113,7 @@ class Comparison:
         able = [row for row in self.rows if row.results and not np.isnan(row.mean(measure))]
         return max(able, key=lambda row: row.mean(measure), default=None)
 
-    def chance(self, row: Row, measure: str = "labeling_f") -> float | None:
+    def chance(self, row: Row, measure: str = "samples_f1") -> float | None:
         """Return how probable so large a difference from the best method is by chance alone.
 
         See :func:`polytopic.experiments.significance.compare_pairs`.
@@ -228,7 +228,7 @@ def compare(
 
     def told(cell: Cell, result: dict[str, Any]) -> None:
         done = len(results) + 1
-        outcome = result.get("failure") or f"F {result['measures']['labeling_f']:.3f}"
+        outcome = result.get("failure") or f"F {result['measures']['samples_f1']:.3f}"
         left = _left((time.monotonic() - began) / (done - known) * (total - done))
         tell(f"{done}/{total} {chosen[cell.method].title} on {cell.split}: {outcome}{left}")
 
@@ -249,7 +249,7 @@ def _left(seconds: float) -> str:
 
 
 def _rank(row: Row) -> tuple[bool, float]:
-    return not row.results, -float(np.nan_to_num(row.mean("labeling_f")))
+    return not row.results, -float(np.nan_to_num(row.mean("samples_f1")))
 
 
 def _method(method: str | Method) -> Method:

@@ -28,17 +28,17 @@ def figures(found: Comparison) -> Iterator[tuple[str, str, object]]:
     if found.protocol.kind == "curve":
         yield (
             "More documents to learn from",
-            "Labelling F and exact match by the number of documents to learn from.",
+            "Samples F1 and subset accuracy by the number of documents to learn from.",
             _curves(found, able[:MOST], styles),
         )
     yield (
         "Quality",
-        "Labelling F and exact match; lines are the standard deviation over splits.",
+        "Samples F1 and subset accuracy; lines are the standard deviation over splits.",
         _quality(largest),
     )
     yield (
         "Time and quality",
-        "Labelling F beside the CPU time to learn and to answer; up and to the left is better.",
+        "Samples F1 beside the CPU time to learn and to answer; up and to the left is better.",
         _time(largest, styles),
     )
     yield (
@@ -89,7 +89,7 @@ def _curves(found: Comparison, rows: list[Row], styles: dict[str, dict]):
     figure, axes = _axes(9.0, 4.0, 2)
     sizes = np.array([int(re.match(r"\d+", name)[0]) for name in found.splits])  # type: ignore[index]
     for axis, measure, name in zip(
-        axes, ("labeling_f", "exact_match"), ("F", "exact match"), strict=True
+        axes, ("samples_f1", "subset_accuracy"), ("F", "subset accuracy"), strict=True
     ):
         for row in rows:
             values = row.values(measure)
@@ -109,7 +109,9 @@ def _curves(found: Comparison, rows: list[Row], styles: dict[str, dict]):
 def _quality(rows: list[Row]):
     figure, axes = _axes(7.0, 1.2 + 0.3 * len(rows))
     places = np.arange(len(rows))
-    for k, (measure, name) in enumerate((("labeling_f", "F"), ("exact_match", "exact match"))):
+    for k, (measure, name) in enumerate(
+        (("samples_f1", "F"), ("subset_accuracy", "subset accuracy"))
+    ):
         means = [row.mean(measure) for row in rows]
         spread = [np.nan_to_num(row.std(measure)) for row in rows]
         axes.errorbar(
@@ -131,14 +133,14 @@ def _time(rows: list[Row], styles: dict[str, dict]):
     figure, axes = _axes(7.0, 4.5)
     for row in rows:
         seconds = row.mean("fit_seconds") + row.mean("predict_seconds")
-        x, y = max(seconds, 1e-3), row.mean("labeling_f")
+        x, y = max(seconds, 1e-3), row.mean("samples_f1")
         axes.plot(x, y, linestyle="", label=row.title, **styles[row.method])
     axes.set_xscale("log")
     low, high = np.log10(axes.get_xlim())
     axes.set_xlim(10 ** np.floor(low), 10 ** np.ceil(high))  # whole decades, which have numbers
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("CPU seconds to learn and to answer")
-    axes.set_ylabel("labelling F")
+    axes.set_ylabel("samples F1")
     axes.legend(
         fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1
     )

@@ -38,8 +38,8 @@ def document_f(Y: np.ndarray, sets: np.ndarray) -> np.ndarray:
 def _documents(Y: np.ndarray, sets: np.ndarray) -> dict[str, list[float]]:
     """Return what each document adds to the measures, by which methods are compared in pairs."""
     return {
-        "labeling_f": np.round(document_f(Y, sets), 5).tolist(),
-        "exact_match": (sets == Y).all(axis=1).astype(int).tolist(),
+        "samples_f1": np.round(document_f(Y, sets), 5).tolist(),
+        "subset_accuracy": (sets == Y).all(axis=1).astype(int).tolist(),
     }
 
 

@@ -72,7 +72,7 @@ OURS = [
     _own("mml", "MML, F", _fitter(lambda **s: MML(C="auto", calibrate=True, **s), weighted=True)),
     _own(
         "mml-exact",
-        "MML, exact match",
+        "MML, exact sets",
         _fitter(lambda **s: MML(C="auto", goal="exact", calibrate=True, **s), weighted=True),
     ),
     _own(

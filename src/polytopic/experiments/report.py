@@ -19,10 +19,10 @@ img { width: 100%; height: auto; background: #fff; border-radius: .5rem }
 td:first-child { padding-right: 1.5rem } .scroll td { white-space: nowrap; font-size: .9rem }
 small { color: var(--soft); font-size: .75rem }
 """
-NEAR = 0.01  # labelling F by which a method may be lower and still be called as good
+NEAR = 0.01  # samples F1 by which a method may be lower and still be called as good
 MORE = (
-    Column("document_precision", "precision"),
-    Column("document_recall", "recall"),
+    Column("samples_precision", "precision"),
+    Column("samples_recall", "recall"),
     Column("document_f1", "F1 of both"),
     Column("precision_at_3", "P@3"),
     Column("precision_at_5", "P@5"),
@@ -52,7 +52,7 @@ def to_html(found: Comparison, *, title: str | None = None) -> str:
 def _answer(found: Comparison) -> str:
     """Say in sentences what the tables say in numbers."""
     lines = []
-    for measure, name in (("labeling_f", "labelling F"), ("exact_match", "exact match")):
+    for measure, name in (("samples_f1", "samples F1"), ("subset_accuracy", "subset accuracy")):
         best = found.best(measure)
         if best is None:
             continue
@@ -79,19 +79,19 @@ def _listed(rows: list[Row]) -> str:
 
 def _quickest(found: Comparison) -> str:
     """Say which method takes least time among those that are nearly as good as the best."""
-    best = found.best("labeling_f")
+    best = found.best("samples_f1")
     if best is None:
         return ""
     near = [
         row
         for row in found.rows
-        if row.results and row.mean("labeling_f") >= best.mean("labeling_f") - NEAR
+        if row.results and row.mean("samples_f1") >= best.mean("samples_f1") - NEAR
     ]
     quick = min(near, key=_seconds)
     if quick is best:
         return ""
     return (
-        f"<p><strong>{safe(quick.title)}</strong> is the quickest of those whose labelling F is "
+        f"<p><strong>{safe(quick.title)}</strong> is the quickest of those whose samples F1 is "
         f"lower by {NEAR:g} at most: {_seconds(quick):.2g} CPU seconds to learn and to answer, "
         f"where {safe(best.title)} needs {_seconds(best):.2g}.</p>"
     )
@@ -105,7 +105,7 @@ def _more_documents(found: Comparison) -> str:
     """Say how much the last doubling of the documents gave, where there is a curve."""
     if found.protocol.kind != "curve":
         return ""
-    best = found.largest().best("labeling_f")
+    best = found.largest().best("samples_f1")
     own = next((row for row in found.rows if best and row.method == best.method), None)
     if own is None:
         return ""
@@ -113,10 +113,10 @@ def _more_documents(found: Comparison) -> str:
     if len(set(sizes)) < 2:
         return ""
     before, last = sorted(set(sizes))[-2:]
-    values = own.values("labeling_f")
+    values = own.values("samples_f1")
     f, g = (values[np.array(sizes) == size].mean() for size in (before, last))
     return (
-        f"<p>From {before:,} to {last:,} documents to learn from, the labelling F of "
+        f"<p>From {before:,} to {last:,} documents to learn from, the samples F1 of "
         f"{safe(own.title)} went from {f:.3f} to {g:.3f}.</p>"
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 RESAMPLED = 9999  # random signs of the differences
-BY_DOCUMENT = ("labeling_f", "exact_match")
+BY_DOCUMENT = ("samples_f1", "subset_accuracy")
 
 
 def compare_pairs(

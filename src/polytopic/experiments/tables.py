@@ -23,10 +23,10 @@ class Column(NamedTuple):
 
 
 MAIN = (
-    Column("labeling_f", "F"),
-    Column("exact_match", "exact match"),
-    Column("retrieval_f", "retrieval F"),
-    Column("micro_f", "micro F"),
+    Column("samples_f1", "F"),
+    Column("subset_accuracy", "subset accuracy"),
+    Column("macro_f1", "macro F1"),
+    Column("micro_f1", "micro F1"),
     Column("precision_at_1", "P@1"),
     Column("ndcg_at_5", "nDCG@5"),
     Column("fit_seconds", "fit s", 2, higher=False),

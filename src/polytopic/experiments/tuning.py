@@ -11,7 +11,7 @@ from scipy import sparse
 
 from polytopic.experiments.methods import Deciding, Method
 from polytopic.experiments.parts import Part
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 
 HELD_OUT = 0.25
 FEW = 1000  # documents below which every quarter is held out in its turn
@@ -23,7 +23,7 @@ Quality = Callable[[Mapping[str, Any]], tuple[float, dict[str, Any]]]
 
 
 def chosen_settings(method: Method, train: Part, seed: int, trials: int | None) -> dict[str, Any]:
-    """Return the settings with the best labelling F on a held-out quarter, or on each of four.
+    """Return the settings with the best samples F1 on a held-out quarter, or on each of four.
 
     Every combination is tried if there are few; with ``trials``, Optuna searches as many. A
     threshold is chosen on the scores of each fit.
@@ -36,7 +36,7 @@ def chosen_settings(method: Method, train: Part, seed: int, trials: int | None) 
     def quality(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
         answers = [method.fit(rest, settings, seed)(held_out) for rest, held_out in pairs]
         sets = sparse.vstack([answer.sets for answer in answers], format="csr")
-        usual = labeling_f(Y, sets), dict(settings)
+        usual = samples_f1(Y, sets), dict(settings)
         if method.decide is None:
             return usual
         scores = np.vstack([np.asarray(answer.scores) for answer in answers])
@@ -50,7 +50,7 @@ def chosen_settings(method: Method, train: Part, seed: int, trials: int | None) 
 
 
 def best_threshold(scores: np.ndarray, Y, decide: Deciding) -> tuple[float, float]:
-    """Return the best labelling F, and the threshold that gives it.
+    """Return the best samples F1, and the threshold that gives it.
 
     The thresholds tried let pass from a quarter of as many labels as are true to four times as
     many, so that they suit scores on any scale.
@@ -61,7 +61,7 @@ def best_threshold(scores: np.ndarray, Y, decide: Deciding) -> tuple[float, floa
     wanted = np.geomspace(LEAST, GREATEST, THRESHOLDS) * Y.sum()
     places = np.unique(np.clip(np.rint(wanted).astype(int), 1, ranked.size - 1))
     between = [float(ranked[place - 1] + ranked[place]) / 2 for place in places]
-    tried = [(labeling_f(Y, decide(scores, value)), value) for value in between]
+    tried = [(samples_f1(Y, decide(scores, value)), value) for value in between]
     return max(tried, key=lambda pair: pair[0])
 
 

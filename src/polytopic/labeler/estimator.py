@@ -54,7 +54,7 @@ from polytopic.labeler.rows import DocumentRows
 from polytopic.labeler.state import LabelerState
 from polytopic.labeler.suspects import Suspects, find_suspects
 from polytopic.labels import LabelSpace, Level
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 from polytopic.models.checks import check_name, require_counts
 from polytopic.models.mixture_tuning import TUNING_DOCS
 from polytopic.text import Analyzer, Vocabulary
@@ -462,12 +462,12 @@ class Labeler(BaseEstimator):
         return state.model.decision_function(state.transform(texts, self.fields))
 
     def score(self, texts, labels) -> float:
-        """Return the labelling F."""
+        """Return the samples F1."""
         texts = list(check_iterable(texts))
         state = self._fitted_state()
         targets = self._reader(state).read(labels, len(texts))
         true = LabelSpace(targets.labels).decode(targets.Y)
-        return labeling_f(true, self._predict(state, texts))
+        return samples_f1(true, self._predict(state, texts))
 
     def suggest(
         self,

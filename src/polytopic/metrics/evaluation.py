@@ -4,28 +4,28 @@ from polytopic.metrics.ranking import at_k, covered, ndcg, precision, score_mean
 from polytopic.metrics.reading import check_pair
 from polytopic.metrics.sets import (
     document_f1,
-    document_precision,
-    document_recall,
-    exact_match,
-    hierarchical_f,
+    hierarchical_f1,
     hierarchical_precision,
     hierarchical_recall,
-    labeling_f,
-    micro_f,
-    retrieval_f,
+    macro_f1,
+    micro_f1,
+    samples_f1,
+    samples_precision,
+    samples_recall,
+    subset_accuracy,
 )
 
 _SET_MEASURES = (
-    labeling_f,
-    exact_match,
-    retrieval_f,
-    micro_f,
-    document_precision,
-    document_recall,
+    samples_f1,
+    subset_accuracy,
+    macro_f1,
+    micro_f1,
+    samples_precision,
+    samples_recall,
     document_f1,
 )
 
-_TREE_MEASURES = (hierarchical_precision, hierarchical_recall, hierarchical_f)
+_TREE_MEASURES = (hierarchical_precision, hierarchical_recall, hierarchical_f1)
 
 SCORE_MEASURES = {
     "precision_at_1": at_k(precision, 1),
@@ -59,12 +59,12 @@ def evaluate(Y_true, Y_pred, scores=None, *, classes=None, tree=None):
     --------
     >>> for name, value in evaluate([["a", "b"], ["c"]], [["a"], ["c"]]).items():
     ...     print(f"{name:18} {value:.3f}")
-    labeling_f         0.833
-    exact_match        0.500
-    retrieval_f        0.667
-    micro_f            0.800
-    document_precision 1.000
-    document_recall    0.750
+    samples_f1         0.833
+    subset_accuracy        0.500
+    macro_f1        0.667
+    micro_f1            0.800
+    samples_precision 1.000
+    samples_recall    0.750
     document_f1        0.857
     """
     pair = check_pair(Y_true, Y_pred, classes)

@@ -13,7 +13,7 @@ from polytopic.metrics.reading import (
 )
 
 
-def labeling_f(Y_true, Y_pred):
+def samples_f1(Y_true, Y_pred):
     r"""Mean F-measure of the documents (Kazawa et al., Eq. (14)).
 
     .. math:: F_L = \frac1n \sum_i
@@ -32,13 +32,13 @@ def labeling_f(Y_true, Y_pred):
 
     Examples
     --------
-    >>> labeling_f([["a", "b"], ["c"]], [["a"], ["c"]])
+    >>> samples_f1([["a", "b"], ["c"]], [["a"], ["c"]])
     0.8333333333333333
     """
-    return _document_mean("labeling_f", Y_true, Y_pred)
+    return _document_mean("samples_f1", Y_true, Y_pred)
 
 
-def exact_match(Y_true, Y_pred):
+def subset_accuracy(Y_true, Y_pred):
     r"""Share of documents whose label set is right as a whole (Kazawa et al., Eq. (15)).
 
     .. math:: EX = \frac1n \sum_i I[L_i^{pred} = L_i^{true}]
@@ -54,14 +54,14 @@ def exact_match(Y_true, Y_pred):
 
     Examples
     --------
-    >>> exact_match([["a", "b"], ["c"]], [["a"], ["c"]])
+    >>> subset_accuracy([["a", "b"], ["c"]], [["a"], ["c"]])
     0.5
     """
-    return _document_mean("exact_match", Y_true, Y_pred)
+    return _document_mean("subset_accuracy", Y_true, Y_pred)
 
 
-def retrieval_f(Y_true, Y_pred, *, classes=None):
-    r"""Mean F-measure of the topics, also called macro F (Kazawa et al., Eq. (16)).
+def macro_f1(Y_true, Y_pred, *, classes=None):
+    r"""Mean F-measure of the topics, also called macro F1 (Kazawa et al., Eq. (16)).
 
     .. math:: F_R = \frac1l \sum_j \frac{2 \sum_i L_i^{pred}[j] L_i^{true}[j]}
         {\sum_i (L_i^{pred}[j] + L_i^{true}[j])}
@@ -82,16 +82,16 @@ def retrieval_f(Y_true, Y_pred, *, classes=None):
 
     Examples
     --------
-    >>> retrieval_f([["a", "b"], ["c"]], [["a"], ["c"]])
+    >>> macro_f1([["a", "b"], ["c"]], [["a"], ["c"]])
     0.6666666666666666
-    >>> retrieval_f([["a", "b"], ["c"]], [["a"], ["c"]], classes=["a", "b", "c", "d"])
+    >>> macro_f1([["a", "b"], ["c"]], [["a"], ["c"]], classes=["a", "b", "c", "d"])
     0.5
     """
     both, true, pred = _sizes(*check_pair(Y_true, Y_pred, classes), axis=0)
     return float(_ratio(2 * both, true + pred, empty=0).sum() / max(1, both.size))
 
 
-def micro_f(Y_true, Y_pred):
+def micro_f1(Y_true, Y_pred):
     r"""F-measure of all pairs of document and label pooled.
 
     .. math:: F = \frac{2 \sum_i |L_i^{pred} \cap L_i^{true}|}
@@ -110,14 +110,14 @@ def micro_f(Y_true, Y_pred):
 
     Examples
     --------
-    >>> micro_f([["a", "b"], ["c"]], [["a"], ["c"]])
+    >>> micro_f1([["a", "b"], ["c"]], [["a"], ["c"]])
     0.8
     """
     both, true, pred = _sizes(*check_pair(Y_true, Y_pred))
     return float(_ratio(2 * both, true + pred, empty=1))
 
 
-def document_precision(Y_true, Y_pred):
+def samples_precision(Y_true, Y_pred):
     r"""Mean share of the assigned labels that are correct (Skorkovská et al., Eq. (8)).
 
     .. math:: P = \frac1{|D|} \sum_i \frac{T_C}{T_A}
@@ -136,13 +136,13 @@ def document_precision(Y_true, Y_pred):
 
     Examples
     --------
-    >>> document_precision([["a", "b"], ["c"]], [["a"], ["c", "d"]])
+    >>> samples_precision([["a", "b"], ["c"]], [["a"], ["c", "d"]])
     0.75
     """
-    return _document_mean("document_precision", Y_true, Y_pred)
+    return _document_mean("samples_precision", Y_true, Y_pred)
 
 
-def document_recall(Y_true, Y_pred):
+def samples_recall(Y_true, Y_pred):
     r"""Mean share of the true labels that were assigned (Skorkovská et al., Eq. (8)).
 
     .. math:: R = \frac1{|D|} \sum_i \frac{T_C}{T_R}
@@ -161,10 +161,10 @@ def document_recall(Y_true, Y_pred):
 
     Examples
     --------
-    >>> document_recall([["a", "b"], ["c"]], [["a"], ["c", "d"]])
+    >>> samples_recall([["a", "b"], ["c"]], [["a"], ["c", "d"]])
     0.75
     """
-    return _document_mean("document_recall", Y_true, Y_pred)
+    return _document_mean("samples_recall", Y_true, Y_pred)
 
 
 def document_f1(Y_true, Y_pred):
@@ -172,7 +172,7 @@ def document_f1(Y_true, Y_pred):
 
     .. math:: F_1 = 2 \frac{P \cdot R}{P + R}
 
-    It is not the mean of the documents' F-measures; that is :func:`labeling_f`.
+    It is not the mean of the documents' F-measures; that is :func:`samples_f1`.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def document_f1(Y_true, Y_pred):
     0.75
     """
     pair = check_pair(Y_true, Y_pred)
-    precision, recall = document_precision(*pair), document_recall(*pair)
+    precision, recall = samples_precision(*pair), samples_recall(*pair)
     return float(harmonic_mean(precision, recall))
 
 
@@ -198,7 +198,7 @@ def hierarchical_precision(Y_true, Y_pred, tree, classes=None):
 
     .. math:: hP = \frac{\sum_i |\hat P_i \cap \hat T_i|}{\sum_i |\hat P_i|}
 
-    Parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of :func:`hierarchical_f`.
+    Parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of :func:`hierarchical_f1`.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def hierarchical_recall(Y_true, Y_pred, tree, classes=None):
 
     .. math:: hR = \frac{\sum_i |\hat P_i \cap \hat T_i|}{\sum_i |\hat T_i|}
 
-    Parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of :func:`hierarchical_f`.
+    Parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of :func:`hierarchical_f1`.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def hierarchical_recall(Y_true, Y_pred, tree, classes=None):
     return float(_ratio(both, true, empty=pred == 0))
 
 
-def hierarchical_f(Y_true, Y_pred, tree, classes=None):
+def hierarchical_f1(Y_true, Y_pred, tree, classes=None):
     r"""Micro F-measure of label sets extended with all ancestors (Kiritchenko et al.).
 
     .. math:: hF = \frac{2 \sum_i |\hat P_i \cap \hat T_i|}{\sum_i (|\hat P_i| + |\hat T_i|)}
@@ -255,14 +255,14 @@ def hierarchical_f(Y_true, Y_pred, tree, classes=None):
     --------
     >>> from polytopic.labels import LabelTree
     >>> tree = LabelTree.from_names(["science/space", "science/biology"])
-    >>> hierarchical_f([["science/space"]], [["science/biology"]], tree)
+    >>> hierarchical_f1([["science/space"]], [["science/biology"]], tree)
     0.5
     """
     both, true, pred = _sizes(*_extended_pair(Y_true, Y_pred, tree, classes))
     return float(_ratio(2 * both, true + pred, empty=1))
 
 
-def by_level(Y_true, Y_pred, tree, metric=labeling_f, *, classes=None):
+def by_level(Y_true, Y_pred, tree, metric=samples_f1, *, classes=None):
     """Measure at each level of a tree, labels being replaced by their ancestors there.
 
     A label that lies no deeper than the level, or is not in the tree, stands for itself, so the
@@ -274,8 +274,8 @@ def by_level(Y_true, Y_pred, tree, metric=labeling_f, *, classes=None):
         True and predicted labels.
     tree : LabelTree
         What lies above the labels.
-    metric : callable, default=labeling_f
-        Measure of two indicators, such as :func:`exact_match` or :func:`evaluate`.
+    metric : callable, default=samples_f1
+        Measure of two indicators, such as :func:`subset_accuracy` or :func:`evaluate`.
     classes : sequence of str, optional
         Label of each column, needed with indicators; with names all labels the model knows.
 
@@ -322,10 +322,10 @@ def _ratio(part, whole, empty):
 
 # Measures of one document by how many labels are both true and predicted, true, and predicted
 BY_DOCUMENT = {
-    "labeling_f": lambda both, true, pred: _ratio(2 * both, true + pred, empty=1),
-    "exact_match": lambda both, true, pred: (both == true) & (both == pred),
-    "document_precision": lambda both, true, pred: _ratio(both, pred, empty=true == 0),
-    "document_recall": lambda both, true, pred: _ratio(both, true, empty=pred == 0),
+    "samples_f1": lambda both, true, pred: _ratio(2 * both, true + pred, empty=1),
+    "subset_accuracy": lambda both, true, pred: (both == true) & (both == pred),
+    "samples_precision": lambda both, true, pred: _ratio(both, pred, empty=true == 0),
+    "samples_recall": lambda both, true, pred: _ratio(both, true, empty=pred == 0),
 }
 
 

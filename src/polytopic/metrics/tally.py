@@ -71,12 +71,12 @@ class SetTally:
         )
         return both, true, pred
 
-    def micro_f(self) -> float:
+    def micro_f1(self) -> float:
         """Return the F of all pairs of document and label."""
         both, true, pred = self.micro()
         return 2 * both / (true + pred) if true + pred else 1.0
 
-    def retrieval_f(self, labels: Collection[str]) -> float:
+    def macro_f1(self, labels: Collection[str]) -> float:
         """Return the mean F of these labels."""
         both, true, pred = np.array([self.by_label.get(x, (0, 0, 0)) for x in labels]).T
         return float((2 * both / np.maximum(true + pred, 1)).mean())
@@ -98,7 +98,7 @@ class Tally:
     >>> one.add([["a", "b"]], [["a"]], [[3.0, 1.0, 2.0]])
     >>> other.add([["c"]], [["c"]], [[0.0, 1.0, 2.0]])
     >>> measures = (one + other).measures()
-    >>> round(measures["labeling_f"], 3), measures["coverage"]
+    >>> round(measures["samples_f1"], 3), measures["coverage"]
     (0.833, 2.0)
     """
 
@@ -174,21 +174,21 @@ class Tally:
         if not self.n_docs:
             raise ValueError("no labelled document to measure on.")
         labels, sets = {*self.classes, *self.plain.by_label}, self.plain
-        precision, recall = map(sets.document_mean, ("document_precision", "document_recall"))
+        precision, recall = map(sets.document_mean, ("samples_precision", "samples_recall"))
         values = {
-            "labeling_f": sets.document_mean("labeling_f"),
-            "exact_match": sets.document_mean("exact_match"),
-            "retrieval_f": sets.retrieval_f(labels),
-            "micro_f": sets.micro_f(),
-            "document_precision": precision,
-            "document_recall": recall,
+            "samples_f1": sets.document_mean("samples_f1"),
+            "subset_accuracy": sets.document_mean("subset_accuracy"),
+            "macro_f1": sets.macro_f1(labels),
+            "micro_f1": sets.micro_f1(),
+            "samples_precision": precision,
+            "samples_recall": recall,
             "document_f1": float(harmonic_mean(precision, recall)),
         }
         if self.tree is not None:
             both, true, pred = self.extended.micro()
             values["hierarchical_precision"] = both / pred if pred else float(true == 0)
             values["hierarchical_recall"] = both / true if true else float(pred == 0)
-            values["hierarchical_f"] = self.extended.micro_f()
+            values["hierarchical_f1"] = self.extended.micro_f1()
         sums = self._scores.copy()
         sums[COVERAGE] += self._out_of_reach * len(labels)
         return values | dict(zip(SCORE_MEASURES, (sums / self.n_docs).tolist(), strict=True))
@@ -203,9 +203,9 @@ class Tally:
             own = {self.tree.at_level(x, level) if x in self.tree else x for x in labels}
             found[level] = {
                 "labels": len(own),
-                "labeling_f": sets.document_mean("labeling_f"),
-                "exact_match": sets.document_mean("exact_match"),
-                "micro_f": sets.micro_f(),
-                "retrieval_f": sets.retrieval_f(own),
+                "samples_f1": sets.document_mean("samples_f1"),
+                "subset_accuracy": sets.document_mean("subset_accuracy"),
+                "micro_f1": sets.micro_f1(),
+                "macro_f1": sets.macro_f1(own),
             }
         return found

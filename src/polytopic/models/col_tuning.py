@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 from sklearn.utils import check_random_state
 
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 from polytopic.models.col_answers import log_odds
 from polytopic.models.curves import rising_curve
 from polytopic.models.label_training import fit_sets
@@ -80,7 +80,7 @@ def _best_temperature(part, X, truth):
     best, top = 1.0, -1.0
     for temperature in TEMPERATURES:
         part.chosen_["temperature"] = temperature
-        f = labeling_f(truth.astype(int), part.choose(X)[:, part._columns].toarray())
+        f = samples_f1(truth.astype(int), part.choose(X)[:, part._columns].toarray())
         if f > top:
             best, top = temperature, f
     return best

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from polytopic.kernels.blocks import run_tasks
-from polytopic.metrics import exact_match, labeling_f
+from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models.checks import is_auto
 from polytopic.models.curves import rising_curve
 
@@ -66,7 +66,7 @@ class Judgement(NamedTuple):
 
 
 def _judge(fitted, X, Y, *, calibrated):
-    measure = exact_match if fitted.goal == "exact" else labeling_f
+    measure = subset_accuracy if fitted.goal == "exact" else samples_f1
     if not calibrated:
         return Judgement(measure(Y, fitted.choose(X)))
     sets, margins = fitted._sets_and_margins(X)

@@ -20,7 +20,7 @@ def tune(model, X, Y, wanted) -> None:
     """Choose temperature and smoothing by the answers to documents that are left out.
 
     The model's ``chosen_`` gets those that are best in the mean: by F or, where the most probable
-    set is the answer, by exact match; of equally good temperatures the one nearest to 1.
+    set is the answer, by subset accuracy; of equally good temperatures the one nearest to 1.
     At most ``TUNING_DOCS`` documents are judged, picked by
     their contents; candidates are the ``TUNING_SETS`` seen label sets with the highest bounds.
     """

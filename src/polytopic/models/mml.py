@@ -33,7 +33,7 @@ class MML(MarginReasons):
     Parameters
     ----------
     C : float or "auto", default=1.0
-        What a violated margin costs. "auto" takes 0.3 or 1, by the labelling F (or exact match,
+        What a violated margin costs. "auto" takes 0.3 or 1, by the samples F1 (or subset accuracy,
         as ``goal`` says) on held-out documents: of 12000 at most, each of three folds in its turn
         or, from 2000 documents on, one of them.
     similarity : {"dice", "cosine"}, default="dice"

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from polytopic.counts import LabelSetCounts
 from polytopic.labeler.learning import named_model
 from polytopic.labels import LabelSpace, Targets, widen
-from polytopic.metrics import labeling_f
+from polytopic.metrics import samples_f1
 from polytopic.models import PMM1, CountModel
 from polytopic.models.checks import check_name
 from polytopic.store.bags import read_bags
@@ -75,7 +75,7 @@ class Period:
     unknown : float or None
         The share of words that no earlier document has.
     f : float or None
-        The labelling F of the labels that the model gives them before it learns them.
+        The samples F1 of the labels that the model gives them before it learns them.
     new_label_documents : int
         Documents with new labels only, which no perplexity can be told of; none where there was
         no model.
@@ -246,7 +246,7 @@ class _Past:
             if terms.size:
                 model, judged = self._fitted(terms), judged & (known > 0)
                 log_likelihood = _log_likelihood(model, X[:, terms], sets, judged)
-                f = labeling_f(Y, self._widened(model.choose(X[:, terms])))
+                f = samples_f1(Y, self._widened(model.choose(X[:, terms])))
         return Period(
             start=start,
             documents=rows.size,

@@ -26,7 +26,7 @@ def command(store, by, since, until, labels, plot, as_json):
     """Show how the documents of STORE depart over time from those before them.
 
     Each period is judged by a model of all documents before it: the perplexity of its words
-    (higher: more surprising), the share of words that are unknown, the labelling F of the labels
+    (higher: more surprising), the share of words that are unknown, the samples F1 of the labels
     that the model gives, and the labels that are new, or have more or fewer documents than their
     earlier share lets expect. Days are those of
     UTC; a document without a time has that at which it was first learned. There is a model for
