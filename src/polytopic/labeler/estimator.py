@@ -51,7 +51,7 @@ from polytopic.labeler.reading import (
     read_names,
 )
 from polytopic.labeler.rows import DocumentRows
-from polytopic.labeler.state import LabelerState
+from polytopic.labeler.state import FittedFrom, LabelerState
 from polytopic.labeler.suspects import Suspects, find_suspects
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import samples_f1
@@ -194,7 +194,7 @@ class Labeler(BaseEstimator):
         reader.warn(self.classes_.tolist())
         return self
 
-    def fit_counts(self, counts, *, sample=None, chosen=None):
+    def fit_counts(self, counts, *, sample=None, chosen=None, fitted_from=None):
         """Learn from a table of counts, with a count model.
 
         Parameters
@@ -205,12 +205,16 @@ class Labeler(BaseEstimator):
             Some of its documents, to choose by what is not fixed.
         chosen : dict, default=None
             What an earlier fit chose (``model_.chosen_``), to be kept.
+        fitted_from : FittedFrom, default=None
+            Where the table comes from, if it is a store's.
         """
         if sees_documents(self._new_model()):
             raise ValueError(f"model == {self.model!r} learns from documents; use fit_rows.")
-        return self._refit_counts(counts, self._new_analyzer(), chosen=chosen, sample=sample)
+        return self._refit_counts(
+            counts, self._new_analyzer(), chosen=chosen, sample=sample, fitted_from=fitted_from
+        )
 
-    def fit_rows(self, rows, *, chosen=None):
+    def fit_rows(self, rows, *, chosen=None, fitted_from=None):
         """Learn from documents that are counted already, with a model of documents.
 
         Parameters
@@ -219,10 +223,14 @@ class Labeler(BaseEstimator):
             The documents, of terms that this labeler's analyzer makes.
         chosen : dict, default=None
             What an earlier fit chose, to be kept.
+        fitted_from : FittedFrom, default=None
+            Where the documents come from, if they are a store's.
         """
         if not sees_documents(self._new_model()):
             raise ValueError(f"model == {self.model!r} learns from counts; use fit_counts.")
-        return self._refit_documents(rows, self._new_analyzer(), chosen=chosen)
+        return self._refit_documents(
+            rows, self._new_analyzer(), chosen=chosen, fitted_from=fitted_from
+        )
 
     def learn(self, texts, labels=None, *, warm=False):
         """Learn more texts; new labels may come.
@@ -270,16 +278,16 @@ class Labeler(BaseEstimator):
         require_some(counts.n_docs)
         return self._refit_counts(counts, analyzer, chosen=chosen)
 
-    def _refit_counts(self, counts, analyzer, *, chosen=None, sample=None):
+    def _refit_counts(self, counts, analyzer, *, chosen=None, sample=None, fitted_from=None):
         vocabulary = self._vocabulary(counts)
         documents = None
         if sample is not None and sample.X.shape[0]:
             documents = vocabulary.select(sample.X, sample.terms), sample.label_names
         view = vocabulary_view(counts, vocabulary)
         model = self._new_model().fit_counts(view, documents=documents, chosen=chosen)
-        return self._take_over(model, analyzer, vocabulary, counts)
+        return self._take_over(model, analyzer, vocabulary, counts, fitted_from=fitted_from)
 
-    def _refit_documents(self, rows, analyzer, *, chosen=None, warm=None):
+    def _refit_documents(self, rows, analyzer, *, chosen=None, warm=None, fitted_from=None):
         counts = rows.table()
         vocabulary = self._vocabulary(counts)
         model, weights = self._new_model(), None
@@ -295,7 +303,7 @@ class Labeler(BaseEstimator):
         else:
             model.fit(seen(), rows.label_names, chosen=chosen, warm=warm, rows=rows.before)
         kept = rows if self.keep_documents else None
-        return self._take_over(model, analyzer, vocabulary, counts, kept, weights)
+        return self._take_over(model, analyzer, vocabulary, counts, kept, weights, fitted_from)
 
     def take_fitted(self, fit, counts):
         """Learn from documents that are elsewhere, with a model of documents.
@@ -326,7 +334,9 @@ class Labeler(BaseEstimator):
     def _vocabulary(self, counts):
         return choose_vocabulary(counts, self.min_df, self.max_terms)
 
-    def _take_over(self, model, analyzer, vocabulary, counts, documents=None, weights=None):
+    def _take_over(
+        self, model, analyzer, vocabulary, counts, documents=None, weights=None, fitted_from=None
+    ):
         """Become what was learned, in one step, when nothing can fail any more."""
         if self.abstain is not None:
             check_abstention(self.abstain, self.rule, model)
@@ -336,7 +346,7 @@ class Labeler(BaseEstimator):
             "terms": len(counts.terms),
         }
         self.state_ = LabelerState(
-            model, analyzer, vocabulary, counts, documents, weights, training
+            model, analyzer, vocabulary, counts, documents, weights, training, fitted_from
         )
         return self
 
@@ -399,12 +409,9 @@ class Labeler(BaseEstimator):
         return self._fitted_state().training
 
     @property
-    def origin_(self) -> Any:
-        """Which documents of a store were learned, if they come from one."""
-        origin = self._fitted_state().origin
-        if origin is None:
-            raise AttributeError("this labeler was not fitted on the documents of a store.")
-        return origin.selection
+    def fitted_from_(self) -> FittedFrom | None:
+        """The documents of a store that it was fitted on, None if they come from elsewhere."""
+        return self._fitted_state().fitted_from
 
     # Answers
 

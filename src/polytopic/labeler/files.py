@@ -21,7 +21,7 @@ from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.learning import new_model, sees_documents, vocabulary_view
 from polytopic.labeler.packing import pack, unpack
 from polytopic.labeler.rows import DocumentRows
-from polytopic.labeler.state import LabelerState
+from polytopic.labeler.state import FittedFrom, LabelerState
 from polytopic.labels import LabelSpace, LabelTree, widen
 from polytopic.modelfile import model_bytes, parse_model, read_model, write_model
 from polytopic.models import MODELS
@@ -48,9 +48,9 @@ def load(path: str | Path) -> Labeler:
     return _labeler_of(path, *read_model(path))
 
 
-def from_bytes(content: bytes, name: str) -> Labeler:
-    """Return the labeler that :func:`to_bytes` gave; failures are of this name."""
-    return _labeler_of(name, *parse_model(content, name))
+def from_bytes(content: bytes, name: str, *, fitted_from: FittedFrom | None = None) -> Labeler:
+    """Return the labeler that :func:`to_bytes` packed; error messages call it ``name``."""
+    return _labeler_of(name, *parse_model(content, name), fitted_from)
 
 
 def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -67,9 +67,9 @@ def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str,
     return _manifest(labeler, state, kept), arrays
 
 
-def _labeler_of(name: str | Path, manifest, arrays) -> Labeler:
+def _labeler_of(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler:
     try:
-        return _labeler(manifest, arrays)
+        return _labeler(manifest, arrays, fitted_from)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         reason = str(error).removesuffix(".")
         raise ModelFileError(
@@ -134,7 +134,9 @@ def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[
     return terms
 
 
-def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Labeler:
+def _labeler(
+    manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray], fitted_from: FittedFrom | None
+) -> Labeler:
     """Return the labeler of a manifest and its arrays; raise if they are not of one labeler."""
     labeler = _unfitted(manifest)
     check_names(manifest["labels"], "labels")
@@ -153,7 +155,9 @@ def _labeler(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> L
     weighs = sees_documents(model) and not model.sees_counts
     weights = _weights(labeler, vocabulary, arrays) if weighs else None
     analyzer, training = clone(labeler.analyzer), manifest["training"]
-    labeler.state_ = LabelerState(model, analyzer, vocabulary, table, documents, weights, training)
+    labeler.state_ = LabelerState(
+        model, analyzer, vocabulary, table, documents, weights, training, fitted_from
+    )
     _check_answers(labeler)
     return labeler
 

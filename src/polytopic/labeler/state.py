@@ -24,17 +24,17 @@ LEAST_TEXTS, MOST_TEXTS = 256, 8192  # that are labelled at once
 MOST_SCORES = 1 << 20  # of labels for texts that are held at once
 
 
-class Origin(NamedTuple):
-    """The store that a labeler comes from.
+class FittedFrom(NamedTuple):
+    """The documents of a store that a labeler was fitted on.
 
     Attributes
     ----------
     url : URL
         The address of the store.
     selection : Selection
-        Which of its documents were learned.
+        The documents.
     published : int or None
-        The number of the published model that was read from the store.
+        The number of the published model, if the labeler was read from one.
     """
 
     url: Any
@@ -65,8 +65,8 @@ class LabelerState:
         What weighs the counts for a model that does not see them as they are.
     training : mapping of str to number
         How many documents, label sets and terms were learned.
-    origin : Origin or None
-        Where the documents are stored.
+    fitted_from : FittedFrom or None
+        The documents of a store that it was fitted on, None if they come from elsewhere.
     """
 
     model: Any
@@ -76,7 +76,7 @@ class LabelerState:
     documents: DocumentRows | None
     weights: TermWeights | None
     training: Mapping[str, Any]
-    origin: Origin | None = None
+    fitted_from: FittedFrom | None = None
 
     @cached_property
     def counts(self) -> LabelSetCounts | None:

@@ -41,7 +41,7 @@ def doubtful(answering: Answering, limit: int) -> list[dict[str, Any]]:
         answering.store is None
         or sees_documents(labeler.model_)
         or labeler.counts_ is None
-        or labeler.origin_.is_part
+        or labeler.fitted_from_.selection.is_part
     ):
         return []
     documents = _newest(answering, labelled=True, as_of=answering.revision)

@@ -212,4 +212,5 @@ class Live:
                     raise
                 return None
         current = next((m.id for m in store.history() if m.current), None)
-        return Answering(labeler, labeler.model_.name, current, labeler.origin_.revision, store)
+        revision = labeler.fitted_from_.selection.revision
+        return Answering(labeler, labeler.model_.name, current, revision, store)

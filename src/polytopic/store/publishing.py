@@ -11,11 +11,11 @@ from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.files import from_bytes
 from polytopic.labeler.learning import sees_documents
-from polytopic.labeler.state import Origin
+from polytopic.labeler.state import FittedFrom
 from polytopic.models import MODELS
 from polytopic.store import erasure, tables
 from polytopic.store.database import fetch
-from polytopic.store.reading import origin_of, read_counts, set_origin
+from polytopic.store.reading import origin_of, read_counts
 from polytopic.store.seals import seal
 from polytopic.store.selection import Selection, now
 from polytopic.store.settings import read_tree
@@ -116,7 +116,7 @@ class Current:
 
     def is_read_as(self, connection: Connection, labeler: Labeler) -> bool:
         """Tell whether a labeler is what :func:`read` returned of it, and has learned no more."""
-        return labeler.state_.origin == Origin(connection.engine.url, self.origin, self.id)
+        return labeler.fitted_from_ == FittedFrom(connection.engine.url, self.origin, self.id)
 
     def check_refreshable(self) -> None:
         """Raise if it must be fitted again, and the store does not know what it was fitted on."""
@@ -253,7 +253,7 @@ def read_labeler(connection: Connection, current: Current, like: Labeler | None)
     if like is not None and as_it_is and like.tree == tree and current.is_read_as(connection, like):
         return like
     labeler = read(connection, current.id)
-    labeler.tree = tree
+    labeler.set_params(tree=tree)
     if as_it_is and current.origin.revision is not None:
         labeler.take_counts(read_counts(connection, current.origin, current.last))
     return labeler
@@ -266,6 +266,5 @@ def read(connection: Connection, number: int) -> Labeler:
     row = next(iter(fetch(connection, query)), None)
     if row is None:
         raise StoreError(f"there is no published model {number}; history lists them.")
-    labeler = from_bytes(row.content, f"model {number}")
-    selection = Selection.from_json(row.origin)
-    return set_origin(connection.engine.url, labeler, selection, number)
+    source = FittedFrom(connection.engine.url, Selection.from_json(row.origin), number)
+    return from_bytes(row.content, f"model {number}", fitted_from=source)

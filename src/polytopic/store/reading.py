@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
-from polytopic.labeler.state import Origin
+from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
 from polytopic.models.mixture_tuning import TUNING_DOCS
 from polytopic.store import tables
@@ -151,13 +151,12 @@ class TrainingData:
 
     def fit(self, labeler: Labeler, *, chosen: dict | None = None) -> Labeler:
         """Fit a labeler, keeping what was chosen for an earlier one if that is given."""
+        own = FittedFrom(self.place, self.selection)
         if isinstance(self.content, DocumentRows):
             _require_some(self.content.X.shape[0], self.selection)
-            labeler.fit_rows(self.content, chosen=chosen)
-        else:
-            _require_some(self.content.n_docs, self.selection)
-            labeler.fit_counts(self.content, sample=self.sample, chosen=chosen)
-        return set_origin(self.place, labeler, self.selection)
+            return labeler.fit_rows(self.content, chosen=chosen, fitted_from=own)
+        _require_some(self.content.n_docs, self.selection)
+        return labeler.fit_counts(self.content, sample=self.sample, chosen=chosen, fitted_from=own)
 
 
 def read_training(
@@ -180,18 +179,10 @@ def _require_some(n_docs: float, selection: Selection) -> None:
         raise StoreError(f"the store has no labelled document{meant}; a model needs one at least.")
 
 
-def set_origin(
-    place: URL, labeler: Labeler, selection: Selection, published: int | None = None
-) -> Labeler:
-    """Note what a labeler was fitted on, in which store, and its number if it was published."""
-    labeler.state_ = replace(labeler.state_, origin=Origin(place, selection, published))
-    return labeler
-
-
 def origin_of(place: URL, labeler: Labeler) -> Selection:
     """Return what a labeler was fitted on in this store, an unknown selection if it was not."""
-    origin = labeler.state_.origin
-    return Selection() if origin is None or origin.url != place else origin.selection
+    source = labeler.fitted_from_
+    return Selection() if source is None or source.url != place else source.selection
 
 
 def named(bags: Bags, all_terms: Terms) -> tuple[sparse.csr_matrix, list[str], Targets]:

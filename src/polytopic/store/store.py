@@ -575,7 +575,7 @@ class Store:
             **parameters,
         )
         with self._database.reading() as connection:
-            labeler.tree = settings.read_tree(connection)
+            labeler.set_params(tree=settings.read_tree(connection))
             selection = self._selection(connection, as_of, since, until, labels)
             data = read_training(connection, labeler, selection, tuned=True)
         return data.fit(labeler)
@@ -625,10 +625,10 @@ class Store:
         """
         again, chosen = clone(labeler), labeler.model_.chosen_
         with self._database.reading() as connection:
-            again.tree = settings.read_tree(connection)
+            again.set_params(tree=settings.read_tree(connection))
             last = last_revision(connection)
             revision = last if as_of is None else as_of
-            origin = replace(labeler.origin_, revision=revision, read_at=last)
+            origin = replace(labeler.fitted_from_.selection, revision=revision, read_at=last)
             data = read_training(connection, again, origin, tuned=False)
         return data.fit(again, chosen=chosen)
 
