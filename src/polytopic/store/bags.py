@@ -9,10 +9,10 @@ from operator import itemgetter
 
 import numpy as np
 from scipy import sparse
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from polytopic.errors import DamagedError
-from polytopic.store.database import fetch
+from polytopic.store.database import fetch, fetch_among
 from polytopic.store.packing import unpack
 from polytopic.store.tables import documents as ledger
 from polytopic.store.tables import revisions
@@ -36,6 +36,8 @@ COLUMNS = (
     ledger.c.counts,
     MOMENT,
 )
+ROWS = select(*COLUMNS).where(ledger.c.learned > 0)  # the others are blank
+CURRENT_ROWS = ROWS.where(ledger.c.replaced.is_(None))
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,18 @@ def read_bags(
 
     With ``newest``, only as many of those that were learned last.
     """
-    query = select(*COLUMNS).where(ledger.c.learned > 0, *conditions)  # the others are blank
+    query = ROWS.where(*conditions)
     if newest is not None:
         query = query.order_by(ledger.c.row.desc()).limit(newest)
-    rows = fetch(connection, query)
+    return _bags(fetch(connection, query), n_numbers)
+
+
+def read_current(connection: Connection, n_numbers: int, names: Iterable[str]) -> Bags:
+    """Return the current versions of documents, in the order of their names."""
+    return _bags(fetch_among(connection, CURRENT_ROWS, ledger.c.document, names), n_numbers)
+
+
+def _bags(rows: list[Row], n_numbers: int) -> Bags:
     rows.sort(key=itemgetter(1, 5))  # document, learned
     check_times(row[-1] for row in rows)
     row, names, labels, times, first, learned, replaced, digests, texts, terms, counts, moments = (

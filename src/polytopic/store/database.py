@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -17,10 +17,13 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    Text,
+    bindparam,
     cast,
     create_engine,
     event,
     func,
+    literal,
     select,
 )
 from sqlalchemy.engine import URL, make_url
@@ -192,23 +195,47 @@ def can_hold(name: str) -> bool:
         return False
 
 
-def among(connection: Connection, column, values: Sequence[str]):
+def among(connection: Connection, column, values: Iterable[str]):
     """Return the condition that a column has one of these values, however many."""
-    values = list(filter(can_hold, values))
-    if connection.dialect.name == "sqlite":
-        listed = json.dumps(values)
-        return column.in_(select(func.json_each(listed).table_valued("value").c.value))
-    elements = func.json_array_elements_text(cast(values, JSON)).table_valued("value")
+    return _is_listed(connection.dialect.name, column, literal(_to_list(values)))
+
+
+def fetch_among(connection: Connection, query: Select, column, values: Iterable[str]) -> list[Row]:
+    """Return the rows of a query whose column has one of these values, however many.
+
+    The query is a constant: its statement is built once, which takes longer than running it.
+    """
+    statement = _query_among(connection.dialect.name, query, column)
+    return fetch(connection, statement, {"listed": _to_list(values)})
+
+
+@lru_cache(maxsize=32)
+def _query_among(dialect: str, query: Select, column) -> Select:
+    return query.where(_is_listed(dialect, column, bindparam("listed", type_=Text)))
+
+
+def _is_listed(dialect: str, column, values):
+    """Return the condition that a column has one of the values in a JSON array."""
+    if dialect == "sqlite":
+        elements = func.json_each(values).table_valued("value")
+    else:
+        elements = func.json_array_elements_text(cast(values, JSON)).table_valued("value")
     return column.in_(select(elements.c.value))
 
 
-def fetch(connection: Connection, query: Select) -> list[Row]:
+def _to_list(values: Iterable[str]) -> str:
+    return json.dumps([value for value in values if can_hold(value)])
+
+
+def fetch(
+    connection: Connection, query: Select, parameters: Mapping[str, Any] | None = None
+) -> list[Row]:
     """Return all rows of a query; their values are of the types that the columns have.
 
     SQLite does not see to that by itself, so that a damaged file may hold anything anywhere.
     """
     try:
-        rows = list(connection.execute(query).all())
+        rows = list(connection.execute(query, parameters).all())
     except TypeError as error:  # some releases of SQLAlchemy convert values, others do not
         raise DamagedError("a column holds a value of another type") from error
     if not rows:

@@ -804,6 +804,9 @@ def _check_kind(what: str, value: Any, kind: type, needed: str) -> None:
 
 def _check_storable(what: str, names: Iterable[str]) -> None:
     """Refuse names that a database cannot hold."""
+    names = list(names)
+    if max(map(len, names), default=0) <= LONGEST and can_hold("".join(names)):
+        return
     for name in names:
         if len(name) > LONGEST or not can_hold(name):
             raise ContentError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,15 @@ from polytopic.store.tables import terms as table
 PAGE = 1024  # terms in a row of the table
 MOST = 2**32  # that numbers of four bytes can tell apart
 REMEMBERED = 512  # pages whose names need not be read again: one change comes after the other
+
+
+# Statements are built once: building one takes longer than running it.
+_same_page = table.c.page == bindparam("own")
+_counts: dict[str, Any] = {name: bindparam(name) for name in ("documents", "uses")}
+READ_PAGES = select(table.c.names, table.c.documents, table.c.uses, table.c.page)
+INSERT_PAGE = insert(table)
+UPDATE_PAGE = update(table).where(_same_page).values(names=bindparam("names"), **_counts)
+UPDATE_COUNTS = update(table).where(_same_page).values(_counts)
 
 
 class Page(NamedTuple):
@@ -49,9 +58,7 @@ class Terms:
 
     def __init__(self, connection: Connection):
         self.connection = connection
-        rows = fetch(
-            connection, select(table.c.names, table.c.documents, table.c.uses, table.c.page)
-        )
+        rows = fetch(connection, READ_PAGES)
         rows.sort(key=lambda row: row[-1])
         if [row[-1] for row in rows] != list(range(len(rows))):
             raise DamagedError("pages of terms are missing")
@@ -118,29 +125,14 @@ class Terms:
 
     def write(self) -> None:
         """Write what has changed of the pages: names seldom do."""
-        n_before = len(self._pages)
-        own = table.c.page == bindparam("own")
-        counts: dict[str, Any] = {name: bindparam(name) for name in ("documents", "uses")}
-        names: dict[str, Any] = {"names": bindparam("names")}
-        named, counted = sorted(self._named), sorted(self._counted - self._named)
-        run_many(
-            self.connection,
-            insert(table),
-            ["names", *counts, "page"],
-            [(self._names(k), *self._numbers(k), k) for k in named if k >= n_before],
-        )
-        run_many(
-            self.connection,
-            update(table).where(own).values(names | counts),
-            ["names", *counts, "own"],
-            [(self._names(k), *self._numbers(k), k) for k in named if k < n_before],
-        )
-        run_many(
-            self.connection,
-            update(table).where(own).values(counts),
-            [*counts, "own"],
-            [(*self._numbers(k), k) for k in counted],
-        )
+        run, n_before = partial(run_many, self.connection), len(self._pages)
+        named = [(self._names(k), *self._numbers(k), k) for k in sorted(self._named)]
+        counted = [(*self._numbers(k), k) for k in sorted(self._counted - self._named)]
+        new = [row for row in named if row[-1] >= n_before]
+        run(INSERT_PAGE, ["names", "documents", "uses", "page"], new)
+        changed = [row for row in named if row[-1] < n_before]
+        run(UPDATE_PAGE, ["names", "documents", "uses", "own"], changed)
+        run(UPDATE_COUNTS, ["documents", "uses", "own"], counted)
 
     def _names(self, page: int) -> str:
         return json.dumps(self.names[page * PAGE : (page + 1) * PAGE], ensure_ascii=False)

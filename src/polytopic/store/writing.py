@@ -16,8 +16,8 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, s
 from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import StoreError
 from polytopic.store import erasure, tables
-from polytopic.store.bags import Bags, read_bags
-from polytopic.store.database import among, fetch, run_many
+from polytopic.store.bags import Bags, read_bags, read_current
+from polytopic.store.database import among, fetch, fetch_among, run_many
 from polytopic.store.packing import MultisetDigest, label_set_key, pack, read_labels, unpack
 from polytopic.store.receipts import Receipt
 from polytopic.store.requests import KeyedRequest, clear_names
@@ -27,6 +27,28 @@ from polytopic.store.state import read_state
 from polytopic.store.terms import Terms
 
 NAMES = ("missing", "new_labels", "gone_labels")  # of receipts: lists of names
+
+# Statements are built once: building one takes longer than running it.
+_sets, _labels = tables.label_sets, tables.labels
+_same_set = _sets.c.key == bindparam("own")
+_same_label = _labels.c.label == bindparam("own")
+READ_SETS = select(_sets.c.key, _sets.c.documents, _sets.c.terms, _sets.c.counts)
+INSERT_SET = insert(_sets)
+UPDATE_SET = (
+    update(_sets)
+    .where(_same_set)
+    .values(documents=bindparam("documents"), terms=bindparam("terms"), counts=bindparam("counts"))
+)
+DELETE_SET = delete(_sets).where(_same_set)
+READ_LABELS = select(_labels.c.label, _labels.c.documents)
+INSERT_LABEL = insert(_labels)
+UPDATE_LABEL = update(_labels).where(_same_label).values(documents=bindparam("documents"))
+DELETE_UNUSED_LABELS = delete(_labels).where(_labels.c.documents == 0, _labels.c.about.is_(None))
+INSERT_DOCUMENT = insert(tables.documents)
+INSERT_REVISION = insert(tables.revisions)
+UPDATE_STATE = update(tables.state).values(
+    revision=bindparam("revision"), digest=bindparam("digest")
+)
 
 
 @dataclass(frozen=True)
@@ -84,11 +106,12 @@ class Writer:
             shape=(len(bags.names), len(self.terms)),
         )
         incoming = Bags(bags.names, bags.labels, bags.times, bags.texts, bags.digests, counts)
-        self._exchange(incoming, self._known(bags.names), strict=strict)
+        known = read_current(self.connection, len(self.terms), bags.names)
+        self._exchange(incoming, known, strict=strict)
 
     def relabel(self, labels: Mapping[str, str]) -> None:
         """Give documents other label sets."""
-        known = self._known(list(labels))
+        known = read_current(self.connection, len(self.terms), labels)
         self._miss(labels, known)
         self._exchange(replace(known, labels=[labels[name] for name in known.names]), known)
 
@@ -97,7 +120,7 @@ class Writer:
         if clear_names(self.connection):
             self.erased = True
             erasure.overwrite_table(self.connection, "requests")
-        versions = self._known(names, all_versions=True)
+        versions = self._versions(names)
         self._miss(names, versions)
         self._forget_models(versions, purge=purge)
         if not len(versions):
@@ -143,21 +166,23 @@ class Writer:
         }
         after = {"revision": receipt["revision_after"]}
         row = after | {"time": self.time, "receipt": json.dumps(receipt)}
-        self.connection.execute(insert(tables.revisions), row)
+        self.connection.execute(INSERT_REVISION, row)
         self.seals.add("revisions", [tuple(row.values())])
         self.seals.write(after["revision"])
         state = after | {"digest": self.digest.sums}
-        self.connection.execute(update(tables.state).values(state))
+        self.connection.execute(UPDATE_STATE, state)
 
     # The ledger
 
-    def _known(self, names, *, all_versions=False) -> Bags:
+    def _versions(self, names: Sequence[str]) -> Bags:
+        """Return all versions of documents."""
         ledger = tables.documents.c
-        named = among(self.connection, ledger.document, list(names))
-        conditions = [and_(named, ledger.replaced.is_(None))]
-        if all_versions:  # said apart, since each has an index of its own
-            conditions.append(and_(named, ledger.replaced.is_not(None)))
-        return read_bags(self.connection, len(self.terms), or_(*conditions))
+        named = among(self.connection, ledger.document, names)
+        # current and former versions apart, since each has an index of its own
+        either = or_(
+            and_(named, ledger.replaced.is_(None)), and_(named, ledger.replaced.is_not(None))
+        )
+        return read_bags(self.connection, len(self.terms), either)
 
     def _miss(self, names, known: Bags) -> None:
         found = set(known.names)
@@ -211,7 +236,7 @@ class Writer:
             **dict(zip(("terms", "counts"), pack(added.counts), strict=True)),
         }
         rows = list(zip(*columns.values(), strict=True))
-        run_many(self.connection, insert(tables.documents), list(columns), rows)
+        run_many(self.connection, INSERT_DOCUMENT, list(columns), rows)
         sealed = document_rows(added, columns["first"], columns["learned"], [None] * len(added))
         self.seals.add("documents", sealed)
 
@@ -250,9 +275,8 @@ class Writer:
         own = np.array([place.setdefault(names, len(place)) for names in labels])
         shape = len(place), own.size
         grouping = sparse.csr_matrix((sign, (own, np.arange(own.size))), shape=shape)
-        table, keys = tables.label_sets, [label_set_key(names) for names in place]
-        query = select(table.c.key, table.c.documents, table.c.terms, table.c.counts)
-        rows = fetch(self.connection, query.where(among(self.connection, table.c.key, keys)))
+        keys = [label_set_key(names) for names in place]
+        rows = fetch_among(self.connection, READ_SETS, _sets.c.key, keys)
         known = {key: row for key, *row in rows}
         n_before, terms, numbers = zip(
             *(known.get(key, (0, b"", b"")) for key in keys), strict=True
@@ -272,31 +296,24 @@ class Writer:
 
     def _write_sets(self, rows: Sequence[tuple], new: set[str]) -> None:
         """Write label sets: documents, terms, counts, key and labels of each."""
-        table, run = tables.label_sets, partial(run_many, self.connection)
-        own = table.c.key == bindparam("own")
-        fresh = [row for row in rows if row[3] in new]
-        run(insert(table), ["documents", "terms", "counts", "key", "labels"], fresh)
+        run, numbers = partial(run_many, self.connection), ["documents", "terms", "counts"]
+        run(INSERT_SET, [*numbers, "key", "labels"], [row for row in rows if row[3] in new])
         left = [row[:4] for row in rows if row[0] and row[3] not in new]
-        numbers: dict[str, Any] = {n: bindparam(n) for n in ("documents", "terms", "counts")}
-        run(update(table).where(own).values(numbers), [*numbers, "own"], left)
-        run(delete(table).where(own), ["own"], [row[3:4] for row in rows if not row[0]])
+        run(UPDATE_SET, [*numbers, "own"], left)
+        run(DELETE_SET, ["own"], [row[3:4] for row in rows if not row[0]])
 
     def _count_labels(self, sets: Sequence[str], more) -> None:
         """Add documents to those of the labels; a label without any stays if the tree has it."""
-        table, change = tables.labels, Counter[str]()
+        change = Counter[str]()
         for names, n in zip(sets, more.tolist(), strict=True):
             change.update(dict.fromkeys(read_labels(names), n))
-        own = among(self.connection, table.c.label, list(change))
-        known = {label: n for label, n, _ in fetch(self.connection, select(table).where(own))}
+        known = dict(map(tuple, fetch_among(self.connection, READ_LABELS, _labels.c.label, change)))
         rows = [(known.get(label, 0) + n, label) for label, n in change.items()]
         run = partial(run_many, self.connection)
-        run(insert(table), ["documents", "label"], [row for row in rows if row[1] not in known])
-        same = table.c.label == bindparam("own")
-        changed = update(table).where(same).values(documents=bindparam("documents"))
-        run(changed, ["documents", "own"], [row for row in rows if row[1] in known])
+        run(INSERT_LABEL, ["documents", "label"], [row for row in rows if row[1] not in known])
+        run(UPDATE_LABEL, ["documents", "own"], [row for row in rows if row[1] in known])
         if not all(n for n, _ in rows):
-            unused = (table.c.documents == 0) & table.c.about.is_(None)
-            self.connection.execute(delete(table).where(unused))
+            self.connection.execute(DELETE_UNUSED_LABELS)
         self.told["new_labels"] = sorted(k for n, k in rows if n and not known.get(k))
         self.told["gone_labels"] = sorted(k for n, k in rows if not n and known.get(k))
 
