@@ -12,9 +12,8 @@ from polytopic.distributed import evaluate, fit, predict, select, suggest
 from polytopic.distributed.partitions import read
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Selector
-from polytopic.metrics import by_level
+from polytopic.metrics import Tally, by_level
 from polytopic.metrics import evaluate as measure
-from polytopic.metrics.tally import Tally
 from polytopic.results import answer
 from tests.labeler.test_files import same_arrays
 
@@ -111,10 +110,10 @@ def test_measures_are_the_same(client, news, documents, pmm1):
     tally = evaluate(pmm1, news, blocksize=9_000, client=client)
 
     assert tally.n_docs == len(test)
-    assert tally.measures() == pytest.approx(expected, rel=1e-12)
-    assert list(tally.measures()) == list(expected)
+    assert tally.metrics() == pytest.approx(expected, rel=1e-12)
+    assert list(tally.metrics()) == list(expected)
     for level, f in by_level(true, predicted, pmm1.tree, classes=classes).items():
-        assert tally.levels()[level]["samples_f1"] == pytest.approx(f, rel=1e-12)
+        assert tally.metrics_by_level()[level]["samples_f1"] == pytest.approx(f, rel=1e-12)
 
 
 def test_tallies_of_labels_never_seen():
@@ -135,11 +134,13 @@ def test_tallies_of_labels_never_seen():
         part.add(true[rows], predicted[rows], scores[rows])
         total = total + part
 
-    assert total.measures() == pytest.approx(expected, rel=1e-12)
+    assert total.metrics() == pytest.approx(expected, rel=1e-12)
     levels = by_level(true, predicted, tree, classes=classes)
-    assert {k: v["samples_f1"] for k, v in total.levels().items()} == pytest.approx(levels)
-    with pytest.raises(ValueError, match="no labelled document to measure on"):
-        Tally(classes).measures()
+    assert {k: v["samples_f1"] for k, v in total.metrics_by_level().items()} == pytest.approx(
+        levels
+    )
+    with pytest.raises(ValueError, match="no labelled document to evaluate on"):
+        Tally(classes).metrics()
 
 
 def test_reading_again(news):

@@ -28,33 +28,29 @@ def command(model, documents, split, dask, workers, **reading):
 
     labeler = load_labeler(model)
     if dask is None and workers is None:
-        n_docs, measures, levels = _measured(labeler, documents, split, reading)
+        tally = _count(labeler, documents, split, reading)
     else:
         from polytopic import distributed
 
         with engine(dask, workers, "measuring") as how:
             asked = {"split": split, "on_skipped": tell_skipped, **reading}
             tally = distributed.evaluate(labeler, documents, **how._asdict(), **asked)
-        n_docs, measures, levels = tally.n_docs, tally.measures(), tally.levels()
-    _tell(n_docs, measures, levels)
+    _tell(tally.n_docs, tally.metrics(), tally.metrics_by_level())
 
 
-def _measured(labeler, documents, split, reading):
-    """Return how many documents were measured on, and the measures of all and by level."""
-    from polytopic.metrics import by_level, evaluate
+def _count(labeler, documents, split, reading):
+    """Return the tally of the labelled documents and of what the labeler predicts for them."""
+    from polytopic.metrics import Tally
 
     documents = list(read(documents, split=split, **reading))
     if split is None and any(d.split == "test" for d in documents):
         documents = [d for d in documents if d.split == "test"]
     documents = [d for d in documents if d.labels]
-    if not documents:
-        raise ValueError("no labelled document to measure on.")
-    true, predicted = [_ids(labeler, d.labels) for d in documents], labeler.predict(documents)
-    scores, tree = labeler.decision_function(documents), labeler.tree
-    classes = labeler.classes_.tolist()
-    measures = evaluate(true, predicted, scores, classes=classes, tree=tree)
-    levels = {} if tree is None else by_level(true, predicted, tree, _measures, classes=classes)
-    return len(documents), measures, levels
+    tally = Tally(labeler.classes_.tolist(), labeler.tree)
+    if documents:
+        true = [_ids(labeler, d.labels) for d in documents]
+        tally.add(true, labeler.predict(documents), labeler.decision_function(documents))
+    return tally
 
 
 def _tell(n_docs, measures, levels):
@@ -79,11 +75,3 @@ def _tell(n_docs, measures, levels):
 def _ids(labeler, labels):
     """Return the ids of labels, which documents may know by name."""
     return sorted({labeler.resolve(label) for label in labels})
-
-
-def _measures(true, predicted):
-    """Return what is told of a level."""
-    from polytopic.metrics import macro_f1, micro_f1, samples_f1, subset_accuracy
-
-    measures = (samples_f1, subset_accuracy, micro_f1, macro_f1)
-    return {"labels": true.shape[1], **{m.__name__: m(true, predicted) for m in measures}}

@@ -17,7 +17,7 @@ from polytopic.decision.held_out import HeldOut, held_out
 from polytopic.decision.normalisation import TNorm, TreeCohort, UnconstrainedCohort, WorldModel
 from polytopic.decision.rules import MeanPlusStd, Threshold, TopK
 from polytopic.decision.surface import DecisionSurface
-from polytopic.metrics.sets import BY_DOCUMENT, harmonic_mean
+from polytopic.metrics.label_sets import PER_DOCUMENT, f1, harmonic_mean
 
 RATIOS = tuple(step / 100 for step in range(101))
 SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 120)
@@ -25,7 +25,7 @@ KS = tuple(range(1, 11))
 N_VALUES = 101  # of a threshold
 SAMPLE = 1 << 21  # scores that they are chosen by
 
-COUNTED = (*BY_DOCUMENT, "micro_f1", "document_f1")
+COUNTED = (*PER_DOCUMENT, "micro_f1", "document_f1")
 DECIDED = ("macro_f1", "hierarchical_f1", "hierarchical_precision", "hierarchical_recall")
 
 
@@ -202,16 +202,15 @@ def _counted(rule: Rule, values, known: HeldOut) -> dict[str, np.ndarray]:
             taken[lost] = n_fallback[rows][lost, None]
             right[lost] = n_right[rows][lost, None]
         true = n_true[rows, None]
-        means = [measure(right, true, taken).sum(axis=0) for measure in BY_DOCUMENT.values()]
+        means = [measure(right, true, taken).sum(axis=0) for measure in PER_DOCUMENT.values()]
         return np.array([*means, right.sum(axis=0), taken.sum(axis=0)], dtype=np.float64)
 
     swept = None if values is None else np.asarray(values)[:: -1 if falls else 1]
     parts = rule.count(known.scores, known.Y, swept, reference=known.reference, measure=sums)
     *totals, right, taken = sum(parts)[:, :: -1 if falls else 1]
-    curves = {name: total / n_true.size for name, total in zip(BY_DOCUMENT, totals, strict=True)}
+    curves = {name: total / n_true.size for name, total in zip(PER_DOCUMENT, totals, strict=True)}
     precision, recall = (curves[f"samples_{side}"] for side in ("precision", "recall"))
-    pairs = taken + n_true.sum()
-    curves["micro_f1"] = np.where(pairs > 0, 2 * right / np.maximum(pairs, 1), 1.0)
+    curves["micro_f1"] = f1(right, n_true.sum(), taken)
     curves["document_f1"] = harmonic_mean(precision, recall)
     return curves
 

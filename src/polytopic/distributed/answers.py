@@ -17,7 +17,7 @@ from polytopic.distributed.engine import Progress, merged, run, shared, tasks, t
 from polytopic.distributed.outputs import new_folder, open_part, part_name
 from polytopic.distributed.partitions import documents, number_lines, read
 from polytopic.labeler import Labeler, Selector
-from polytopic.metrics.tally import Tally
+from polytopic.metrics import Tally
 from polytopic.results import answer, selected_line
 
 BLOCK = 1024  # documents that are labelled at once
