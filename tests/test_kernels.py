@@ -1,88 +1,102 @@
-"""Compiled loops: what is kept on disk is used without the compiler."""
+"""Compiled kernels: the cache on disk, and the notice while compiling."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import pytest
 
-from polytopic.kernels import _KNOWN_RELEASES
+import polytopic
 
 PROGRAM = """
-import sys
-import numba
 import numpy as np
-from numba.core.runtime import rtsys
-from polytopic.kernels.mixture import add_scores
-from polytopic.kernels.mixture import count_slots
+from polytopic.kernels.isotonic import pool_adjacent
 
-words = np.ones(1), np.zeros(1, np.int32), np.arange(2), np.full((1, 2), 3.0)
-add_scores(*words, out := np.zeros((1, 2)))
-print(out.tolist(), sum(add_scores.stats.cache_hits.values()))
-words_ends, rows, sets, set_ends = np.array([0, 2, 3]), *np.array([[0, 1, 1], [0, 1, 1], [0, 1, 3]])
-count_slots(words_ends, rows, sets, set_ends, 2, slots := np.zeros(3, np.int64))
-print(slots.tolist())
-try:
-    count_slots(words_ends, rows, sets, set_ends, -2, slots)
-except ValueError as error:
-    print(error)
-print({"numba.np.linalg", "numba.np.arrayobj"} & set(sys.modules), rtsys._init)
-
-
-@numba.njit
-def add_twice(data, indices, indptr, weights):
-    out = np.zeros((1, 2))
-    for _ in range(2):
-        add_scores(data, indices, indptr, weights, out)
-    return out
-
-
-count_slots(words_ends, rows, sets, set_ends, 2, slots)
-print(add_twice(*words).tolist(), slots.tolist())
+begins, heights = np.empty(4, np.int64), np.empty(3)
+n = pool_adjacent(np.array([1.0, 3.0, 2.0]), np.ones(3), begins, heights)
+print(heights[:n].tolist(), sum(pool_adjacent.stats.cache_hits.values()))
 """
+SLOW = "import polytopic.kernels as kernels; kernels._NOTICE_AFTER = 0.0\n" + PROGRAM
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-@pytest.mark.skipif(numba.version_info.short not in _KNOWN_RELEASES, reason="another numba")
-def test_kept_kernels_need_no_compiler():
-    """A second program runs what the first has compiled, and loads little of numba.
-
-    Kernels have memory for arrays, and raise errors. The compiler is still there for new functions,
-    which kept ones can be compiled into.
-    """
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
-        )
-
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == [
-        "[[3.0, 3.0]] 1",
-        "[0, 2, 3]",
-        "negative dimensions not allowed",
-        "set() False",
-        "[[6.0, 6.0]] [0, 2, 3]",
-    ]
-
-
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
-def test_other_releases_of_numba_load_kernels_their_own_way(tmp_path):
-    """Where inner parts of numba may be others, what it has kept is loaded by it alone."""
-    program = (
-        "import numba; numba.version_info = numba.version_info._replace(short=(0, 1))\n"
-        + PROGRAM.split("words_ends, rows")[0]
-        + 'print("polytopic.kernels.kept" in sys.modules)'
+def run(program, **environment):
+    """Run a program in another process; return what it writes to stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | environment,
     )
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
+    return done.stdout.strip(), done.stderr.strip()
 
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == ["[[3.0, 3.0]] 1", "False"]
+
+@pytest.fixture
+def package(tmp_path):
+    """Copy the package; return the folder that contains it."""
+    shutil.copytree(
+        Path(polytopic.__file__).parent,
+        tmp_path / "polytopic",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    return tmp_path
+
+
+def test_another_process_loads_what_the_first_has_compiled(tmp_path):
+    """The second process has a cache hit and the same result."""
+    found = [run(PROGRAM, NUMBA_CACHE_DIR=str(tmp_path))[0] for _ in range(2)]
+
+    assert found == ["[1.0, 2.5] 0", "[1.0, 2.5] 1"]
+
+
+def test_a_change_of_any_kernel_source_invalidates_the_cache(package):
+    """Also of one that the kernel does not use; outdated folders are deleted."""
+    folders = package / "polytopic" / "__pycache__"
+    first = run(PROGRAM, PYTHONPATH=str(package), NUMBA_CACHE_DIR="")
+    before = list(folders.glob("polytopic-kernels-*"))
+    with open(package / "polytopic" / "kernels" / "blocks.py", "a") as file:
+        file.write("# changed\n")
+
+    again = run(PROGRAM, PYTHONPATH=str(package), NUMBA_CACHE_DIR="")
+
+    assert first[0] == again[0] == "[1.0, 2.5] 0"
+    assert len(before) == 1
+    assert len(after := list(folders.glob("polytopic-kernels-*"))) == 1
+    assert before != after
+
+
+def test_numba_keeps_its_cache_folder():
+    """Decorating a kernel does not move the caches of other programs."""
+    program = "import numba, polytopic.kernels.isotonic; print(numba.config.CACHE_DIR)"
+
+    assert run(program, NUMBA_CACHE_DIR="")[0] == ""
+
+
+def test_compiling_is_announced_once(tmp_path):
+    """On stderr, when it takes long; not when the kernel is loaded from the cache."""
+    messages = [run(SLOW, NUMBA_CACHE_DIR=str(tmp_path))[1] for _ in range(2)]
+
+    assert messages == ["Compiling (once per installation) …", ""]
+
+
+def test_kernels_work_where_no_folder_is_writable(package):
+    """They are compiled in each process, and the notice says why."""
+    for name in ("user", "numba"):
+        (package / name).touch()  # a file where a folder would be needed
+    shutil.rmtree(package / "polytopic" / "__pycache__", ignore_errors=True)
+    (package / "polytopic" / "__pycache__").touch()
+
+    done = run(
+        SLOW,
+        PYTHONPATH=str(package),
+        PYTHONDONTWRITEBYTECODE="1",
+        XDG_CACHE_HOME=str(package / "user"),
+        NUMBA_CACHE_DIR=str(package / "numba"),
+    )
+
+    assert done == ("[1.0, 2.5] 0", "Compiling (no cache folder is writable) …")

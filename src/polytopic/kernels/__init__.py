@@ -1,55 +1,123 @@
-"""Compiled loops over plain arrays."""
+"""Compiled loops over plain arrays, shared by several model families, and the decorators for them.
 
+``@compiled`` marks a kernel that Python calls: its machine code is cached on disk. ``@helper``
+marks a function that only kernels call: it becomes part of their machine code.
+
+A kernel contains the code of every kernel and helper that it calls, so a cached kernel is valid
+only as long as none of their sources change. The cache folder is therefore named after a digest of
+all kernel sources. They are the modules in this folder and every module below ``models`` whose name
+contains "kernels".
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from hashlib import sha256
 from pathlib import Path
 
-from numba import njit, version_info
+import numba
+import numpy as np
+from numba.core import event
 
-# A kernel is compiled into those that call it, so what is kept on disk is as old as all of them.
-_FILES = [file.stat() for file in sorted(Path(__file__).parent.glob("*.py"))]
-_STAMP = max(file.st_mtime for file in _FILES), sum(file.st_size for file in _FILES)
+_PACKAGE = Path(__file__).parent.parent
+_NOTICE_AFTER = 1.0  # seconds of compiling
 
-_KNOWN_RELEASES = [(0, 68)]  # of numba, whose inner parts are used where kernels are loaded
+
+def _find_folder() -> Path | None:
+    """Return the first writable folder of NUMBA_CACHE_DIR, the package and the user's cache."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    for folder in (numba.config.CACHE_DIR, _PACKAGE / "__pycache__", user / "polytopic"):
+        if folder:
+            try:
+                os.makedirs(folder, exist_ok=True)
+                tempfile.TemporaryFile(dir=folder).close()
+            except OSError:
+                continue
+            return Path(folder)
+    return None
+
+
+def _digest() -> str:
+    """Return a digest of everything that compiled kernels depend on."""
+    digest = sha256(f"{numba.__version__} {np.__version__}".encode())
+    sources = [*_PACKAGE.glob("kernels/*.py"), *_PACKAGE.glob("models/**/*kernels*.py")]
+    for source in sorted(sources):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _prepare_kernel_folder(cache: Path) -> Path:
+    """Return the folder of kernels with these sources; delete those of earlier sources."""
+    folder = cache / f"polytopic-kernels-{_digest()}"
+    if not folder.exists():
+        for outdated in cache.glob("polytopic-kernels-*"):
+            shutil.rmtree(outdated, ignore_errors=True)
+    return folder
+
+
+# The folder for everything that is computed once per installation, None where none is writable.
+cache_folder = _find_folder()
+_kernel_folder = _prepare_kernel_folder(cache_folder) if cache_folder else None
+_setting = threading.Lock()  # held while numba's cache folder is another one
 
 
 def compiled(function, **options):
-    """Compile a kernel, without the GIL; keep the result on disk where there is a place for it."""
-    try:
-        kernel = njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(nogil=True, **options)(function)
-    kept = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # none when uncompiled
-    if kept is not None:
-        kept._source_stamp = _STAMP
-        kept._load_index = _forgiving(kept._load_index)
-        if version_info.short in _KNOWN_RELEASES:
-            from polytopic.kernels.kept import load_lightly  # here: other releases may lack parts
+    """Compile a kernel, without the GIL; cache the result on disk."""
+    if _kernel_folder is None:
+        return numba.njit(nogil=True, **options)(function)
+    with _setting:
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(_kernel_folder)
+        try:
+            return numba.njit(nogil=True, cache=True, **options)(function)
+        finally:
+            numba.config.CACHE_DIR = before
 
-            load_lightly(kernel._cache)
-    return kernel
+
+# A function that only kernels call. It is part of their cached code, so it needs no cache itself.
+helper = numba.njit
 
 
 def reordered(function):
-    """Compile a kernel whose sums may be taken in any order, many at the same time.
+    """Compile a function whose sums may be taken in any order, several terms at a time.
 
-    For bounds alone: which order is taken, and so the last digit, depends on the processor.
+    For bounds only: the order, and so the last digit, depends on the processor.
     """
-    return compiled(function, fastmath={"reassoc", "nsz"})
+    return helper(fastmath={"reassoc", "nsz"})(function)
 
 
 # A kernel that is copied into those that call it, where a call takes longer than what it does.
-inlined = njit(inline="always")
+inlined = numba.njit(inline="always")
 
 
-def _forgiving(load_index):
-    """Return what loads the list of kept results; one that cannot be read counts as empty.
+class _CompileNotice(event.Listener):
+    """Reports on stderr, once per process, that compiling takes a while."""
 
-    It names classes of the release that wrote it, which may be elsewhere now.
-    """
+    def __init__(self):
+        self._depth, self._begin, self._spent, self._shown = 0, 0.0, 0.0, False
 
-    def load():
-        try:
-            return load_index()
-        except (AttributeError, ImportError):
-            return {}
+    def on_start(self, event):
+        """Begin to compile a function, perhaps for another one that is being compiled."""
+        if self._depth or event.data["dispatcher"].py_func.__module__.startswith("polytopic."):
+            self._begin = self._begin if self._depth else time.perf_counter()
+            self._depth += 1
+            self._report()
 
-    return load
+    def on_end(self, event):
+        """Finish a function."""
+        if self._depth:
+            self._report()
+            self._depth -= 1
+            if not self._depth:
+                self._spent += time.perf_counter() - self._begin
+
+    def _report(self):
+        if not self._shown and self._spent + time.perf_counter() - self._begin > _NOTICE_AFTER:
+            self._shown = True
+            when = "once per installation" if cache_folder else "no cache folder is writable"
+            print(f"Compiling ({when}) …", file=sys.stderr, flush=True)
+
+
+event.register("numba:compile", _CompileNotice())

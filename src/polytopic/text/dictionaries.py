@@ -12,9 +12,9 @@ from array import array
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from pathlib import Path
 from zlib import crc32
 
+import numba
 import numpy as np
 from simplemma.strategies.dictionaries import DefaultDictionaryFactory, DictionaryFactory
 from simplemma.strategies.dictionaries.dictionary_factory import DATA_FOLDER
@@ -22,6 +22,7 @@ from simplemma.utils import normalize_apostrophes
 
 from polytopic.errors import PolytopicError
 from polytopic.files import new_file
+from polytopic.kernels import cache_folder
 from polytopic.kernels.dictionary import LEMMA, WORD, find_lemmas
 from polytopic.text.letters import borders_of, bytes_of, packed
 
@@ -110,9 +111,8 @@ class KeptDictionaries(DictionaryFactory):
 
 
 def _folder():
-    """Return where compiled loops are kept; None if they are not."""
-    path = getattr(getattr(find_lemmas, "stats", None), "cache_path", None)
-    return path and Path(path)
+    """Return the folder of unpacked dictionaries; None where there is none."""
+    return None if numba.config.DISABLE_JIT else cache_folder
 
 
 def _open(path, seal):
