@@ -67,20 +67,3 @@ def label_set_table(bags, label_sets):
             documents, words = table.setdefault(tuple(sorted(labels)), [0, Counter()])
             table[tuple(sorted(labels))] = [documents + 1, words + Counter(bag)]
     return table
-
-
-def boosting_z(X, Y, D):
-    """Return Z of the rule of each word: Schapire & Singer (2000), section 4.2."""
-    z = []
-    for has in (X > 0).T:
-        plus, minus = (D * Y)[has].sum(axis=0), (D * (1 - Y))[has].sum(axis=0)
-        z.append(D[~has].sum() + 2 * np.sqrt(plus * minus).sum())
-    return np.array(z)
-
-
-def boosting_round(X, Y, D, word, smoothing):
-    """Return what a word's rule gives to each label, and the weights after it, before their sum."""
-    has = X[:, word] > 0
-    plus, minus = (D * Y)[has].sum(axis=0), (D * (1 - Y))[has].sum(axis=0)
-    outputs = np.log((plus + smoothing) / (minus + smoothing)) / 2
-    return outputs, D * np.exp(-np.outer(has, outputs) * (2 * Y - 1))

@@ -10,8 +10,7 @@ from polytopic import MML, PDMM, PMM1, PMM2, CoL, Labeler, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, WorldModel, tune_decision
 from polytopic.metrics import samples_f1, subset_accuracy
-from polytopic.models.label_prior import LabelPrior
-from polytopic.models.label_training import fit_labels
+from polytopic.models.col.label_prior import LabelPrior, distinct_sets, fit_label_prior
 from polytopic.text import Analyzer, TermWeights, TextCounts
 
 pytestmark = pytest.mark.corpus
@@ -289,7 +288,7 @@ def test_labels_that_go_together(data, name, gain):
     Y = names.transform([documents[k] for k in train])
     held_out = names.transform([documents[k] for k in rest if set(documents[k]) <= known])
 
-    prior, _ = fit_labels(Y, "mcem")
+    prior, _ = fit_label_prior(*distinct_sets(Y), "mcem")
     shares = np.asarray(Y.sum(axis=0))[0]
     alone = LabelPrior(np.log(shares), np.zeros((shares.size, shares.size)), prior.size_proba)
 

@@ -106,7 +106,7 @@ def test_a_labeler_loads_neither_statistics_nor_the_models_that_it_does_not_use(
     from polytopic import Labeler
     Labeler("pmm1").fit(["a goal", "a bank"], [["sport"], ["money"]]).suggest(["the goal"])
     heavy = ["scipy.stats._stats_py", "scipy.cluster", "polytopic.models.col",
-             "polytopic.models.mml", "polytopic.kernels.boosting"]
+             "polytopic.models.mml", "polytopic.models.boostexter"]
     print(*[name for name in heavy if name in sys.modules])
     """
     assert run(code) == []

@@ -16,8 +16,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import BoosTexter, Labeler, load
 from polytopic.models import WordRule
-from tests import naive
+from polytopic.models.boostexter import estimator, kernels
 from tests.strategies import LABELS, matrices
+from tests.twins import boostexter as twins
 
 TIE = 1e-12
 NEGATIVE = {"check_decision_proba_consistency": "its documents have negative counts"}
@@ -47,6 +48,63 @@ def usable(X, Y):
     return X.any(axis=1).all() and Y.any(axis=1).all() and Y.any(axis=0).all()
 
 
+# Kernels
+
+
+@pytest.fixture
+def arrays():
+    """Return dense words and labels, and what the kernels read of them."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.poisson(np.linspace(0.02, 0.5, 25), (40, 25)), np.eye(30, dtype=int)
+    Y = Y[rng.integers(0, 30, 40)] | Y[rng.integers(0, 30, 40)]
+    sparse_X, sparse_Y = sparse.csr_matrix(1.0 * (X > 0)), sparse.csr_matrix(1.0 * Y)
+    documents = estimator._index_documents(sparse_X, sparse_Y)
+    return X, Y, documents, estimator._index_pairs(sparse_X, sparse_Y, documents)
+
+
+def test_locate_pairs(arrays):
+    """The pairs of each document's words and labels are those of the twin."""
+    X, Y, _, pairs = arrays
+
+    assert pairs.position.tolist() == twins.locate_pairs(X, Y, pairs.label, pairs.ends)
+    assert 5 < (np.diff(pairs.ends) == 30).sum() < 20  # words with all labels, and others
+
+
+def test_sum_weights(arrays):
+    """Sums of all pairs and words are those of the twin."""
+    X, Y, documents, pairs = arrays
+    D = np.random.default_rng(0).uniform(0.1, 1, Y.shape)
+    plus, minus, mass, gain = twins.sum_weights(X, Y, D)
+    n_pairs, n_words = pairs.label.size, X.shape[1]
+    sums = kernels.Sums(*map(np.empty, (n_pairs, n_pairs, n_words, n_words)))
+
+    kernels.sum_weights(documents, pairs, D, sums)
+
+    assert D.sum() == pytest.approx(1)
+    word = np.repeat(np.arange(n_words), np.diff(pairs.ends))
+    np.testing.assert_allclose(sums.plus, plus[word, pairs.label], atol=1e-12)
+    np.testing.assert_allclose(sums.minus, minus[word, pairs.label], atol=1e-12)
+    np.testing.assert_allclose(sums.mass, mass)
+    np.testing.assert_allclose(sums.gain, gain, atol=1e-12)
+
+
+def test_add_rules(arrays):
+    """Words, outputs and Z of several rounds in one call are those of the twin."""
+    X, Y, documents, pairs = arrays
+    D, n_pairs, n_words = np.ones(Y.shape), pairs.label.size, X.shape[1]
+    sums = kernels.Sums(*map(np.empty, (n_pairs, n_pairs, n_words, n_words)))
+    words, outputs, z = np.zeros(6, np.int64), np.zeros((6, 30)), np.zeros(6)
+    expected = twins.add_rules(X, Y, D / D.size, 6, 0.01)
+
+    kernels.sum_weights(documents, pairs, D, sums)
+    found = kernels.add_rules(documents, pairs, D, sums, 0.01, np.ones(1), words, outputs, z)
+
+    assert found == 6
+    assert words.tolist() == expected[0]
+    np.testing.assert_allclose(outputs, expected[1], atol=1e-9)
+    np.testing.assert_allclose(z, expected[2], rtol=1e-10)
+
+
 # Rules
 
 
@@ -54,16 +112,16 @@ def check_rules(model, X, Y, n_rounds, smoothing):
     """Walk through the rounds with the twin's weights; ties go to the first word."""
     D = np.full(Y.shape, 1 / Y.size)
     for rule in model.rules_:
-        z = naive.boosting_z(X, Y, D)
+        z = twins.all_z(X, Y, D)
         assert z[rule.word] <= z.min() + 2 * TIE
         assert z[rule.word] < 1
         assert (z[: rule.word] > z.min() + TIE / 2).all()
-        outputs, D = naive.boosting_round(X, Y, D, rule.word, smoothing)
+        outputs, D = twins.add_rule(X, Y, D, rule.word, smoothing)
         np.testing.assert_allclose(rule.outputs, outputs, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(rule.z, D.sum(), rtol=1e-10)
         D /= D.sum()
     if model.n_iter_ < n_rounds:
-        assert naive.boosting_z(X, Y, D).min() >= 1 - 2 * TIE
+        assert twins.all_z(X, Y, D).min() >= 1 - 2 * TIE
 
 
 @given(matrices(labelled=True), st.integers(1, 12))

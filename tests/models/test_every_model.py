@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from polytopic import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, NaiveBayes
 from polytopic.counts import LabelSetCounts
 from polytopic.labels import read_targets
-from polytopic.models.topic_documents import TopicDocuments
+from polytopic.models.col.training import TopicDocuments
 
 MODELS = [
     NaiveBayes(),

@@ -83,6 +83,13 @@ def n_workers(client: Any) -> int:
     return max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
 
 
+def delayed(function: Callable) -> Any:
+    """Return a function whose calls are tasks; equal calls are different tasks."""
+    import dask
+
+    return dask.delayed(function, pure=False)
+
+
 def tasks(function: Callable, items: Sequence, *shared: Any, name: str) -> list:
     """Return a task for each item, which is called with it and with what all share."""
     import dask

@@ -1,171 +1,206 @@
-"""Topics learned from documents in parts: expectations where they are, and sums of them."""
+"""CoL on a cluster: workers compute the expectations of their documents, and sums are merged."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from polytopic.distributed.engine import merged, shared, tasks
+from polytopic.distributed.engine import delayed, merged, shared, tasks
 from polytopic.distributed.rows import rows_of
-from polytopic.models.label_training import distinct_sets
-from polytopic.models.topic_documents import TopicDocuments, label_words, members
-from polytopic.models.topic_training import (
-    Course,
-    maximised,
-    means_of,
-    objective,
-    start_topics,
+from polytopic.models.col.label_prior import distinct_sets
+from polytopic.models.col.topics import Inference, Topics, WordIndex
+from polytopic.models.col.training import (
+    TopicDocuments,
+    TrainingTrace,
+    label_means,
+    maximize,
+    penalized_bound,
 )
-from polytopic.models.topics import Inference, WordIndex
 
 
 class TopicParts:
-    """Documents in parts, with what :class:`polytopic.models.topic_documents.TopicDocuments` can.
+    """Documents in parts on a cluster, with the methods of :class:`TopicDocuments`.
 
     Parameters
     ----------
     client : distributed.Client
         The cluster.
     parts : list
-        Tasks of pairs of matrices, words and labels.
+        Tasks that give pairs of CSR matrices, words and labels.
     sizes : list of int
-        Documents in each part.
+        Number of documents in each part.
     progress : callable, default=None
-        Is called with the number of steps taken, and of all that may be.
+        Called with the number of EM steps done and the largest number of steps.
     """
 
     def __init__(self, client: Any, parts: list, sizes: list[int], progress: Any = None):
         self.client, self.sizes, self.progress = client, sizes, progress
         self.parts = client.persist(parts)
-        self._own_docs: np.ndarray | None = None
+        self._starts = np.cumsum([0, *sizes])
+        self._docs_by_part: np.ndarray | None = None
 
-    def _all(self, function, *given) -> list:
-        """Return what a function makes of each part."""
-        found = tasks(function, self.parts, *given, name=function.__name__.strip("_"))
-        return self.client.gather(self.client.compute(found))
+    def _map(self, function: Callable, *given: Any) -> list:
+        """Return one task per part: the function applied to its :class:`TopicDocuments`."""
+        return tasks(partial(_on_part, function), self.parts, *given, name=function.__name__)
 
-    def _sum(self, function, *given) -> Any:
-        """Return the sum of what a function makes of each part."""
-        found = tasks(function, self.parts, *given, name=function.__name__.strip("_"))
-        return self.client.compute(merged(found, _sum)).result()
+    def _gather(self, futures: list) -> list:
+        return self.client.gather(self.client.compute(futures))
+
+    def _merge(self, found: list, merge: Callable) -> Any:
+        return self.client.compute(merged(found, merge)).result()
 
     @property
-    def _docs(self) -> np.ndarray:
-        """Documents of each label in each part."""
-        if self._own_docs is None:
-            self._own_docs = np.array(self._all(_label_docs))
-        return self._own_docs
+    def _label_docs(self) -> np.ndarray:
+        """Number of documents of each label in each part."""
+        if self._docs_by_part is None:
+            self._docs_by_part = np.array(self._gather(self._map(_label_docs)))
+        return self._docs_by_part
 
     @property
     def label_docs(self) -> np.ndarray:
-        """Documents of each label."""
-        return self._docs.sum(axis=0)
+        """Number of documents of each label."""
+        return self._label_docs.sum(axis=0)
 
-    def known(self) -> np.ndarray:
-        """Return the places of documents that have words."""
-        return np.flatnonzero(np.concatenate(self._all(_has_words)))
+    def nonempty(self) -> np.ndarray:
+        """Return the rows of documents that have words."""
+        rows = self._gather(self._map(TopicDocuments.nonempty))
+        return np.concatenate([a + b for a, b in zip(self._starts, rows, strict=False)])
 
-    def rows(self, places):
-        """Return some documents, which come to the client: word counts and labels."""
-        places, ends = np.asarray(places), np.cumsum([0, *self.sizes])
-        owner = np.searchsorted(ends, places, side="right") - 1
-        return self.client.compute(rows_of(self.parts, owner, places - ends[owner])).result()
+    def rows(self, rows):
+        """Return the word counts and labels of some documents, which come to the client."""
+        rows = np.asarray(rows)
+        owner = np.searchsorted(self._starts, rows, side="right") - 1
+        return self.client.compute(rows_of(self.parts, owner, rows - self._starts[owner])).result()
 
-    def part(self, places) -> TopicParts:
-        """Return these documents alone; places rise."""
-        ends = np.cumsum([0, *self.sizes])
-        borders = np.searchsorted(places, ends)
-        own = [
-            (part, places[a:b] - first)
-            for part, a, b, first in zip(
-                self.parts, borders[:-1], borders[1:], ends[:-1], strict=True
-            )
-            if b > a
-        ]
-        import dask
+    def take(self, rows) -> TopicParts:
+        """Return some of the documents; rows are in rising order."""
+        borders = np.searchsorted(rows, self._starts)
+        own = [rows[a:b] - k for k, (a, b) in zip(self._starts, pairwise(borders), strict=False)]
+        take = delayed(_take_rows)
+        parts = [take(part, each) for part, each in zip(self.parts, own, strict=True) if each.size]
+        sizes = [each.size for each in own if each.size]
+        return TopicParts(self.client, parts, sizes, self.progress)
 
-        take = dask.delayed(_rows)
-        taken = [take(part, rows) for part, rows in own]
-        return TopicParts(self.client, taken, [rows.size for _, rows in own], self.progress)
-
-    def over(self, columns) -> TopicParts:
-        """Return the documents with these labels, in this order."""
-        parts = tasks(_over, self.parts, columns, name="over")
+    def with_labels(self, columns) -> TopicParts:
+        """Return the documents with these label columns, in this order."""
+        parts = tasks(_with_labels, self.parts, columns, name="with_labels")
         return TopicParts(self.client, parts, self.sizes, self.progress)
 
     def label_sums(self) -> np.ndarray:
-        """Return sums over the documents of each label that tell labels apart."""
-        import dask
-
-        sums, first = dask.delayed(_label_sums), np.cumsum([0, *self.sizes])
-        found = [sums(part, int(k)) for part, k in zip(self.parts, first[:-1], strict=True)]
-        return self.client.compute(merged(found, _sum)).result()
+        """Return four sums over each label's documents that tell labels apart."""
+        sums = delayed(partial(_on_part, TopicDocuments.label_sums))
+        found = [sums(part, int(k)) for part, k in zip(self.parts, self._starts, strict=False)]
+        return self._merge(found, _sum)
 
     def word_sums(self) -> np.ndarray:
-        """Return how often each word occurs."""
-        return self._sum(_word_sums)
+        """Return the total count of each word."""
+        return self._merge(self._map(TopicDocuments.word_sums), _sum)
 
-    def sets(self):
-        """Return the label sets that occur, and how often each does."""
-        found = tasks(_sets, self.parts, name="sets")
-        return self.client.compute(merged(found, _joined_sets)).result()
+    def label_words(self) -> sparse.csr_matrix:
+        """Return the word counts of each label; a document's words are split among its labels."""
+        return self._merge(self._map(TopicDocuments.label_words), _sum)
 
-    def start(self, n_topics: int, random):
-        """Return topics to start from; the single documents' words come to the client."""
-        words, label_docs = self._sum(_label_words), self.label_docs
-        return start_topics(words, label_docs, self.word_sums(), n_topics, random, self._members)
-
-    def _members(self, labels, places):
-        before = np.vstack([np.zeros_like(self._docs[:1]), np.cumsum(self._docs, axis=0)])
-        owner = (before[1:, labels] <= places).sum(axis=0)
-        import dask
-
-        take = dask.delayed(_members)
+    def members(self, labels, positions) -> sparse.csr_matrix:
+        """Return the words of documents: of each label, the one at this position among its own."""
+        before = np.vstack(
+            [np.zeros_like(self._label_docs[:1]), np.cumsum(self._label_docs, axis=0)]
+        )
+        owner = (before[1:, labels] <= positions).sum(axis=0)
         used = np.unique(owner).tolist()
-        pieces = [
-            take(self.parts[p], labels[owner == p], (places - before[p, labels])[owner == p])
-            for p in used
-        ]
+        members = delayed(partial(_on_part, TopicDocuments.members))
+        found = self._gather(
+            [
+                members(self.parts[p], labels[own], (positions - before[p, labels])[own])
+                for p in used
+                for own in [owner == p]
+            ]
+        )
         order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in used]))
-        found = self.client.gather(self.client.compute(pieces))
         return sparse.vstack(found, format="csr")[order]
 
-    def learn(self, topics, *, smoothing, max_iter, tol) -> Course:
-        """Climb the bound by variational EM, one graph a step; see ``learn_in_turns``.
+    def label_sets(self):
+        """Return the distinct label sets, and the number of documents of each."""
+        return self._merge(self._map(TopicDocuments.label_sets), _merge_sets)
 
-        The topics stay with the workers, and the bound comes to the client.
+    def fit(self, topics: Topics, *, smoothing, max_iter, tol) -> TrainingTrace:
+        """Run variational EM as :meth:`TopicDocuments.fit` does, one graph per step.
+
+        Topics and posteriors stay with the workers; only the bound comes to the client.
         """
-        import dask
-
-        expect, reach, step_to = map(dask.delayed, (_expect, _reached, _maximised))
-        course, docs = Course(topics), shared(self.label_docs)
-        here, known = shared(topics), [None] * len(self.parts)
+        expect, bound, step_to = map(delayed, (_expect, _bound, _maximize))
+        trace, docs = TrainingTrace(topics), shared(self.label_docs)
+        current, known = shared(topics), [None] * len(self.parts)
         for step in range(max_iter + 1):
-            found = [expect(*pair, here) for pair in zip(self.parts, known, strict=True)]
-            sums = merged([pair[1] for pair in found], _sum_all)
-            value = reach(here, sums, smoothing)
-            there = step_to(here, docs, sums, smoothing)
-            value, there, *known = self.client.persist([value, there, *(p[0] for p in found)])
-            course.reach(self.client.compute(value).result(), tol)
+            found = [expect(*pair, current) for pair in zip(self.parts, known, strict=True)]
+            sums = merged([pair[1] for pair in found], _sum_tuples)
+            value, following = (
+                bound(current, sums, smoothing),
+                step_to(current, docs, sums, smoothing),
+            )
+            value, following, *known = self.client.persist(
+                [value, following, *(pair[0] for pair in found)]
+            )
+            trace.record(self.client.compute(value).result(), tol)
             if self.progress is not None:
                 self.progress(step, max_iter)
-            if course.converged or step == max_iter:
+            if trace.converged or step == max_iter:
                 break
-            here = there
-        shares = dask.delayed(_shares)
-        found = [shares(*pair, here) for pair in zip(self.parts, known, strict=True)]
-        course.topics, sums = self.client.gather(self.client.compute([here, merged(found, _sum)]))
-        course.label_topics = means_of(sums, self.label_docs)
-        return course
+            current = following
+        shares = delayed(_topic_shares)
+        found = [shares(*pair, current) for pair in zip(self.parts, known, strict=True)]
+        trace.topics, sums = self._gather([current, merged(found, _sum)])
+        trace.label_topics = label_means(sums, self.label_docs)
+        return trace
 
-    def learn_stepwise(self, topics, **how) -> Course:
-        """Refuse: batches are of all documents."""
-        raise ValueError("batch_size is for one machine; on Dask, CoL learns from all documents.")
+    def fit_stepwise(self, topics: Topics, **settings) -> TrainingTrace:
+        """Raise ValueError: batches are drawn from all documents, which no worker has."""
+        raise ValueError("batch_size works on one machine only; on Dask, leave it None.")
 
 
 # On workers
+
+
+def _on_part(function, part, *given):
+    return function(TopicDocuments(*part), *given)
+
+
+def _label_docs(documents):
+    return documents.label_docs
+
+
+def _take_rows(part, rows):
+    return TopicDocuments(*part).rows(rows)
+
+
+def _with_labels(part, columns):
+    documents = TopicDocuments(*part).with_labels(columns)
+    return documents.X, documents.Y
+
+
+def _expect(part, known, topics):
+    """Return the posteriors of a part, and sums of their expectations: the E step."""
+    X, Y = part
+    earlier = None if known is None else Inference(topics, Y, known)
+    inference = topics.infer(X, Y, known=earlier)
+    sums = inference.bounds.sum(), inference.log_shares(), inference.word_counts(WordIndex(X))
+    return inference.blocks, sums
+
+
+def _bound(topics, sums, smoothing):
+    return penalized_bound(topics, sums[0], smoothing)
+
+
+def _maximize(topics, docs, sums, smoothing):
+    return maximize(topics, docs, sums[1], sums[2].copy(), smoothing)
+
+
+def _topic_shares(part, known, topics):
+    return Inference(topics, part[1], known).topic_shares()
 
 
 def _sum(parts):
@@ -175,80 +210,21 @@ def _sum(parts):
     return total
 
 
-def _sum_all(parts):
-    """Return the sums of tuples."""
+def _sum_tuples(parts):
     return tuple(map(_sum, zip(*parts, strict=True)))
 
 
-def _label_docs(part):
-    return part[1].getnnz(axis=0)
-
-
-def _has_words(part):
-    return part[0].getnnz(axis=1) > 0
-
-
-def _rows(part, rows):
-    return part[0][rows], part[1][rows]
-
-
-def _over(part, columns):
-    documents = TopicDocuments(*part).over(columns)
-    return documents.X, documents.Y
-
-
-def _label_sums(part, first):
-    return TopicDocuments(*part).label_sums(first)
-
-
-def _word_sums(part):
-    return TopicDocuments(*part).word_sums()
-
-
-def _label_words(part):
-    return label_words(part[0], part[1])
-
-
-def _members(part, labels, places):
-    return members(part[0], part[1], labels, places)
-
-
-def _sets(part):
-    return distinct_sets(part[1])
-
-
-def _joined_sets(parts):
-    """Return the label sets of all parts, and how often each occurs."""
+def _merge_sets(parts):
+    """Return the distinct label sets of all parts, and the number of documents of each."""
     sets = sparse.vstack([sets for sets, _ in parts], format="csr")
     docs = np.concatenate([docs for _, docs in parts])
     distinct, _ = distinct_sets(sets)
-    places = {tuple(row): k for k, row in enumerate(_rows_of(distinct))}
+    places = {tuple(row): k for k, row in enumerate(_label_lists(distinct))}
     total = np.zeros(len(places))
-    for row, n_docs in zip(_rows_of(sets), docs, strict=True):
+    for row, n_docs in zip(_label_lists(sets), docs, strict=True):
         total[places[tuple(row)]] += n_docs
     return distinct, total
 
 
-def _rows_of(sets):
+def _label_lists(sets):
     return [row.tolist() for row in np.split(sets.indices, sets.indptr[1:-1])]
-
-
-def _expect(part, known, topics):
-    """Return the posteriors of a part, and sums of what they expect: the E step."""
-    X, Y = part
-    earlier = None if known is None else Inference(topics, Y, known)
-    found = topics.infer(X, Y, known=earlier)
-    sums = found.bounds.sum(), found.log_shares(), found.word_counts(WordIndex(X))
-    return found.blocks, sums
-
-
-def _reached(topics, sums, smoothing):
-    return objective(topics, sums[0], smoothing)
-
-
-def _maximised(topics, docs, sums, smoothing):
-    return maximised(topics, docs, sums[1], sums[2].copy(), smoothing)
-
-
-def _shares(part, known, topics):
-    return Inference(topics, part[1], known).topic_shares()

@@ -10,8 +10,7 @@ from polytopic.later import attributes
 
 if TYPE_CHECKING:
     from polytopic.models.base import CountModel
-    from polytopic.models.boost_answers import WordRule
-    from polytopic.models.boostexter import BoosTexter
+    from polytopic.models.boostexter import BoosTexter, WordRule
     from polytopic.models.classifier import LabelSetClassifier
     from polytopic.models.col import CoL
     from polytopic.models.documents import DocumentModel
@@ -38,7 +37,7 @@ _HOMES = {
     "LabelSets": "label_sets",
     "SetPrior": "prior",
     "WordLabels": "words",
-    "WordRule": "boost_answers",
+    "WordRule": "boostexter",
 }
 _NAMED = {
     "mml": "MML",

@@ -166,12 +166,12 @@ def check_topics(arrays, n_labels, n_words):
 
 
 def _check_covariance(covariance):
-    from polytopic.models.label_prior import root_of  # here: other models need not load it
+    from polytopic.models.col.label_prior import cholesky  # here: other models need not load it
 
     if not np.array_equal(covariance, covariance.T):
         raise ValueError("'covariance' must be symmetric")
     try:
-        root_of(covariance)
+        cholesky(covariance)
     except np.linalg.LinAlgError:
         raise ValueError("'covariance' must have no negative eigenvalue") from None
 

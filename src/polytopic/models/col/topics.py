@@ -1,4 +1,4 @@
-"""Topics of words that labels are made of: the word part of the correlated labeling model."""
+"""Topics of words, and what documents with known labels tell about them."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from scipy import sparse
 from scipy.special import digamma
 from threadpoolctl import threadpool_limits
 
-from polytopic.kernels import topics as kernels
 from polytopic.kernels.blocks import block_borders, map_sets, run_blocks
+from polytopic.models.col import kernels
 
 
 class Precision(NamedTuple):
-    """How closely the posteriors of documents are found."""
+    """How precisely the posteriors of documents are computed."""
 
     max_iter: int = 20
-    tol: float = 1e-3  # of a word, by which a step changes what topics say
-    least: float = 1e-6  # part of a document that a topic must say to count
+    tol: float = 1e-3  # largest change of expected counts per word at the end
+    least: float = 1e-6  # share of a document below which a topic is dropped from it
 
 
-LEARNING, ASKING = Precision(), Precision(max_iter=200, tol=1e-6, least=1e-9)
+TRAINING, SCORING = Precision(), Precision(max_iter=200, tol=1e-6, least=1e-9)
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Topics of words, and how much labels use them.
+    """Word distributions of topics, and the topics that labels use.
 
     Attributes
     ----------
@@ -42,14 +42,15 @@ class Topics:
     beta: np.ndarray
 
     @cached_property
-    def _prior(self) -> kernels.TopicPrior:
-        shares = np.empty(self.alpha.shape)
-        kernels.exp_digammas(self.alpha, shares)
-        used = shares > 0
-        used[np.arange(len(used)), self.alpha.argmax(axis=1)] = True  # a label has one at least
+    def prior(self) -> kernels.TopicPrior:
+        """The prior of each label's topics, as kernels read it."""
+        exp_digammas = np.empty(self.alpha.shape)
+        kernels.exp_digammas(self.alpha, exp_digammas)
+        used = exp_digammas > 0
+        used[np.arange(len(used)), self.alpha.argmax(axis=1)] = True
         used = sparse.csr_matrix(used)
         ends, topics = used.indptr.astype(np.int64), used.indices.astype(np.int32)
-        return kernels.TopicPrior(self.alpha, self.alpha.sum(axis=1), shares, ends, topics)
+        return kernels.TopicPrior(self.alpha, self.alpha.sum(axis=1), exp_digammas, ends, topics)
 
     def label_words(self) -> np.ndarray:
         r"""Return the word distribution of each label, word-major.
@@ -58,11 +59,11 @@ class Topics:
         :math:`\bar\alpha_c = \alpha_c / \sum_s \alpha_{cs}`.
         """
         shares = self.alpha / self.alpha.sum(axis=1, keepdims=True)
-        with threadpool_limits(1, "blas"):  # whose threads change the last bits
+        with threadpool_limits(1, "blas"):  # the number of threads would change the last bits
             return self.beta.astype(np.float64) @ shares.T
 
-    def infer(self, X, Y, precision=LEARNING, known=None) -> Inference:
-        """Return the posteriors of documents with labels; ``known`` has earlier ones of theirs."""
+    def infer(self, X, Y, precision=TRAINING, known=None) -> Inference:
+        """Return the posteriors of labelled documents, starting from ``known`` ones if given."""
 
         def block(*documents):
             rows = documents[-1]
@@ -73,16 +74,16 @@ class Topics:
 
     def bound(self, X, Y) -> np.ndarray:
         """Return a lower bound of the log likelihood of each document, given its labels."""
-        found = map_sets(lambda *documents: self._infer(documents, ASKING).bounds, X, Y)
-        return np.concatenate(found)
+        blocks = map_sets(lambda *documents: self._infer(documents, SCORING).bounds, X, Y)
+        return np.concatenate(blocks)
 
     def _infer(self, documents, precision, known=None):
-        """Return the posterior of a block of documents as :func:`map_sets` gives it."""
+        """Return the posterior of a block of documents that :func:`map_sets` passes."""
         data, indices, indptr, labels, ends, _ = documents
-        known = known or _nothing(indptr.size - 1)
-        out = self._room_for(indptr, labels, ends, known)
-        kernels.infer(
-            data, indices, indptr, labels, ends, known, self._prior, self.beta, *precision, out
+        known = known or _empty_posterior(indptr.size - 1)
+        out = self._allocate(indptr, labels, ends, known)
+        kernels.infer_topics(
+            data, indices, indptr, labels, ends, known, self.prior, self.beta, *precision, out
         )
         n_active, n_counts = out.ends[-1], out.starts[-1]
         return out._replace(
@@ -91,65 +92,64 @@ class Topics:
             counts=out.counts[:n_counts].copy(),
         )
 
-    def _room_for(self, indptr, labels, ends, known):
-        """Return a posterior with place for all topics that documents may have.
+    def _allocate(self, indptr, labels, ends, known):
+        """Return a posterior with space for all topics that the documents may have.
 
-        These are the topics of their labels, and those they are known to have.
+        These are the topics of their labels, and those of the known posterior.
         """
-        own = np.diff(self._prior.ends)[labels[ends[0] : ends[-1]]]
-        before = np.concatenate([[0], np.cumsum(own)])
+        n_used = np.diff(self.prior.ends)[labels[ends[0] : ends[-1]]]
+        before = np.concatenate([[0], np.cumsum(n_used)])
         most = np.diff(known.ends) + np.diff(before[ends - ends[0]])
         most = np.minimum(most, self.alpha.shape[1])
         n_docs, n_active, n_counts = most.size, most.sum(), (most * np.diff(ends)).sum()
         return kernels.Posterior(
-            np.zeros(n_docs + 1, dtype=np.int64),
-            np.empty(n_active, dtype=np.int32),
-            np.empty(n_active),
-            np.zeros(n_docs + 1, dtype=np.int64),
-            np.empty(n_counts),
-            np.empty(indptr[-1] - indptr[0]),
-            np.empty(n_docs),
+            ends=np.zeros(n_docs + 1, dtype=np.int64),
+            topics=np.empty(n_active, dtype=np.int32),
+            e=np.empty(n_active),
+            starts=np.zeros(n_docs + 1, dtype=np.int64),
+            counts=np.empty(n_counts),
+            ratios=np.empty(indptr[-1] - indptr[0]),
+            bounds=np.empty(n_docs),
         )
 
 
-def _nothing(n_docs):
-    """Return the posterior of documents of which nothing is known."""
-    none = np.zeros(0)
-    ends = np.zeros(n_docs + 1, dtype=np.int64)
+def _empty_posterior(n_docs):
+    """Return a posterior without any topic, to start from the prior."""
+    none, ends = np.zeros(0), np.zeros(n_docs + 1, dtype=np.int64)
     return kernels.Posterior(ends, np.zeros(0, dtype=np.int32), none, ends, none, none, none)
 
 
 @dataclass(frozen=True)
 class Inference:
-    """The posteriors of documents, in blocks by their first rows."""
+    """The posteriors of documents, in blocks keyed by their first row."""
 
     topics: Topics
     Y: sparse.csr_matrix
     blocks: dict[int, kernels.Posterior]
 
-    def _joined(self, name):
+    def _concatenate(self, name):
         return np.concatenate([getattr(block, name) for block in self.blocks.values()])
 
     @property
     def bounds(self) -> np.ndarray:
-        """At least the log likelihood of each document."""
-        return self._joined("bounds")
+        """Lower bound of the log likelihood of each document."""
+        return self._concatenate("bounds")
 
     @property
     def n_topics(self) -> np.ndarray:
-        """How many topics each document has."""
+        """Number of topics of each document."""
         return np.concatenate([np.diff(block.ends) for block in self.blocks.values()])
 
     def word_counts(self, index: WordIndex) -> np.ndarray:
-        """Return how often each topic is expected to have said each word, word-major."""
-        ratios, topics, e = map(self._joined, ("ratios", "topics", "e"))
-        ratios, ends = ratios[index.places], np.concatenate([[0], np.cumsum(self.n_topics)])
+        """Return the expected counts of each word by topic, word-major."""
+        ratios, topics, e = map(self._concatenate, ("ratios", "topics", "e"))
+        ratios, ends = ratios[index.entries], np.concatenate([[0], np.cumsum(self.n_topics)])
         beta = self.topics.beta
         out = np.empty(beta.shape)
 
         def block(words):
             word_ends = index.ends[words.start : words.stop + 1]
-            kernels.count_words(
+            kernels.count_topic_words(
                 word_ends, index.docs, ratios, ends, topics, e, beta[words], out[words]
             )
 
@@ -157,31 +157,35 @@ class Inference:
         return out
 
     def log_shares(self) -> np.ndarray:
-        """Return the expected logarithms of each label's topic shares, summed over documents."""
+        """Return the expected log topic shares of each label, summed over documents."""
         alpha = self.topics.alpha
         sums, totals = np.zeros(alpha.shape), np.zeros(alpha.shape[0])
-        for labels, ends, block in self._by_block():
-            kernels.add_psi(labels, ends, block, self.topics._prior, sums, totals)
+        for labels, ends, block in self._labelled_blocks():
+            kernels.add_log_shares(labels, ends, block, self.topics.prior, sums, totals)
         return sums + self.Y.getnnz(axis=0)[:, None] * digamma(alpha) - totals[:, None]
 
     def topic_shares(self) -> np.ndarray:
         """Return the expected topic shares of each label, summed over documents."""
         sums = np.zeros(self.topics.alpha.shape)
-        for labels, ends, block in self._by_block():
-            kernels.add_shares(labels, ends, block, self.topics._prior, sums)
+        for labels, ends, block in self._labelled_blocks():
+            kernels.add_topic_shares(labels, ends, block, self.topics.prior, sums)
         return sums
 
-    def _by_block(self):
+    def _labelled_blocks(self):
         labels, ends = self.Y.indices.astype(np.int64), self.Y.indptr.astype(np.int64)
         for start, block in self.blocks.items():
             yield labels, ends[start : start + block.bounds.size + 1], block
 
 
 class WordIndex:
-    """The documents of each word: ``docs[ends[w] : ends[w + 1]]``, and their places in ``X``."""
+    """The entries of ``X`` by word.
+
+    Word ``w`` occurs in the documents ``docs[ends[w] : ends[w + 1]]``; ``entries`` are the
+    positions of these occurrences in ``X.data``.
+    """
 
     def __init__(self, X):
-        places = sparse.csr_matrix((np.arange(1, X.nnz + 1), X.indices, X.indptr), shape=X.shape)
-        by_word = places.tocsc()
+        numbered = sparse.csr_matrix((np.arange(1, X.nnz + 1), X.indices, X.indptr), shape=X.shape)
+        by_word = numbered.tocsc()
         self.ends, self.docs = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int32)
-        self.places = by_word.data - 1
+        self.entries = by_word.data - 1

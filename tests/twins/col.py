@@ -1,4 +1,8 @@
-"""Slow transcriptions of the correlated labeling model (Wang, Huang and Zhu)."""
+"""Slow twins of CoL's kernels, and its equations (Wang, Huang and Zhu, ICDM 2008).
+
+``n`` are the counts of one document, ``beta`` is (n_topics, n_words), and ``theta`` is (n_labels,
+n_words).
+"""
 
 from itertools import combinations, product
 
@@ -69,12 +73,85 @@ def _beta_nodes(first, second, n_nodes):
     return (1 + x) / 2, weights / weights.sum()
 
 
+def exp_digammas(x):
+    """Return exp(digamma(x))."""
+    return np.exp(digamma(x))
+
+
+def infer_topics(n, alpha, beta, n_steps):
+    """Return expected counts by label and topic, and the bound, after some steps."""
+    gamma = alpha * (1 + n.sum() / (len(alpha) * alpha.sum(axis=1, keepdims=True)))
+    for _ in range(n_steps):
+        gamma = next_gamma(n, alpha, beta, gamma)
+    return next_gamma(n, alpha, beta, gamma) - alpha, joint_bound(n, alpha, beta, gamma)
+
+
+def add_log_shares(label_sets, counts, alpha):
+    """Return sums over documents of digamma(gamma) - digamma(alpha), and of digamma(totals)."""
+    sums, totals = np.zeros(alpha.shape), np.zeros(len(alpha))
+    for labels, own in zip(label_sets, counts, strict=True):
+        gamma = alpha[labels] + own
+        sums[labels] += digamma(gamma) - digamma(alpha[labels])
+        totals[labels] += digamma(gamma.sum(axis=1))
+    return sums, totals
+
+
+def add_topic_shares(label_sets, counts, alpha):
+    """Return the sums over documents of each label's expected topic shares, Eq. (17)."""
+    sums = np.zeros(alpha.shape)
+    for labels, own in zip(label_sets, counts, strict=True):
+        gamma = alpha[labels] + own
+        sums[labels] += gamma / gamma.sum(axis=1, keepdims=True)
+    return sums
+
+
+def count_topic_words(R, E, beta):
+    """Return expected counts of words by topic; R holds n / t and E holds e of documents."""
+    return beta.T * (R.T @ E)
+
+
+def weigh_points(label_sets, docs, shares):
+    """Return the posterior weight of each point, and the log likelihood of the label sets."""
+    weights, total = np.zeros(shares.shape[1]), 0.0
+    for labels, n_docs in zip(label_sets, docs, strict=True):
+        logs = np.log(shares[labels]).sum(axis=0)
+        weights += n_docs * softmax(logs)
+        total += n_docs * (logsumexp(logs) - np.log(logs.size))
+    return weights, total
+
+
 def class_weights(n, theta, start, n_steps):
-    """Return a document's shares of classes after some EM steps; theta is (classes, words)."""
+    """Return a document's label shares after some EM steps."""
     weights = start.copy()
     for _ in range(n_steps):
         weights = weights * (theta @ (n / (weights @ theta))) / n.sum()
     return weights
+
+
+def likelihood_bound(n, theta, weights):
+    """Return the bound of class_weights on the log likelihood of any label shares."""
+    t = weights @ theta
+    return n @ np.log(t) + n.sum() * np.log((theta @ (n / t)).max() / n.sum())
+
+
+def search_label_sets(n, theta, candidates, keep_first, shares, log_scales, temperature):
+    """Return the label sets that the greedy search visits, and their log posteriors."""
+
+    def value(labels):
+        words = n @ np.log(theta[labels].mean(axis=0)) / temperature
+        return words + logsumexp(log_scales[len(labels)] + np.log(shares[labels]).sum(axis=0))
+
+    visited, chosen, best = [], [], -np.inf
+    while len(chosen) < min(len(candidates), len(log_scales) - 1):
+        left = [label for label in candidates if label not in chosen]
+        if keep_first and not chosen:
+            left = candidates[:1]
+        values = [value([*chosen, label]) for label in left]
+        visited += [({*chosen, label}, v) for label, v in zip(left, values, strict=True)]
+        if max(values) <= best:
+            break
+        best, chosen = max(values), [*chosen, left[int(np.argmax(values))]]
+    return visited
 
 
 def elementary(values, size):

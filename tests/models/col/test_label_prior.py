@@ -9,17 +9,17 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp, softmax
 from threadpoolctl import threadpool_limits
 
-from polytopic.kernels.label_points import weigh_points
-from polytopic.models.label_bound import SetPosteriors
-from polytopic.models.label_prior import (
+from polytopic.models.col.label_prior import (
     LabelPrior,
+    SetPosteriors,
     centred,
+    distinct_sets,
+    fit_label_prior,
     log_elementary,
     normal_points,
-    points_of,
+    standard_points,
 )
-from polytopic.models.label_training import distinct_sets, fit_labels, fit_sets
-from tests import topics as slow
+from tests.twins import col as twins
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_it_is_the_mean_over_points(prior):
 
     found = few.log_prior(Y)
 
-    expected = [slow.log_set_prior(labels, shares, prior.size_proba) for labels in sets]
+    expected = [twins.log_set_prior(labels, shares, prior.size_proba) for labels in sets]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -80,7 +80,7 @@ def test_symmetric_polynomials():
     found = np.exp(log_elementary(np.log(shares), 8))
 
     for size in range(8):
-        expected = [slow.elementary(row, size) for row in shares]
+        expected = [twins.elementary(row, size) for row in shares]
         np.testing.assert_allclose(found[size], expected, rtol=1e-9)
     assert (found[8] == 0).all()
 
@@ -102,28 +102,11 @@ def test_a_document_with_all_labels(n_labels):
     """Many labels, whose product of shares is no number, are learned with the rest."""
     Y = sparse.csr_matrix(np.vstack([np.ones((1, n_labels)), np.eye(n_labels).repeat(3, axis=0)]))
 
-    prior, course = fit_labels(Y, "mcem", max_iter=3)
+    prior, course = fit_label_prior(*distinct_sets(Y), "mcem", max_iter=3)
 
     assert np.isfinite(course).all()
     assert (prior.log_prior(Y) <= 0).all()
     assert np.isfinite(prior.log_prior(Y)).all()
-
-
-def test_the_product_of_many_shares():
-    """It is that of logarithms, with and without what keeps it above 0."""
-    rng = np.random.default_rng(0)
-    shares = rng.dirichlet(np.ones(40), 16).T.copy()
-    sets = sparse.csr_matrix(np.tril(np.ones((40, 40)))).sorted_indices()
-    docs, weights = rng.integers(1, 5, 40).astype(float), np.zeros(16)
-
-    value = weigh_points(
-        sets.indices.astype(np.int64), sets.indptr.astype(np.int64), docs, shares, weights, 0.0
-    )
-
-    logs = sets @ np.log(shares)
-    assert value == pytest.approx(docs @ (logsumexp(logs, axis=1) - np.log(16)))
-    expected = docs @ np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-    np.testing.assert_allclose(weights, expected)
 
 
 @pytest.mark.parametrize("n_labels", [150])
@@ -132,10 +115,10 @@ def test_points_do_not_depend_on_threads(n_labels):
     root = np.random.default_rng(0).normal(size=(n_labels, n_labels))
     found = []
     for threads in (1, 2):
-        normal_points.cache_clear()
+        standard_points.cache_clear()
         prior = LabelPrior(root[0], np.eye(n_labels) + np.outer(root[1], root[1]), np.ones(2) / 2)
         with threadpool_limits(threads, "blas"):
-            found.append((normal_points(n_labels), prior.log_shares))
+            found.append((standard_points(n_labels), prior.log_shares))
 
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -145,7 +128,7 @@ def test_points_have_the_moments_exactly():
     """Mean and covariance of the points are those asked for."""
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
 
-    points = points_of(np.array([1.0, -1.0]), covariance, normal_points(2))
+    points = normal_points(np.array([1.0, -1.0]), covariance, standard_points(2))
 
     np.testing.assert_allclose(points.mean(axis=0), [1, -1], atol=1e-9)
     np.testing.assert_allclose(np.cov(points.T, bias=True), covariance, atol=1e-8)
@@ -184,7 +167,7 @@ def test_distinct_sets():
 @pytest.mark.parametrize("how", ["mcem", "variational"])
 def test_the_objective_never_falls(how):
     """Each step raises it."""
-    _, course = fit_labels(random_sets(), how, tol=1e-6)
+    _, course = fit_label_prior(*distinct_sets(random_sets()), how, tol=1e-6)
 
     assert len(course) > 3
     assert (np.diff(course) >= -1e-12).all()
@@ -192,16 +175,15 @@ def test_the_objective_never_falls(how):
 
 def test_a_climb_without_end_is_stopped():
     """After its start, the objective is raised 100 times, unless another number is given."""
-    found = distinct_sets(random_sets())
+    sets, docs = distinct_sets(random_sets())
 
-    for fit, given in ((fit_sets, found), (fit_labels, random_sets())):
-        assert len(fit(given, "variational", tol=-1.0)[1]) == 1 + 100
-        assert len(fit(given, "variational", tol=-1.0, max_iter=7)[1]) == 1 + 7
+    assert len(fit_label_prior(sets, docs, "variational", tol=-1.0)[1]) == 1 + 100
+    assert len(fit_label_prior(sets, docs, "variational", tol=-1.0, max_iter=7)[1]) == 1 + 7
 
 
 def test_learning_by_points_beats_independent_labels():
     """Sets of documents that were held out are more likely, and the planted pair is found."""
-    prior, _ = fit_labels(random_sets(), "mcem")
+    prior, _ = fit_label_prior(*distinct_sets(random_sets()), "mcem")
     held_out = random_sets(seed=1)
 
     shares = np.asarray(random_sets().sum(axis=0))[0]
@@ -223,7 +205,7 @@ def test_a_planted_block_is_found():
     for own, p in zip(Y, shares, strict=True):
         own[rng.choice(n_labels, size=rng.integers(1, 4), replace=False, p=p)] = 1
 
-    correlations = fit_labels(sparse.csr_matrix(Y), "mcem")[0].correlations()
+    correlations = fit_label_prior(*distinct_sets(sparse.csr_matrix(Y)), "mcem")[0].correlations()
 
     inside = np.zeros((n_labels, n_labels), dtype=bool)
     inside[:3, :3] = True
@@ -249,11 +231,11 @@ def test_the_bound_of_label_sets(posteriors):
 
     found = posteriors.bound()
 
-    points = points_of(posteriors.prior_mean, covariance, normal_points(5, 1 << 15))
+    points = normal_points(posteriors.prior_mean, covariance, standard_points(5, 1 << 15))
     log_shares = points - logsumexp(points, axis=1, keepdims=True)
     for k, row in enumerate(posteriors.sets):
         labels = np.flatnonzero(row)
-        expected = slow.label_bound(
+        expected = twins.label_bound(
             labels, posteriors.mean[k], posteriors.variance[k], posteriors.prior_mean, covariance
         )
         assert found[k] == pytest.approx(expected)
@@ -291,7 +273,7 @@ def test_improving_never_lowers_the_bound(posteriors):
 
 def test_points_are_at_least_twice_as_many_as_labels():
     """Fewer could not have the covariance of a standard normal distribution."""
-    points = normal_points(20, 4)
+    points = standard_points(20, 4)
 
     assert points.shape[0] >= 40
     np.testing.assert_allclose(points.mean(axis=0), 0, atol=1e-12)

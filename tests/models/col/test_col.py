@@ -14,15 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import CoL
-from polytopic.kernels import topics as kernels
 from polytopic.metrics import samples_f1, subset_accuracy
-from polytopic.models.col_answers import log_odds
-from polytopic.models.col_tuning import best_threshold
-from polytopic.models.dirichlet import fit_dirichlets, objective
-from polytopic.models.topic_documents import TopicDocuments
-from polytopic.models.topics import Precision, Topics
-from tests import topics as slow
+from polytopic.models.col.prediction import best_threshold, log_odds
+from polytopic.models.col.topics import Precision, Topics, WordIndex
+from polytopic.models.col.training import TopicDocuments, dirichlet_objective, fit_dirichlets
 from tests.strategies import matrices
+from tests.twins import col as twins
 
 MODES = ["weights", "sets", "paper"]
 NEGATIVE = {"check_decision_proba_consistency": "its documents have negative counts"}
@@ -79,13 +76,6 @@ def model(corpus):
 # Topics
 
 
-@pytest.mark.parametrize("x", [1e-6, 1e-3, 0.04, 0.5, 1.0, 3.7, 7.99, 8.0, 120.0, 1e6])
-def test_digamma(x):
-    """The series is as good as SciPy's functions."""
-    assert kernels.digamma(x) == pytest.approx(special.digamma(x), rel=1e-10, abs=1e-10)
-    assert kernels.exp_digamma(x) == pytest.approx(np.exp(special.digamma(x)), rel=1e-9)
-
-
 def small_case(seed, n_labels=2, n_topics=3, n_words=5):
     """Return topics and one document with all labels."""
     rng = np.random.default_rng(seed)
@@ -110,8 +100,8 @@ def test_inference_step_by_step(seed):
         bounds.append(float(found.bounds[0]))
         order = np.argsort(block.topics)
 
-        assert bounds[-1] == pytest.approx(slow.joint_bound(n, alpha, beta, gamma), abs=1e-9)
-        gamma = slow.next_gamma(n, alpha, beta, gamma)
+        assert bounds[-1] == pytest.approx(twins.joint_bound(n, alpha, beta, gamma), abs=1e-9)
+        gamma = twins.next_gamma(n, alpha, beta, gamma)
         np.testing.assert_allclose(
             block.counts.reshape(2, -1)[:, order], gamma - alpha, rtol=1e-9, atol=1e-9
         )
@@ -138,10 +128,10 @@ def test_the_bound_is_below_the_evidence(seed, n_labels):
 
     bound = topics.bound(x, y)[0]
 
-    assert bound <= slow.log_evidence(n, topics.alpha, topics.beta.T) + 1e-7
-    assert bound >= slow.factored_bound(n, topics.alpha, topics.beta.T) - 1e-7
+    assert bound <= twins.log_evidence(n, topics.alpha, topics.beta.T) + 1e-7
+    assert bound >= twins.factored_bound(n, topics.alpha, topics.beta.T) - 1e-7
     if n_labels == 2:
-        assert bound > slow.factored_bound(n, topics.alpha, topics.beta.T)
+        assert bound > twins.factored_bound(n, topics.alpha, topics.beta.T)
 
 
 def test_topics_left_out_still_give_a_bound():
@@ -167,9 +157,9 @@ def test_inference_where_shares_are_no_numbers(size, length):
         gamma = np.where(inside, gamma, topics.alpha)
         psi = special.digamma(gamma) - special.digamma(gamma.sum(axis=1, keepdims=True))
         log_t = special.logsumexp(psi[:, inside, None] + np.log(topics.beta.T[inside]), axis=(0, 1))
-        expected = n @ (log_t - np.log(2)) + slow.dirichlet_terms(topics.alpha, gamma)
+        expected = n @ (log_t - np.log(2)) + twins.dirichlet_terms(topics.alpha, gamma)
     else:
-        expected = slow.joint_bound(n, topics.alpha, topics.beta.T, gamma)
+        expected = twins.joint_bound(n, topics.alpha, topics.beta.T, gamma)
 
     found = topics.infer(x, y, Precision(0, 0.0, 0.0)).bounds[0]
 
@@ -198,7 +188,6 @@ def test_expected_counts():
     Y = (rng.random((30, 3)) < 0.5).astype(float)
     Y[:, 0] = 1.0
     topics = Topics(rng.uniform(0.2, 1, (3, 4)), rng.dirichlet(np.ones(9), 4).T.copy())
-    from polytopic.models.topics import WordIndex
 
     inference = topics.infer(X, sparse.csr_matrix(Y), Precision(200, 0.0, 0.0))
     counts = inference.word_counts(WordIndex(X))
@@ -220,7 +209,7 @@ def test_expected_counts():
         labels, n = np.flatnonzero(Y[doc]), X[doc].toarray()[0]
         alpha = gamma = topics.alpha[labels]
         for _ in range(200):
-            gamma = slow.next_gamma(n, alpha, topics.beta.T, gamma)
+            gamma = twins.next_gamma(n, alpha, topics.beta.T, gamma)
         totals = gamma.sum(axis=1, keepdims=True)
         logs[labels] += special.digamma(gamma) - special.digamma(totals)
         shares[labels] += gamma / totals
@@ -238,7 +227,7 @@ def test_dirichlets_reach_the_best_parameters():
 
     values = []
     for _ in range(40):
-        values.append(objective(alpha, means))
+        values.append(dirichlet_objective(alpha, means))
         alpha = fit_dirichlets(alpha, docs, means, n_steps=1)
 
     assert (np.diff(values, axis=0) >= 0).all()
@@ -246,7 +235,7 @@ def test_dirichlets_reach_the_best_parameters():
     gradient = special.digamma(alpha.sum(axis=1, keepdims=True)) - special.digamma(alpha) + means
     np.testing.assert_allclose(gradient[:2], 0, atol=1e-6)
     best = optimize.minimize(
-        lambda u: -objective(np.exp(u)[None], means[:1])[0], np.zeros(3), tol=1e-10
+        lambda u: -dirichlet_objective(np.exp(u)[None], means[:1])[0], np.zeros(3), tol=1e-10
     )
     np.testing.assert_allclose(alpha[0], np.exp(best.x), rtol=1e-3)
 
@@ -302,7 +291,7 @@ def test_a_planted_correlation_is_found(corpus):
 
     fitted = CoL(n_topics=12).fit(X, Y)
 
-    correlations = fitted._prior.correlations()
+    correlations = fitted._predictor.prior.correlations()
     place = {column: k for k, column in enumerate(fitted._columns)}
     pair = correlations[place[0], place[1]]
     others = correlations[np.triu_indices(6, 1)]
@@ -390,7 +379,7 @@ def test_weights_of_classes(corpus, model):
     X = corpus[0][400:420]
     start = model.label_docs_ / model.label_docs_.sum()
 
-    expected = [slow.class_weights(n, model.word_proba_, start, 6) for n in X]
+    expected = [twins.class_weights(n, model.word_proba_, start, 6) for n in X]
 
     np.testing.assert_allclose(model.decision_function(X), special.logit(expected), atol=1e-9)
 
@@ -687,7 +676,7 @@ def test_documents_with_words():
     """They are told by their places."""
     X, Y = sparse.csr_matrix([[1, 0], [0, 0], [2, 1], [0, 0]]), sparse.csr_matrix(np.ones((4, 1)))
 
-    assert TopicDocuments(X, Y).known().tolist() == [0, 2]
+    assert TopicDocuments(X, Y).nonempty().tolist() == [0, 2]
 
 
 def test_thresholds_are_scores_of_true_labels():
