@@ -101,7 +101,7 @@ def test_what_stays_on_one_machine(client, news):
     """BoosTexter and stepwise learning are refused in a sentence."""
     with pytest.raises(PolytopicError, match="BoosTexter learns on one machine"):
         fit(Labeler("boostexter"), news, client=client)
-    with pytest.raises(ValueError, match="batch_size is for one machine"):
+    with pytest.raises(ValueError, match="batch_size works on one machine only"):
         fit(Labeler(CoL(8, batch_size=50)), news, client=client)
 
 
