@@ -199,16 +199,13 @@ class Tomotopy:
 
 
 class Ours:
-    """A `Labeler`, in a program that loads libraries as late as our commands do."""
+    """A `Labeler`."""
 
     def __init__(self, model):
         self.model = model
         self.file = f"{model}.polytopic"
 
     def load_library(self):
-        from polytopic.later import postpone
-
-        postpone()
         from polytopic import Labeler, load
 
         self.labeler, self.read = Labeler, load

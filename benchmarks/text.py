@@ -24,7 +24,7 @@ from polytopic.text.tokens import TokenPattern
 
 CORPORA = {"reuters21578": 7, "debtags-en": 7, "arxiv-cs": 3}  # repeats
 MOST = 15_000  # documents of arxiv-cs, which has many
-SAME_TOKENS = TokenPattern(numbers=False, hyphens=False).of("").pattern
+SAME_TOKENS = TokenPattern(numbers=False, hyphens=False).compile_for("").pattern
 SMALL = 16, 1  # documents at once
 
 

@@ -1,4 +1,4 @@
-"""polytopic labels texts with several topics at once, and says why.
+"""Label texts with several topics at once, and explain why.
 
 >>> import polytopic
 >>> documents = polytopic.corpus.load_sample()
@@ -8,53 +8,82 @@
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polytopic import (
+        corpus,
+        counts,
+        decision,
+        errors,
+        explain,
+        labels,
+        metrics,
+        models,
+        store,
+        text,
+    )
+    from polytopic.corpus import Document
+    from polytopic.counts import LabelSetCounts
+    from polytopic.errors import PolytopicError
+    from polytopic.labeler import Labeler, load
+    from polytopic.labels import LabelSpace, LabelTree
+    from polytopic.models import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, NaiveBayes
+    from polytopic.store import Store
+    from polytopic.text import Analyzer, TextCounts
 
 __version__ = "0.1.0"
 
-# Each public name and the room it lives in; a room is loaded on first use of a name.
-_ROOMS = {
-    "Labeler": "labeler",
-    "load": "labeler",
-    "Store": "store",
-    "NaiveBayes": "models",
-    "MML": "models",
-    "PMM1": "models",
-    "PMM2": "models",
-    "PDMM": "models",
-    "CoL": "models",
-    "BoosTexter": "models",
-    "LabelSetCounts": "counts",
-    "LabelSpace": "labels",
-    "LabelTree": "labels",
-    "Document": "corpus",
-    "Analyzer": "text",
-    "TextCounts": "text",
-    "PolytopicError": "errors",
-}
-_MODULES = (
+__all__ = [
+    "MML",
+    "PDMM",
+    "PMM1",
+    "PMM2",
+    "Analyzer",
+    "BoosTexter",
+    "CoL",
+    "Document",
+    "LabelSetCounts",
+    "LabelSpace",
+    "LabelTree",
+    "Labeler",
+    "NaiveBayes",
+    "PolytopicError",
+    "Store",
+    "TextCounts",
+    "__version__",
     "corpus",
     "counts",
     "decision",
     "errors",
     "explain",
     "labels",
+    "load",
     "metrics",
     "models",
     "store",
     "text",
-)
+]
 
-__all__ = sorted([*_ROOMS, *_MODULES, "__version__"])
+# Where each name comes from. Modules are imported on first use, so that programs start fast.
+_MODULES = {
+    **dict.fromkeys(["Labeler", "load"], "labeler"),
+    **dict.fromkeys(["MML", "PDMM", "PMM1", "PMM2", "BoosTexter", "CoL", "NaiveBayes"], "models"),
+    **dict.fromkeys(["LabelSpace", "LabelTree"], "labels"),
+    **dict.fromkeys(["Analyzer", "TextCounts"], "text"),
+    "Document": "corpus",
+    "LabelSetCounts": "counts",
+    "PolytopicError": "errors",
+    "Store": "store",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"polytopic.{name}")
-    if name in _ROOMS:
-        return getattr(import_module(f"polytopic.{_ROOMS[name]}"), name)
-    raise AttributeError(f"module 'polytopic' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'polytopic' has no attribute {name!r}")
+    module = import_module(f"polytopic.{_MODULES.get(name, name)}")
+    return getattr(module, name) if name in _MODULES else module
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all, and files that are databases."""
 
 import os
 import sqlite3
@@ -14,12 +14,12 @@ SMALLEST_DATABASE = 512  # bytes of an SQLite file at least
 
 @contextmanager
 def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> Iterator[IO[bytes]]:
-    """Open a file under another name, to be renamed when it is whole, else to vanish.
+    """Open a temporary file that replaces the target when it is complete, and vanishes otherwise.
 
-    A pipe or a device cannot be replaced and is written as it is. What fails raises ``failure``.
+    A pipe or a device cannot be replaced, and is written to directly. Errors raise ``failure``.
     """
     path = Path(os.path.realpath(target))
-    # asked of the target itself: that of a link to a pipe, as /dev/stdout, has no path
+    # of the target itself: a link to a pipe, such as /dev/stdout, leads to no path
     special = os.path.exists(target) and not os.path.isfile(target)
     place = Path(target) if special else path.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
@@ -31,7 +31,7 @@ def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> I
         if not special:
             os.replace(place, path)
     except OSError as error:
-        if error.filename not in (None, str(place)):  # it came from what the caller reads
+        if error.filename not in (None, str(place)):  # raised by what the caller reads
             raise
         raise failure(_sentence(path, error)) from error
     finally:
@@ -41,26 +41,26 @@ def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> I
 
 
 def is_database(source: str | os.PathLike[str]) -> bool:
-    """Tell whether something is the URL of a database, or an SQLite file that can be read."""
+    """Return whether this is the URL of a database, or an SQLite file that can be read."""
     if "://" in str(source):
         return True
     path = Path(source).absolute()
     try:
         if not path.is_file() or path.stat().st_size < SMALLEST_DATABASE:
             return False
-        # SQLite is asked, since closing a file that we opened ourselves would drop all locks that
-        # this process has on it, and another process could delete the log of changes under us
+        # Let SQLite open it: if we closed the file ourselves, this process would lose all its locks
+        # on it, and another process could delete the write-ahead log under us
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
             connection.execute("PRAGMA schema_version").fetchone()
     except (OSError, ValueError):
         return False
-    except sqlite3.Error as error:  # a database that is locked or damaged is one, too
+    except sqlite3.Error as error:  # a locked or damaged database is still one
         return error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN)
     return True
 
 
 def _sentence(path: Path, error: OSError) -> str:
-    """Tell in a sentence why a file cannot be written."""
+    """Return a sentence that says why a file cannot be written."""
     if not path.parent.is_dir():
         return f"{str(path.parent)!r} does not exist."
     if isinstance(error, IsADirectoryError):

@@ -1,9 +1,9 @@
-"""An analyzer remembers terms from call to call, also where one of them was interrupted."""
+"""An analyzer remembers terms from call to call, even if one of them was interrupted."""
 
 import sys
 
-from polytopic.text import terms
-from polytopic.text.letters import letters_of
+from polytopic.text import term_table
+from polytopic.text.packed_words import pack
 
 
 def is_interrupted(function, line):
@@ -15,7 +15,7 @@ def is_interrupted(function, line):
 
     def trace(frame, event, argument):
         nonlocal left
-        if frame.f_code.co_filename != terms.__file__:
+        if frame.f_code.co_filename != term_table.__file__:
             return None
         left -= event == "line"
         if left < 0:
@@ -34,15 +34,15 @@ def is_interrupted(function, line):
 
 def test_terms_are_whole_after_an_interrupt_at_any_line():
     """Terms that were being numbered get numbers by which they are found, as others do."""
-    new = letters_of(["goalkeeper", "internationalisation", "film"])
+    new = pack(["goalkeeper", "internationalisation", "film"])
     later = ["internationalisation", "train", "striker"]
     line, interrupted = 0, True
 
     while interrupted:
-        known = terms.Terms()
-        known.number(letters_of(["striker"]))
+        known = term_table.Terms()
+        known.number(pack(["striker"]))
         interrupted = is_interrupted(lambda own=known: own.number(new), line)
-        numbers = known.number(letters_of(later))
+        numbers = known.number(pack(later))
 
         assert known.names(numbers) == later
         assert sorted(numbers) == sorted({*numbers} & {*range(len(known))})

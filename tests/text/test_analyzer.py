@@ -201,8 +201,8 @@ def test_a_text_is_a_str(text):
     [
         ({"language": "xx"}, "language == 'xx', must be one of ar, .* or None"),
         ({"normalize": "root"}, "normalize == 'root', must be"),
-        ({"language": "eu", "normalize": "lemma"}, "'lemma' is not known for language == 'eu'"),
-        ({"language": None, "normalize": "stem"}, "'stem' is not known for language == None"),
+        ({"language": "eu", "normalize": "lemma"}, "'lemma' is not available for language == 'eu'"),
+        ({"language": None, "normalize": "stem"}, "'stem' is not available for language == None"),
         ({"stop_words": "english"}, "stop_words == 'english', must be"),
         ({"stop_words": 3}, "stop_words == 3, must be"),
         ({"min_length": 0}, "min_length == 0, must be >= 1"),
@@ -262,7 +262,7 @@ def test_a_changed_setting_takes_effect():
 
 def test_the_cache_is_bounded(monkeypatch):
     """A full cache is emptied, and answers stay the same."""
-    monkeypatch.setattr(lexicon, "_MAX_CACHED", 2)
+    monkeypatch.setattr(lexicon, "_MAX_TOKENS", 2)
     analyzer = Analyzer(None)
 
     terms = analyzer.terms("one two three four one two")

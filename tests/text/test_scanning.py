@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polytopic.kernels.tokens import BEGINS, GOES_ON, JOINS
-from polytopic.text import Analyzer, Vocabulary, counting, lexicon, token_table
-from polytopic.text.letters import letters_of
-from polytopic.text.scanning import scan
-from polytopic.text.terms import Terms
-from polytopic.text.token_table import GrowingTable, TokenTable
+from polytopic.kernels.tokens import CONTINUES, JOINS, STARTS
+from polytopic.text import Analyzer, Vocabulary, counting, lexicon, term_table
+from polytopic.text.counting import scan
+from polytopic.text.packed_words import pack
+from polytopic.text.term_table import GrowingTable, Terms, TokenTable
 from polytopic.text.tokens import TokenPattern
 
 ANY_STRING = st.text(st.characters(codec=None), max_size=60)
@@ -40,8 +39,8 @@ SETTINGS = [
 
 def grown(table, tokens):
     """Return a table that has grown by tokens, which are their own terms."""
-    letters = letters_of(tokens)
-    return table.grown(letters, table.terms.number(letters))
+    letters = pack(tokens)
+    return table.grow(letters, table.terms.number(letters))
 
 
 def names_of(table):
@@ -71,7 +70,7 @@ def as_bags(counts, terms):
 def test_tokens_are_those_of_the_regular_expression(settings, strings):
     """On all of Unicode, with any setting, whether no, some or all tokens are known."""
     pattern = TokenPattern(**settings)
-    expected = [pattern.of(string).findall(string) for string in strings]
+    expected = [pattern.compile_for(string).findall(string) for string in strings]
     tokens = [token for own in expected for token in own]
     distinct = list(dict.fromkeys(tokens))
 
@@ -92,12 +91,12 @@ def test_tokens_are_those_of_the_regular_expression(settings, strings):
 def test_every_character_is_of_its_kind(settings):
     """The table says of each character what the classes of the regular expression say."""
     kinds = TokenPattern(**settings).kinds(0xF4)
-    expression = TokenPattern(**settings).of(chr(sys.maxunicode)).pattern
+    expression = TokenPattern(**settings).compile_for(chr(sys.maxunicode)).pattern
     letter, inside, joint, *_ = re.findall(r"\[.*?(?<!\\)\]", expression.replace("(?:", "("))
     joint, letter, inside = sorted((letter, inside, joint), key=len)
 
     everything = "".join(map(chr, range(sys.maxunicode + 1)))
-    for characters, bit in ((letter, BEGINS), (inside, GOES_ON), (joint, JOINS)):
+    for characters, bit in ((letter, STARTS), (inside, CONTINUES), (joint, JOINS)):
         places = {match.start() for match in re.finditer(characters, everything)}
         assert set(np.flatnonzero(kinds & bit).tolist()) == places
 
@@ -126,9 +125,9 @@ def test_counts_are_those_of_plain_terms(language, texts):
         assert as_bags(counts, terms) == plain_counts(analyzer, texts) or not texts
         assert terms == sorted(set().union(*plain_counts(analyzer, texts)))
         table = analyzer._lexicon.tokens.newest
-        tokens = {t for text in texts for t in analyzer._lexicon.pattern_of(text).findall(text)}
-        numbers = table.terms.number(letters_of(analyzer._lexicon[t] or "" for t in tokens))
-        analyzer._lexicon.tokens.newest = table.grown(letters_of(tokens), numbers)
+        tokens = {t for text in texts for t in analyzer._lexicon.pattern_for(text).findall(text)}
+        numbers = table.terms.number(pack(analyzer._lexicon[t] or "" for t in tokens))
+        analyzer._lexicon.tokens.newest = table.grow(pack(tokens), numbers)
 
 
 @given(texts=STRINGS, every=st.integers(1, 3))
@@ -193,7 +192,7 @@ def test_equal_hashes_are_not_equal_tokens(other):
 
 def test_full_chains_of_slots(monkeypatch):
     """With as few slots as may be, tokens wait for each other and wrap around, and are found."""
-    monkeypatch.setattr(token_table, "_FEWEST_SLOTS", 2)
+    monkeypatch.setattr(term_table, "_FEWEST_TOKEN_SLOTS", 2)
     pattern = TokenPattern(numbers=False, hyphens=False)
     for n in range(1, 40):
         words = ["w" * length for length in range(1, n + 1)]
@@ -208,8 +207,8 @@ def test_full_chains_of_slots(monkeypatch):
 
 def test_the_table_is_bounded(monkeypatch):
     """A table with too many tokens begins anew, and counts stay the same."""
-    monkeypatch.setattr(lexicon, "_MAX_CACHED", 20)
-    monkeypatch.setattr(token_table, "_FEWEST_NEW", 1)
+    monkeypatch.setattr(lexicon, "_MAX_TOKENS", 20)
+    monkeypatch.setattr(term_table, "_FEWEST_NEW", 1)
     monkeypatch.setattr(counting, "_FIRST_TEXTS", 1)
     analyzer = Analyzer(None, max_length=33)
     texts = [f"{'a' * i} {'b' * i} ab" for i in range(2, 30)]
@@ -240,8 +239,8 @@ def test_blocks_and_threads_do_not_change_counts(monkeypatch):
 
 def test_counting_in_many_threads_while_tokens_are_learned(monkeypatch):
     """Each thread counts its own texts rightly, while all teach one lexicon."""
-    monkeypatch.setattr(token_table, "_FEWEST_NEW", 1)
-    monkeypatch.setattr(token_table, "_SHARE_NEW", 10_000)
+    monkeypatch.setattr(term_table, "_FEWEST_NEW", 1)
+    monkeypatch.setattr(term_table, "_SHARE_NEW", 10_000)
     analyzer = Analyzer(None, max_length=77)
     vocabulary = Vocabulary(["a" * (2 + i) for i in range(40)])
     batches = [

@@ -75,7 +75,7 @@ def test_a_share_is_no_min_df():
 
 def test_frequencies_must_match_terms():
     """One number a term."""
-    with pytest.raises(ValueError, match="must have one number a term"):
+    with pytest.raises(ValueError, match="must have one number per term"):
         Vocabulary.from_frequencies(["a"], [1, 2])
 
 
@@ -115,7 +115,7 @@ def test_select_is_a_view_by_name(names, known, seed):
 
 def test_select_needs_a_name_a_column():
     """As many terms as columns."""
-    with pytest.raises(ValueError, match="1 terms name 2 columns"):
+    with pytest.raises(ValueError, match="1 terms for 2 columns"):
         Vocabulary(["a"]).select(csr_matrix((1, 2)), ["a"])
 
 

@@ -15,7 +15,6 @@ import click
 
 from polytopic import __version__
 from polytopic.cli.streams import OUTPUT, prepare_streams
-from polytopic.later import postpone
 
 COMMANDS = (
     "train",
@@ -61,7 +60,6 @@ class Commands(click.Group):
 
     def invoke(self, context):
         """Run a command; exit with 1 if it fails, and with 130 if it is interrupted."""
-        postpone()
         # it logs connections that it could not close after Ctrl+C, which changes nothing
         logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
         try:

@@ -10,7 +10,6 @@ import threading
 from pathlib import Path
 
 from polytopic.cli import INTERRUPTED
-from polytopic.later import postpone
 
 FRESH = [
     "Striker returns after a year of rehabilitation\nThe forward who tore a knee ligament last "
@@ -89,7 +88,6 @@ def learn(path: str) -> None:
 
 
 if __name__ == "__main__":
-    postpone()
     try:
         if sys.argv[1:2] == ["show"]:
             show(sys.argv[2])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _num_samples
 
 from polytopic.corpus.splits import folds
 from polytopic.decision.base import check_scores
@@ -62,7 +61,8 @@ def held_out(estimator, X, Y, cv) -> HeldOut:
     targets = read_targets(Y)
     if targets.form.kind == "single":
         raise ValueError("Y has one label a document (1-D), which leaves nothing to decide.")
-    n_docs, n_rows = _num_samples(X), targets.Y.shape[0]
+    n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = targets.Y.shape[0]
     if n_docs != n_rows:
         raise ValueError(f"X has {n_docs} documents and Y has {n_rows}; they must be as many.")
     if isinstance(cv, str):

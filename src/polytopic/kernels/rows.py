@@ -1,29 +1,46 @@
-"""Rows of counts: entries sorted by column, and those of one column added up."""
+"""Rows of counts from unsorted entries: number the columns, sort each row, add up equal columns.
+
+==================  ===============================================================================
+``k``               an entry: one occurrence of a term in a text
+``columns[k]``      its column, -1 for an entry that is left out
+``part``            a run of entries with one weight: a field of a text, or a term of a bag of words
+``row``             a text: a run of ``row_parts[row]`` parts
+``keys``            entries of a row as ``column << 32 | part``, so that sorting keys sorts columns
+==================  ===============================================================================
+"""
 
 import numpy as np
 
 from polytopic.kernels import compiled
 
 _DIGIT = 8  # bits
-_FEW = 24  # entries that are sorted faster one by one
+_FEW = 24  # entries, up to which insertion sort is faster than radix sort
 
 
 @compiled
 def number_columns(numbers, columns, n_columns, found, new):
-    """Give columns to terms as they come, in place; return how many are new.
+    """Give a column to each term that has none, in order of occurrence; return how many are new.
+
+    Equivalent to::
+
+        for number in numbers:
+            if number >= 0 and columns[number] == -2:
+                columns[number] = n_columns + len(new)
+                new.append(number)
+        found[:] = [columns[number] if number >= 0 else -1 for number in numbers]
 
     Parameters
     ----------
     numbers : ndarray of int32
-        Terms by their numbers.
+        Numbers of terms, or -1.
     columns : ndarray of int32
-        The column of each term, -2 where there is none yet; brought up to date.
+        The column of each term, -2 for none; updated in place.
     n_columns : int
-        The first column that is free.
+        The first free column.
     found : ndarray of int32
-        Takes the column of each number, -1 for -1.
+        Output: the column of each number.
     new : ndarray of int32
-        Takes the numbers of the terms that got columns from ``n_columns`` on, in this order.
+        Output: the numbers of the terms that got the columns from ``n_columns`` on.
     """
     n = 0
     for k in range(numbers.size):
@@ -41,36 +58,34 @@ def number_columns(numbers, columns, n_columns, found, new):
 
 @compiled
 def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, indices, sizes):
-    """Count the entries of rows, which come in parts that weigh the same.
-
-    Returns how many counts are stored in all rows together.
+    """Add up the weights of the entries in each row and column; return the number of sums.
 
     Equivalent, for each row with parts ``p`` and their entries ``k``, in this order, to::
 
-        counts[order[columns[k]]] += weights[p]
+        counts[row, order[columns[k]]] += weights[p]
 
-    where an entry with column -1 is left out.
+    with the sums of all rows stored as in a CSR matrix with sorted indices.
 
     Parameters
     ----------
     columns : ndarray of int32
-        The columns of all entries, unsorted.
+        The columns of all entries, unsorted; entries with -1 are left out.
     order : ndarray of int32
-        Where columns are to be; they stay where they are if it is empty.
+        The new position of each column; empty to keep them.
     part_sizes : ndarray of int64
-        How many entries each part has.
+        Number of entries of each part.
     weights : ndarray of float64
-        What each entry of a part weighs.
+        Weight of the entries of each part.
     row_parts : ndarray of int64
-        How many parts each row has.
+        Number of parts of each row.
     n_columns : int
-        One more than the largest column there may be.
+        Number of columns.
     data : ndarray of float64
-        Takes the counts of all rows; there is place for each entry.
+        Output: the sums of all rows; as long as ``columns``.
     indices : ndarray of int32
-        Takes their columns, sorted in each row.
+        Output: their columns.
     sizes : ndarray of int64
-        Takes how many there are in each row.
+        Output: number of sums in each row.
     """
     keys, other = np.empty(1, np.int64), np.empty(1, np.int64)
     begins, n_digits = np.zeros(1 << _DIGIT, np.int64), _n_digits(n_columns)
@@ -104,7 +119,7 @@ def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, in
 
 @compiled
 def _n_digits(n_columns):
-    """Return how many digits a column has."""
+    """Return the number of digits (bytes) of a column."""
     n = 1
     while n_columns >> _DIGIT * n:
         n += 1
@@ -113,9 +128,10 @@ def _n_digits(n_columns):
 
 @compiled
 def _sorted(keys, other, n, n_digits, begins):
-    """Sort the first keys by column, equal ones in their order; return them and the spare array.
+    """Sort the first ``n`` keys by column, stably; return them and the spare array.
 
-    By their digits, from the last to the first, which unlike comparing is not guessed wrongly.
+    Radix sort, from the last digit to the first: unlike comparisons, it has no branches that the
+    processor could mispredict.
     """
     if n <= _FEW:
         for e in range(1, n):

@@ -1,9 +1,19 @@
-"""Tokens of text in UTF-8: where they are, and the terms of those that are known.
+"""Find the tokens of texts in UTF-8, and the terms of known tokens in a hash table.
 
-Which byte ends a token cannot be foreseen, and a processor that guesses wrongly loses more time
-than the byte itself takes. So the loops over bytes have no branches that depend on letters, and
-tokens are compared in words of seven bytes. Numbers stay below 2^63, so that the loops do the
-same when they are not compiled.
+==============  ==================================================================================
+``text``        bytes of all texts, with a byte between two texts that is in no token
+``words``       ``words[i]`` is the eight bytes from ``text[i]`` on, as one little-endian integer
+``b``           a bound: where a token starts, or where it ends
+``letters``     bytes of the tokens in a table, with a zero after each (*packed* words)
+``first``       the first seven bytes of a token as an integer
+``second``      the next seven bytes; of a token that is longer, with ``_LONG``, a hash of the rest
+``index``       slots of the hash table, by open addressing: the row of a token, -1 for none
+``rows``        a row per token: ``first``, ``second``, its term or -1, its place in ``letters``
+==============  ==================================================================================
+
+A processor cannot predict which byte ends a token, and a wrong prediction costs more than the byte
+itself. So the loops over bytes have no branches that depend on letters, and tokens are compared in
+words of seven bytes. Integers stay below 2^63, so that the loops give the same results uncompiled.
 """
 
 from typing import NamedTuple
@@ -12,28 +22,28 @@ import numpy as np
 
 from polytopic.kernels import compiled, inlined
 
-# What a character can do in a token: begin it, go on with it, and join two letters.
-BEGINS, GOES_ON, JOINS = 1, 2, 4
-PADDING = 16  # bytes after all tokens that can be read, and are zero after the last
+# What a character can do in a token: start it, continue it, and join two letters.
+STARTS, CONTINUES, JOINS = 1, 2, 4
+PADDING = 16  # zero bytes after the last token, which may be read
 _WORD = 7  # bytes
-_MASKS = (1 << 8 * np.arange(_WORD + 1)) - 1  # of so many bytes of a word
-_LONG = 1 << 56  # in the second word of a token that is longer than two
+_MASKS = (1 << 8 * np.arange(_WORD + 1)) - 1  # of the first bytes of a word
+_LONG = 1 << 56  # marks the second word of a token that is longer than two words
 _LOW = (1 << 28) - 1
 _FIRST, _SECOND, _TERM, _PLACE = range(4)
 
 
 class Slots(NamedTuple):
-    """Known tokens by open addressing; at least half of the slots, a power of two, are empty."""
+    """A hash table of tokens; at least half of its slots, a power of two, are empty."""
 
-    index: np.ndarray  # (n_slots,): which token is there, -1 for none
-    rows: np.ndarray  # (n_tokens, 4): a token's two words, its term or -1, the place of its bytes
-    letters: np.ndarray  # bytes of all tokens, with a zero after each, which is in no token
-    words: np.ndarray  # eight of these bytes from each place on, as one number
+    index: np.ndarray  # (n_slots,)
+    rows: np.ndarray  # (n_tokens, 4)
+    letters: np.ndarray  # (n_bytes,)
+    words: np.ndarray  # (n_bytes - 7,)
 
 
 @inlined
 def _character(text, i):
-    """Return the code of the character that begins at a byte beyond ASCII, and its length."""
+    """Return the code point of the character that starts at a non-ASCII byte, and its length."""
     lead = np.int64(text[i])
     code = np.int64(text[i + 1] & 0x3F)
     if lead < 0xE0:
@@ -46,14 +56,14 @@ def _character(text, i):
 
 @inlined
 def _mixed(first, second):
-    """Return a number whose bits from 25 to 55 depend on all bits of two words."""
+    """Return a hash of two words, in bits 25 to 55."""
     first = (first & _LOW) * 0x9E3779B1 + (first >> 28) * 0x85EBCA77
     return first + (second & _LOW) * 0xC2B2AE3D + (second >> 28) * 0x27D4EB2F
 
 
 @inlined
 def _key(words, start, end):
-    """Return two words: the bytes of a token, or with ``_LONG`` their beginning and a hash."""
+    """Return the two words of a token, ``first`` and ``second``."""
     size = end - start
     first = words[start] & _MASKS[min(size, _WORD)]
     second = words[start + _WORD] & _MASKS[min(max(size - _WORD, 0), _WORD)]
@@ -67,28 +77,30 @@ def _key(words, start, end):
 
 @compiled
 def _equal(letters, place, text, start, end):
-    """Return whether the token whose bytes begin at a place is ``text[start:end]``."""
+    """Return whether the token at a place in ``letters`` is ``text[start:end]``."""
     for i in range(start, end):
-        if letters[place + i - start] != text[i]:  # at the latest the zero after a shorter one
+        if letters[place + i - start] != text[i]:  # a shorter token differs in the zero after it
             return False
     return letters[place + end - start] == 0
 
 
 @compiled
-def find_borders(text, kinds, borders):
-    """Set where the tokens of texts start and end, one after the other; return how many borders.
+def find_bounds(text, kinds, bounds):
+    """Set the bounds of all tokens, start and end in turn; return the number of bounds.
 
-    For each text, tokens are the matches of ``b[bg]*(?:j[b][bg]*)*`` with the classes of
-    characters that begin, go on and join.
+    Equivalent, with the classes ``s``, ``c`` and ``j`` of characters that start, continue and join
+    tokens, to::
+
+        bounds = [b for token in re.finditer("s[sc]*(?:js[sc]*)*", text) for b in token.span()]
 
     Parameters
     ----------
     text : ndarray of uint8
-        All texts in UTF-8, with a byte between them that is in no token, and `PADDING`.
+        All texts, followed by `PADDING`.
     kinds : ndarray of uint8
-        What each character can do, by its code; it must reach to the last one in the texts.
-    borders : ndarray of int64
-        Takes the borders; has one place more than there are bytes.
+        What each character can do, by its code point; as long as the texts need.
+    bounds : ndarray of int64
+        Output; one longer than ``text``.
     """
     n, start, inside, kind = 0, 0, 0, 0
     i = 0
@@ -97,9 +109,9 @@ def find_borders(text, kinds, borders):
         if code >= 0x80:
             code, width = _character(text, i)
         ahead = np.int64(kinds[code])
-        # The character before this one, which a joiner has to know
+        # Decide about the character before: a joiner needs to know the one after it.
         now = (kind | (kind >> 1 | kind >> 2 & ahead) & inside) & 1
-        borders[n] = start
+        bounds[n] = start
         n += now ^ inside
         inside, kind, start = now, ahead, i
         i += width
@@ -107,33 +119,36 @@ def find_borders(text, kinds, borders):
 
 
 @compiled
-def find_tokens(text, words, sizes, borders, slots, terms, n_terms, new):
-    """Find the terms of tokens that are known; return how many tokens are not.
+def find_tokens(text, words, sizes, bounds, slots, terms, n_terms, new):
+    """Find the terms of known tokens; return the number of unknown tokens.
+
+    Equivalent, with a dict ``term_of`` of the known tokens (-1 for tokens that are dropped), to::
+
+        found = [term_of.get(text[start:end], unknown) for start, end in bounds.reshape(-1, 2)]
+        terms = [-1 if term is unknown else term for term in found if term != -1]
 
     Parameters
     ----------
-    text : ndarray of uint8
-        All texts in UTF-8, with a byte between them that is in no token, and `PADDING`.
-    words : ndarray of int64
-        Eight bytes of the text from each place on, as one number.
+    text, words : ndarray
+        All texts, followed by `PADDING`.
     sizes : ndarray of shape (n_texts,)
-        How many bytes each text has.
-    borders : ndarray of int64
-        Start and end of each token, one after the other, as `find_borders` gives them.
+        Number of bytes of each text.
+    bounds : ndarray of int64
+        Start and end of each token in turn, as `find_bounds` sets them.
     slots : Slots
         The known tokens.
     terms : ndarray of int32
-        Takes the term of each token that is not dropped, -1 for one that is not known.
+        Output: the term of each token that is not dropped, -1 for an unknown token.
     n_terms : ndarray of shape (n_texts,)
-        Takes how many of them each text has; zeros at first.
+        Output: number of terms of each text; zeros at first.
     new : ndarray of shape (3, n_tokens)
-        Takes the place among the terms, the start and the end in ``text`` of each unknown token.
+        Output, of each unknown token: its position in ``terms``, its start, its end.
     """
-    index, rows, letters = slots.index, slots.rows, slots.letters  # counting references takes long
+    index, rows, letters = slots.index, slots.rows, slots.letters  # reference counting is slow
     last_slot = index.size - 1
     n, n_new, d, text_end = 0, 0, -1, -1
-    for b in range(0, borders.size, 2):
-        start, end = borders[b], borders[b + 1]
+    for b in range(0, bounds.size, 2):
+        start, end = bounds[b], bounds[b + 1]
         while start >= text_end:
             d += 1
             text_end += 1 + sizes[d]
@@ -162,7 +177,7 @@ def find_tokens(text, words, sizes, borders, slots, terms, n_terms, new):
 
 @inlined
 def _slot(index, rows, letters, first, second, text, start, end):
-    """Return the slot of a token, or the empty one where it is to be."""
+    """Return the slot of a token, or the empty slot where it belongs."""
     last_slot = index.size - 1
     slot = (_mixed(first, second) >> 25) & last_slot
     while index[slot] >= 0 and not (
@@ -176,10 +191,14 @@ def _slot(index, rows, letters, first, second, text, start, end):
 
 @compiled
 def add_tokens(slots, n, starts, ends, terms):
-    """Add tokens to ``n``, in place, unless they are known; return how many there are then.
+    """Add tokens to a table of ``n`` unless they are known; return the new number of tokens.
 
-    A token is ``slots.letters[start:end]``. The first are the most frequent ones, so they come
-    first: then fewer are elsewhere than where they should be, and these are near to each other.
+    Equivalent to::
+
+        for token in range(starts.size):
+            term_of.setdefault(letters[starts[token] : ends[token]], terms[token])
+
+    The most frequent tokens come first, and so get the slots in which they are found at once.
     """
     index, rows, letters = slots.index, slots.rows, slots.letters
     for token in range(starts.size):
@@ -195,24 +214,28 @@ def add_tokens(slots, n, starts, ends, terms):
 
 
 @compiled
-def number_tokens(text, words, starts, ends, index, rows, letters, filled, numbers):
-    """Give numbers to tokens, the same to equal ones; a token is ``text[start:end]``.
+def number_tokens(text, words, starts, ends, index, rows, letters, used, numbers):
+    """Set the numbers of the tokens ``text[start:end]``; equal tokens get the same number.
+
+    Equivalent to::
+
+        for start, end in zip(starts, ends):
+            numbers.append(number_of.setdefault(text[start:end], len(number_of)))
 
     Parameters
     ----------
     text, words : ndarray
-        Bytes, and eight of them from each place on, as one number.
+        The bytes, followed by `PADDING`.
     starts, ends : ndarray of int64
         Where the tokens are.
     index, rows, letters : ndarray
-        Tokens that have numbers, as in `Slots`. New ones are put there in place, so there must be
-        place for them.
-    filled : ndarray of shape (2,)
-        How many tokens have numbers, and how many bytes these have; brought up to date.
+        The tokens that have numbers, as in `Slots`; updated in place, and large enough.
+    used : ndarray of shape (2,)
+        How many rows and bytes of these are in use; updated in place.
     numbers : ndarray of int32
-        Takes the number of each token; new ones get the next.
+        Output: the number of each token.
     """
-    n, size = filled[0], filled[1]
+    n, size = used[0], used[1]
     for token in range(starts.size):
         start, end = starts[token], ends[token]
         first, second = _key(words, start, end)
@@ -228,12 +251,15 @@ def number_tokens(text, words, starts, ends, index, rows, letters, filled, numbe
             letters[size] = 0
             size += 1
         numbers[token] = index[slot]
-    filled[0], filled[1] = n, size
+    used[0], used[1] = n, size
 
 
 @compiled
-def known_tokens(text, words, starts, ends, index, rows, letters, known):
-    """Set which tokens, at ``text[start:end]``, are known."""
+def are_known(text, words, starts, ends, index, rows, letters, known):
+    """Set which of the tokens ``text[start:end]`` are in a table.
+
+    Equivalent to ``known[:] = [text[start:end] in term_of for start, end in zip(starts, ends)]``.
+    """
     for token in range(starts.size):
         start, end = starts[token], ends[token]
         first, second = _key(words, start, end)
@@ -242,7 +268,10 @@ def known_tokens(text, words, starts, ends, index, rows, letters, known):
 
 @compiled
 def pack_tokens(text, starts, ends, letters):
-    """Copy the bytes ``text[start:end]`` of tokens to ``letters``, with a zero after each."""
+    r"""Copy the tokens ``text[start:end]`` to ``letters``, with a zero after each.
+
+    Equivalent to ``b"".join(text[start:end] + b"\0" for start, end in zip(starts, ends))``.
+    """
     size = 0
     for token in range(starts.size):
         for i in range(starts[token], ends[token]):
@@ -253,13 +282,16 @@ def pack_tokens(text, starts, ends, letters):
 
 
 @compiled
-def token_borders(letters, starts, ends):
-    """Set where tokens, with a zero after each, start and end.
+def packed_bounds(letters, starts, ends):
+    """Set where packed tokens start and end, in arrays with one place more than there are tokens.
 
-    The arrays have one place more than there are tokens.
+    Equivalent to::
+
+        ends[:-1] = np.flatnonzero(letters == 0)
+        starts[0], starts[1:] = 0, ends[:-1] + 1
     """
     token = 0
-    for place in range(letters.size):  # without a branch, which could not be foreseen
+    for place in range(letters.size):  # without a branch, which would be unpredictable
         ends[token] = place
         token += letters[place] == 0
     starts[0] = 0
@@ -269,7 +301,10 @@ def token_borders(letters, starts, ends):
 
 @compiled
 def index_tokens(rows, n, index):
-    """Put ``n`` tokens into slots, which are empty, in their order, in place."""
+    """Put the first ``n`` tokens into empty slots, in their order.
+
+    Equivalent, for each row, to ``index[first_empty(index, hash(row) % index.size)] = row``.
+    """
     last_slot = index.size - 1
     for row in range(n):
         slot = (_mixed(rows[row, _FIRST], rows[row, _SECOND]) >> 25) & last_slot

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from polytopic.later import attributes
-
 if TYPE_CHECKING:
     from polytopic.models.base import CountModel
     from polytopic.models.boostexter import BoosTexter, WordRule
@@ -22,7 +20,8 @@ if TYPE_CHECKING:
     from polytopic.models.prior import SetPrior
     from polytopic.models.words import Account, WordLabels
 
-_HOMES = {
+# Where each name comes from. Modules are imported on first use, so that programs start fast.
+_MODULES = {
     "MML": "mml",
     "NaiveBayes": "naive_bayes",
     "PMM1": "pmm",
@@ -55,7 +54,7 @@ class _Models(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         model = _NAMED[name]
-        return getattr(import_module(f"{__name__}.{_HOMES[model]}"), model)
+        return getattr(import_module(f"{__name__}.{_MODULES[model]}"), model)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_NAMED)
@@ -85,4 +84,8 @@ __all__ = [
     "WordRule",
 ]
 
-__getattr__ = attributes(__name__, _HOMES)
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -6,13 +6,14 @@ from dataclasses import replace
 from numbers import Real
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_non_negative, validate_data
 
 from polytopic.counts import LARGEST, canonical_counts
 from polytopic.errors import PolytopicError
 from polytopic.labels import canonical, read_targets
 from polytopic.parameters import check_number
-from polytopic.text.weights import takes_as_it_is
+from polytopic.text.weights import is_valid_counts
 
 SMALLEST_PSEUDO_COUNT = 1e-300  # its logarithm and its shares keep their full precision
 
@@ -62,7 +63,7 @@ def _are_counts(model, X):
     A matrix of which that is not certain is checked by scikit-learn, which says what is wrong.
     """
     return (
-        takes_as_it_is(model, X, reset=False)
+        is_valid_counts(model, X, reset=False)
         and X.data.size > 0
         and bool(X.data.min() > 0)
         and bool(X.data.max() <= LARGEST)
@@ -74,10 +75,23 @@ def check_documents(model, X, Y, sample_weight, *, reset):
     targets = read_targets(Y)
     X = check_words(model, X, reset=reset)
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        sample_weight = _check_sample_weight(sample_weight, X.shape[0])
     return X, targets, sample_weight
+
+
+def _check_sample_weight(sample_weight, n_docs):
+    """Return one weight per document; a number stands for the same weight everywhere."""
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(n_docs, sample_weight, dtype=np.float64)
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_docs,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, must be {(n_docs,)}.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every document, must be > 0 for some.")
+    check_non_negative(weights, "`sample_weight`")
+    return weights
 
 
 def check_sets(X, Y, classes):

@@ -18,7 +18,7 @@ from polytopic.models.label_sets import LabelSets
 from polytopic.models.margin_tuning import FEWEST
 from polytopic.models.set_scorer import SetScorer
 from polytopic.models.words import softmax
-from polytopic.text.weights import takes_as_it_is
+from polytopic.text.weights import is_valid_counts
 
 MOST_SETS = 1 << 16
 
@@ -55,7 +55,7 @@ class MarginAnswers(DocumentModel):
         return self
 
     def _check_words(self, X, *, reset=False):
-        if not takes_as_it_is(self, X, reset=reset):
+        if not is_valid_counts(self, X, reset=reset):
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
         return canonical_counts(X)
 

@@ -1,4 +1,4 @@
-"""From texts to counts of terms."""
+"""From texts to counts of terms: tokens, lemmas, stop words, vocabulary, weights."""
 
 from polytopic.text.analyzer import Analyzer, Span
 from polytopic.text.counting import Text

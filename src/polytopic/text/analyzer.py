@@ -1,4 +1,4 @@
-"""From a text to its terms."""
+"""From a text to its terms: tokens, lemmas or stems, stop words."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
@@ -23,12 +23,12 @@ from polytopic.text.vocabulary import Vocabulary
 
 @lru_cache(maxsize=16)
 def _lexicon(**settings) -> Lexicon:
-    """Return the lexicon of all analyzers with these settings, which learn words once."""
+    """Return the lexicon that all analyzers with these settings share."""
     return Lexicon(**settings)
 
 
 class Span(NamedTuple):
-    """A term and its place: ``text[start:end]`` is the token."""
+    """A term and its position: the token is ``text[start:end]``."""
 
     term: str
     start: int
@@ -36,34 +36,34 @@ class Span(NamedTuple):
 
 
 class Analyzer(BaseEstimator):
-    """Finds the words of a text and brings them to one form.
+    """Finds the words of a text and reduces them to terms.
 
-    Tokens are found in the text as it stands: runs of letters with their marks, and with the
-    apostrophes between letters. Then each token is brought to one spelling (NFKC) and to lower
-    case, reduced to its lemma or stem, and folded ("ß" is "ss", "ς" is "σ"). Of a word with an
-    apostrophe that no dictionary knows, the longest part counts: "l'eau" gives "eau".
+    Tokens are found in the original text: runs of letters with their marks, and with apostrophes
+    between letters. Each token is then normalized (NFKC), lowercased, reduced to its lemma or stem,
+    and case-folded ("ß" is "ss", "ς" is "σ"). If a word with an apostrophe is not in the
+    dictionary, its longest part counts: "l'eau" gives "eau".
 
-    A word is dropped if it, or what it is reduced to, is a stop word: no term ever is one.
+    A word is dropped if it, or its lemma or stem, is a stop word.
     Scripts without spaces (Chinese, Japanese, Thai) are not segmented: a run of letters is one
     token.
 
     Parameters
     ----------
     language : str or None, default="en"
-        ISO 639 code of any language that simplemma or Snowball knows. None: only case and
-        spelling are brought to one form, and there are no stop words.
+        ISO 639 code of a language that simplemma or Snowball supports. With None, only case and
+        spelling are normalized, and there are no stop words.
     normalize : {"auto", "lemma", "stem"} or None, default="auto"
-        What a word is reduced to; "auto" is the lemma if there is a dictionary, else the stem.
+        What words are reduced to. "auto" is the lemma if there is a dictionary, else the stem.
     stop_words : "auto", None or collection of str, default="auto"
-        Words to drop; "auto" is the language's list in stopwords-iso.
+        Words to drop. "auto" is the language's list in stopwords-iso.
     numbers : bool, default=False
-        Whether digits are part of words: "b2b", "2024". Without it they end a word.
+        Whether words may contain digits: "b2b", "2024". Otherwise a digit ends a word.
     hyphens : bool, default=False
         Whether a hyphenated word is one token.
     min_length, max_length : int, default=2, 64
-        Lengths of words, and of terms, to keep.
+        Length of words, and of terms, to keep.
     lowercase : bool, default=True
-        Whether to fold case. Stop words are known in any case.
+        Whether to ignore case. Stop words are dropped in any case.
 
     Examples
     --------
@@ -96,17 +96,17 @@ class Analyzer(BaseEstimator):
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in order."""
-        tokens = self._pattern_of(text).findall(text)
+        tokens = self._pattern_for(text).findall(text)
         return list(filter(None, map(self._lexicon.__getitem__, tokens)))
 
     def spans(self, text: str) -> list[Span]:
-        """Return the terms of a text with their places, in order."""
-        tokens, lexicon = self._pattern_of(text).finditer(text), self._lexicon
+        """Return the terms of a text with their positions, in order."""
+        tokens, lexicon = self._pattern_for(text).finditer(text), self._lexicon
         return [Span(term, *t.span()) for t in tokens if (term := lexicon[t[0]])]
 
     def term(self, token: str) -> str | None:
-        """Return the term of one token; None if it is dropped, or is no token."""
-        return self._lexicon[token] if self._pattern_of(token).fullmatch(token) else None
+        """Return the term of one token, or None if it is dropped or not a token."""
+        return self._lexicon[token] if self._pattern_for(token).fullmatch(token) else None
 
     def count(
         self, texts: Iterable[Text], fields: Mapping[str, float] | None = None
@@ -116,17 +116,17 @@ class Analyzer(BaseEstimator):
         Parameters
         ----------
         texts : iterable of str or mapping
-            A mapping to numbers is a bag of words: its terms are taken as they are. A mapping to
-            strings holds the fields of a text; their counts are added up.
+            A mapping to numbers is a bag of words; its terms are not analysed. A mapping to strings
+            holds the fields of a text; their counts are added up.
         fields : mapping of str to float, optional
-            Weights of the fields; a field that is not named weighs 1.
+            Weights of fields; the default weight is 1.
 
         Returns
         -------
         counts : csr_matrix of shape (n_texts, n_terms)
-            How often each term is in each text, float64.
+            Counts of each term in each text, float64.
         terms : list of str
-            The names of the columns, sorted; each is in some text.
+            The names of the columns, sorted; each occurs in some text.
         """
         return count_terms(texts, self._lexicon, fields or {})
 
@@ -138,7 +138,7 @@ class Analyzer(BaseEstimator):
     ) -> csr_matrix:
         """Count the terms of a vocabulary in each text.
 
-        It equals ``vocabulary.select(*analyzer.count(texts, fields))``, and takes less time.
+        The result equals ``vocabulary.select(*analyzer.count(texts, fields))``, but is faster.
 
         Parameters
         ----------
@@ -147,12 +147,12 @@ class Analyzer(BaseEstimator):
         vocabulary : Vocabulary
             The terms to count.
         fields : mapping of str to float, optional
-            Weights of the fields; a field that is not named weighs 1.
+            Weights of fields; the default weight is 1.
 
         Returns
         -------
         csr_matrix of shape (n_texts, len(vocabulary))
-            How often each term is in each text, float64.
+            Counts of each term in each text, float64.
         """
         return count_known_terms(texts, self._lexicon, fields or {}, vocabulary)
 
@@ -164,15 +164,15 @@ class Analyzer(BaseEstimator):
         *,
         most: int = 8192,
     ) -> Iterator[csr_matrix]:
-        """Count the terms of a vocabulary in texts as they come.
+        """Count the terms of a vocabulary in a stream of texts.
 
-        The matrices, one below the other, are that of :meth:`count_known`. The first one has few
-        texts, and no one more than ``most``.
+        Stacked, the matrices are that of :meth:`count_known`. The first one has few rows, and none
+        has more than ``most``.
         """
         return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, most)
 
     def to_dict(self) -> dict:
-        """Return the settings in a form for JSON, with the meaning of ``normalize="auto"``."""
+        """Return the settings, ready for JSON, with ``normalize="auto"`` resolved."""
         settings = self.get_params(deep=False)
         words = self.stop_words
         listed = isinstance(words, Collection) and not isinstance(words, str)
@@ -183,9 +183,9 @@ class Analyzer(BaseEstimator):
 
     @classmethod
     def from_dict(cls, settings: Mapping) -> "Analyzer":
-        """Make an analyzer equal to the one whose `to_dict` gave the settings.
+        """Return the analyzer that `to_dict` described.
 
-        Settings that make no sense raise ValueError or TypeError.
+        Invalid settings raise ValueError or TypeError.
         """
         analyzer = cls(**settings)
         analyzer._check()
@@ -196,19 +196,19 @@ class Analyzer(BaseEstimator):
             return NotImplemented
         return self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]  # settings can change
+    __hash__ = None  # type: ignore[assignment]  # settings may change
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
-        self.__dict__.pop("_lexicon", None)  # made with the former settings
+        self.__dict__.pop("_lexicon", None)  # made with the old settings
 
     def __getstate__(self):
         return {key: value for key, value in super().__getstate__().items() if key != "_lexicon"}
 
-    def _pattern_of(self, text):
+    def _pattern_for(self, text):
         if not isinstance(text, str):
             raise TypeError(f"text is a {type(text).__name__}, must be a str.")
-        return self._lexicon.pattern_of(text)
+        return self._lexicon.pattern_for(text)
 
     @cached_property
     def _lexicon(self):
@@ -226,7 +226,7 @@ class Analyzer(BaseEstimator):
         return "lemma" if self.language in languages.LEMMATIZED else "stem"
 
     def _check(self):
-        """Refuse settings that make no sense, in one sentence."""
+        """Raise if a setting is invalid."""
         if self.language is not None and self.language not in languages.LANGUAGES:
             known = ", ".join(sorted(languages.LANGUAGES))
             raise ValueError(f"language == {self.language!r}, must be one of {known} or None.")
@@ -246,8 +246,8 @@ class Analyzer(BaseEstimator):
             )
         if self.normalize in known and self.language not in known[self.normalize]:
             raise ValueError(
-                f"normalize == {self.normalize!r} is not known for language == {self.language!r}, "
-                "use 'auto'."
+                f"normalize == {self.normalize!r} is not available for language == "
+                f"{self.language!r}. Use 'auto'."
             )
 
     def _check_stop_words(self):
@@ -257,4 +257,4 @@ class Analyzer(BaseEstimator):
         if isinstance(words, str) or not isinstance(words, Collection):
             raise ValueError(f"stop_words == {words!r}, must be 'auto', None or a list of words.")
         if not all(isinstance(word, str) for word in words):
-            raise TypeError(f"stop_words == {words!r}, must hold words (str).")
+            raise TypeError(f"stop_words == {words!r}, must contain strings only.")

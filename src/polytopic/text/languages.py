@@ -1,29 +1,27 @@
-"""What is known of each language: its lemmas, its stems, its stop words."""
+"""What is known about each language: its lemmas, its stems, its stop words."""
 
 from itertools import compress
 from threading import Lock
 from unicodedata import normalize
 
 import numpy as np
-import simplemma
 import snowballstemmer
 import stopwordsiso
 from simplemma import Lemmatizer
 from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy, RulesStrategy
 from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
 
-from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary
-from polytopic.text.english import STOP_WORDS
-from polytopic.text.letters import (
+from polytopic.text.dictionary import CachedDictionaryFactory, MappedDictionary
+from polytopic.text.packed_words import (
     are_empty,
-    borders_of,
-    bytes_of,
-    chosen,
-    filled,
-    having,
-    letters_of,
+    bounds,
+    byte_view,
+    contain,
     main_parts,
-    split,
+    pack,
+    replace,
+    select,
+    unpack,
 )
 from polytopic.text.tokens import main_part
 
@@ -37,114 +35,125 @@ _SNOWBALL_NAMES = {
     "st": "sesotho", "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 _STOP_LISTS = {"nb": "no", "nn": "no", "hbs": "hr"}
-_IS_READ = simplemma.__version__ == "2.0.0"  # whose order of steps is known here
-_RULES = RulesStrategy()
-_ENDS_BY_RULE = [  # the last three letters of the English words for which it has rules
-    int.from_bytes(end, "big") for end in b"ces ies ves ips nts oms ons sms sts ums zed".split()
-]
 
-LEMMATIZED = frozenset(SUPPORTED_LANGUAGES)
+LEMMATIZED = SUPPORTED_LANGUAGES
 STEMMED = frozenset(
     code for code, name in _SNOWBALL_NAMES.items() if name in snowballstemmer.algorithms()
 )
 LANGUAGES = LEMMATIZED | STEMMED
 CAPITAL_NOUNS = ("de", "lb")  # Bäume are trees, bäume is a verb
 
+# The English words of stopwords-iso that scikit-learn lists, too. stopwords-iso's own list is long
+# and contains topics ("computer", "world").
+_ENGLISH_STOP_WORDS = frozenset(
+    """
+    a about above across after afterwards again against all almost alone along already also
+    although always am among amongst amoungst amount an and another any anyhow anyone anything
+    anyway anywhere are around as at back be became because become becomes becoming been before
+    beforehand behind being below beside besides between beyond bill both bottom but by call can
+    cannot cant co con could couldnt cry de describe detail do done down due during each eg eight
+    either eleven else elsewhere empty enough etc even ever every everyone everything everywhere
+    except few fifteen fifty fill find fire first five for former formerly forty found four from
+    front full further get give go had has hasnt have he hence her here hereafter hereby herein
+    hereupon hers herself him himself his how however hundred i ie if in inc indeed interest into
+    is it its itself keep last latter latterly least less ltd made many may me meanwhile might mill
+    mine more moreover most mostly move much must my myself name namely neither never nevertheless
+    next nine no nobody none noone nor not nothing now nowhere of off often on once one only onto
+    or other others otherwise our ours ourselves out over own part per perhaps please put rather re
+    same see seem seemed seeming seems serious several she should show side since sincere six sixty
+    so some somehow someone something sometime sometimes somewhere still such system take ten than
+    that the their them themselves then thence there thereafter thereby therefore therein thereupon
+    these they thick thin third this those though three through throughout thru thus to together
+    too top toward towards twelve twenty two un under until up upon us very via was we well were
+    what whatever when whence whenever where whereafter whereas whereby wherein whereupon wherever
+    whether which while whither who whoever whole whom whose why will with within without would yet
+    you your yours yourself yourselves
+    """.split()  # noqa: SIM905
+)
+
 
 def stop_words(language):
-    """Return the stop words of a language; none where no list is known."""
+    """Return the stop words of a language; none if there is no list."""
     if language == "en":
-        return STOP_WORDS
+        return _ENGLISH_STOP_WORDS
     code = _STOP_LISTS.get(language, language)
     return stopwordsiso.stopwords(code) if code in stopwordsiso.langs() else frozenset()
 
 
 class Lemmas:
-    """The dictionary forms of words, as simplemma gives them."""
+    """The dictionary forms of words, by simplemma.
+
+    Words of the letters A to Z are looked up together. Of its strategies for words that are not in
+    the dictionary, those for English words of letters are the other case and the rules; words of
+    other languages go through all of them.
+    """
 
     def __init__(self, language):
         self._language = language
-        self._dictionaries = dictionaries = KeptDictionaries()
-        self._look_up = DictionaryLookupStrategy(dictionaries).get_lemma
+        self._dictionaries = CachedDictionaryFactory()
+        self._look_up = DictionaryLookupStrategy(self._dictionaries).get_lemma
+        self._apply_rules = RulesStrategy().get_lemma
         self._lemmatize = Lemmatizer(
             cache_max_size=0,  # a lexicon asks for each word once
-            lemmatization_strategy=DefaultStrategy(dictionary_factory=dictionaries),
+            lemmatization_strategy=DefaultStrategy(dictionary_factory=self._dictionaries),
         ).lemmatize
 
     def __call__(self, word):
         """Return the dictionary form of a word."""
         if "'" in word and not self._has(word):
             word = main_part(word)
-        if _IS_READ and word.isascii() and word.isalpha():
-            return self._of_letters(word)
         return word and self._lemmatize(word, self._language)
 
     def _has(self, word):
-        """Return whether the dictionary has a word with apostrophes, which may be others."""
-        joint = getattr(self._dictionary, "joint_words", None)
-        if joint is not None and word.isascii() and word.lower() not in joint:
-            return False  # in any case and with any apostrophe, so look no further
+        """Return whether the dictionary has a word with apostrophes."""
+        known = getattr(self._dictionary, "apostrophe_words", None)
+        if known is not None and word.isascii() and word.lower() not in known:
+            return False  # in no case and with no apostrophe, so do not look it up
         return self._look_up(normalize("NFC", word), self._language) is not None
 
-    def _of_letters(self, word):  # simplemma's way, without what does nothing to A to Z
-        known = self._dictionary.get
-        if self._language != "en":
-            return known(word) or self._lemmatize(word, self._language)
-        return known(word) or known(_other_case(word)) or _RULES.get_lemma(word, "en") or word
-
-    def of_letters(self, letters):
-        """Return the dictionary forms of many words of A to Z and apostrophes, all as letters."""
+    def of_packed(self, packed):
+        """Return the dictionary forms of packed words of the letters A to Z and apostrophes."""
         dictionary = self._dictionary
-        if not (_IS_READ and isinstance(dictionary, KeptDictionary)):
-            return letters_of(map(self, split(letters)))
-        joint = having(letters, b"'")
-        words = split(chosen(letters, joint))
-        known = dictionary.joint_words
-        has = np.array([word.lower() in known and self._has(word) for word in words], dtype=bool)
-        joint[joint] = has
-        lemmas = self._of_many(main_parts(letters), dictionary)
-        return filled(lemmas, letters_of(map(self, compress(words, has))), joint)
+        if not isinstance(dictionary, MappedDictionary):
+            return pack(map(self, unpack(packed)))
+        joined = contain(packed, b"'")
+        words = unpack(select(packed, joined))
+        has = np.array([self._has(word) for word in words], dtype=bool)
+        joined[joined] = has
+        lemmas = self._of_letters(main_parts(packed), dictionary)
+        return replace(lemmas, pack(map(self, compress(words, has))), joined)
 
-    def _of_many(self, letters, dictionary):
-        lemmas = dictionary.lemmas(letters)
+    def _of_letters(self, packed, dictionary):
+        lemmas = dictionary.lemmas(packed)
         unknown = are_empty(lemmas)
-        return filled(lemmas, self._of_unknown(chosen(letters, unknown), dictionary), unknown)
+        others = select(packed, unknown)
+        if self._language == "en":
+            others = self._of_unknown_english(others, dictionary)
+        else:
+            others = pack(self._lemmatize(word, self._language) for word in unpack(others))
+        return replace(lemmas, others, unknown)
 
-    def _of_unknown(self, letters, dictionary):
-        """Return the dictionary forms of words that the dictionary does not have as they are."""
-        if self._language != "en":
-            return letters_of(self._lemmatize(word, self._language) for word in split(letters))
-        lemmas = dictionary.lemmas(_other_cases(letters))
+    def _of_unknown_english(self, packed, dictionary):
+        lemmas = dictionary.lemmas(_in_other_case(packed))
         unknown = are_empty(lemmas)
-        return filled(lemmas, _by_rules(chosen(letters, unknown)), unknown)
+        words = unpack(select(packed, unknown))
+        by_rule = pack([self._apply_rules(word, "en") or word for word in words])
+        return replace(lemmas, by_rule, unknown)
 
     @property
     def _dictionary(self):
         return self._dictionaries.get_dictionary(self._language)
 
 
-def _other_case(word):
-    return word.lower() if word[0].isupper() else word.capitalize()
-
-
-def _other_cases(letters):
-    """Return words in lower case, those whose first letter is in lower case in title case."""
-    others, starts = bytes_of(letters.lower()).copy(), borders_of(letters)[0]
-    first = bytes_of(letters)[starts]
-    others[starts] = first ^ (ord("a") - ord("A"))
+def _in_other_case(packed):
+    """Return words in lower case, or capitalized if their first letter is in lower case."""
+    others, starts = byte_view(packed.lower()).copy(), bounds(packed)[0]
+    others[starts] = byte_view(packed)[starts] ^ (ord("a") - ord("A"))
     return others.tobytes()
 
 
-def _by_rules(letters):
-    """Return what simplemma's rules make of English words, or the words as they are."""
-    last, codes = borders_of(letters)[1] - 1, bytes_of(b"\0\0" + letters).astype(np.int32)
-    has_rule = np.isin(codes[last] << 16 | codes[last + 1] << 8 | codes[last + 2], _ENDS_BY_RULE)
-    words = split(chosen(letters, has_rule))
-    return filled(letters, letters_of(_RULES.get_lemma(w, "en") or w for w in words), has_rule)
-
-
 class Stems:
-    """Words without their endings, as Snowball cuts them off."""
+    """Words without their endings, by Snowball."""
 
     def __init__(self, language):
         self._stem = snowballstemmer.stemmer(_SNOWBALL_NAMES[language]).stemWord
@@ -155,6 +164,6 @@ class Stems:
         with self._lock:
             return self._stem(main_part(word))
 
-    def of_letters(self, letters):
-        """Return many words without their endings, all as letters."""
-        return letters_of(map(self, split(letters)))
+    def of_packed(self, packed):
+        """Return packed words without their endings."""
+        return pack(map(self, unpack(packed)))

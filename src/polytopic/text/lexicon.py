@@ -6,22 +6,21 @@ from string import ascii_letters
 import numpy as np
 
 from polytopic.text import languages
-from polytopic.text.letters import (
-    borders_of,
-    bytes_of,
-    chosen,
+from polytopic.text.packed_words import (
+    bounds,
+    byte_view,
     distinct,
-    letters_of,
     main_parts,
-    split,
-    spread,
+    pack,
+    scatter,
+    select,
+    unpack,
 )
-from polytopic.text.terms import Terms
-from polytopic.text.token_table import GrowingTable
+from polytopic.text.term_table import GrowingTable, Terms
 from polytopic.text.tokens import TURKIC, TokenPattern, fold, lower, main_part, spell
 
-_MAX_CACHED = 1_000_000
-_MAX_LETTERS = 32 << 20  # of all tokens that are cached: one token may be as long as a text
+_MAX_TOKENS = 1_000_000
+_MAX_LETTERS = 32 << 20  # of all cached tokens: one token may be as long as a text
 _FEW = 32  # tokens that are analysed faster one by one
 _REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
     "lemma": languages.Lemmas,
@@ -31,9 +30,9 @@ _IS_PLAIN = np.isin(np.arange(256), list(b"\0'" + ascii_letters.encode()))
 
 
 class Lexicon(dict):
-    """The term of each token met so far, None if it is dropped; the rest on first look-up.
+    """A cache of the term of each token, None for a token that is dropped.
 
-    Parameters are those of `Analyzer`, checked, with "auto" resolved.
+    Parameters are those of `Analyzer`, validated, with "auto" resolved.
     """
 
     def __init__(
@@ -55,19 +54,19 @@ class Lexicon(dict):
         self._capital_nouns = normalize == "lemma" and language in languages.CAPITAL_NOUNS
         self._stop_words = frozenset(fold(spell(word), language) for word in stop_words)
         self.pattern = TokenPattern(numbers=numbers, hyphens=hyphens)
-        self._n_letters = 0  # of the tokens that are cached
-        self.tokens = GrowingTable()  # what is known here in the form that compiled loops read
+        self._n_letters = 0  # of the cached tokens
+        self.tokens = GrowingTable()  # the tokens that compiled loops know
 
-    def pattern_of(self, text):
+    def pattern_for(self, text):
         """Return the compiled expression that finds the tokens of this text."""
-        return self.pattern.of(text)
+        return self.pattern.compile_for(text)
 
     # One by one
 
     def __missing__(self, token):
         term = self._analyze(token)
         self._n_letters += len(token)
-        if len(self) >= _MAX_CACHED or self._n_letters > _MAX_LETTERS:
+        if len(self) >= _MAX_TOKENS or self._n_letters > _MAX_LETTERS:
             self.clear()
             self._n_letters = len(token)
         if len(token) <= _MAX_LETTERS:
@@ -94,76 +93,72 @@ class Lexicon(dict):
         word = word.capitalize() if capital_noun else lower(word, self._language)
         return fold(self._reduce(word), self._language)
 
-    # Many at once, with the same terms
+    # Many at once, with the same result
 
-    def learn(self, letters):
-        """Let the compiled loops know tokens; return what numbers terms, and their numbers.
-
-        Tokens are distinct, in UTF-8, with a zero after each.
-        """
-        if letters.count(b"\0") <= _FEW:
-            terms = letters_of(self[token] or "" for token in split(letters))
+    def learn(self, packed):
+        """Add distinct packed tokens to `tokens`; return its `Terms` and each token's number."""
+        if packed.count(b"\0") <= _FEW:
+            terms = pack(self[token] or "" for token in unpack(packed))
             which = np.arange(terms.count(b"\0"))
         else:
-            terms, which = self._analyze_many(letters)
-        return self.tokens.learn(letters, terms, which, most=_MAX_CACHED, most_letters=_MAX_LETTERS)
+            terms, which = self._analyze_many(packed)
+        limits = {"max_tokens": _MAX_TOKENS, "max_bytes": _MAX_LETTERS}
+        return self.tokens.add(packed, terms, which, **limits)
 
-    def _analyze_many(self, letters):
-        """Return the terms of tokens as letters, empty for none, and which of them each token has.
+    def _analyze_many(self, packed):
+        """Return packed terms, empty for none, and which of them each packed token has.
 
-        Those of the letters A to Z and apostrophes, which have one spelling, are analysed together.
+        Tokens of the letters A to Z and apostrophes have one spelling, and are analysed together.
         """
-        starts, ends = borders_of(letters)
+        starts, ends = bounds(packed)
         plain = np.full(ends.size, self._language not in TURKIC)
-        plain[np.searchsorted(ends, np.flatnonzero(~_IS_PLAIN[bytes_of(letters)]))] = False
+        plain[np.searchsorted(ends, np.flatnonzero(~_IS_PLAIN[byte_view(packed)]))] = False
         which = np.empty(ends.size, dtype=np.intp)
-        which[plain], words = distinct(self._cased(letters, starts), starts[plain], ends[plain])
-        others = split(chosen(letters, ~plain))
+        which[plain], words = distinct(self._fold_case(packed, starts), starts[plain], ends[plain])
+        others = unpack(select(packed, ~plain))
         which[~plain] = np.arange(len(others)) + words.count(b"\0")
-        return self._terms_of_plain(words) + letters_of(self[word] or "" for word in others), which
+        return self._plain_terms(words) + pack(self[word] or "" for word in others), which
 
-    def _cased(self, letters, starts):
-        """Return plain tokens in the case in which they are reduced; others may be spoiled."""
+    def _fold_case(self, packed, starts):
+        """Return plain tokens in the case in which they are reduced; others may be garbled."""
         if not self._lowercase:
-            return letters
+            return packed
         if not self._capital_nouns:
-            return letters.lower()
-        cased = bytes_of(letters.lower()).copy()
-        cased[starts] = bytes_of(letters)[starts]
-        return cased.tobytes()
+            return packed.lower()
+        folded = byte_view(packed.lower()).copy()
+        folded[starts] = byte_view(packed)[starts]
+        return folded.tobytes()
 
-    def _terms_of_plain(self, words):
-        """Return the terms of words in the case in which they are reduced, all as letters."""
+    def _plain_terms(self, words):
+        """Return the terms of plain packed words, empty for those that are dropped."""
         kept = self._keep(words)
-        terms = self._reduced(chosen(words, kept))
-        kept[kept] = own = self._keep(terms)
-        return spread(chosen(terms, own), kept)
+        terms = self._reduce_many(select(words, kept))
+        kept[kept] = keep_terms = self._keep(terms)
+        return scatter(select(terms, keep_terms), kept)
 
-    def _reduced(self, words):
+    def _reduce_many(self, words):
         if self._reduce is None:
             return main_parts(words)
-        terms = self._reduce.of_letters(words)
-        return self._folded(terms) if self._lowercase else terms
+        terms = self._reduce.of_packed(words)
+        if not self._lowercase:
+            return terms
+        if terms.isascii():
+            return terms.lower()
+        return pack(fold(term, self._language) for term in unpack(terms))
 
     def _keep(self, words):
-        """Return which of words are kept."""
+        """Return which of the packed words to keep."""
         if not words.isascii():
-            return np.array([self._keeps(fold(word, self._language)) for word in split(words)])
-        starts, ends = borders_of(words)
+            return np.array([self._keeps(fold(word, self._language)) for word in unpack(words)])
+        starts, ends = bounds(words)
         sizes = ends - starts
         kept = (sizes >= self._lengths[0]) & (sizes <= self._lengths[-1])
         if self._stop_words:
-            kept &= ~self._plain_stop_words.has(words.lower())
+            kept &= ~self._plain_stop_words.contain(words.lower())
         return kept
 
     @cached_property
     def _plain_stop_words(self):
-        plain = [word for word in self._stop_words if word.isascii() and "\0" not in word]
         terms = Terms()
-        terms.number(letters_of(plain))
+        terms.number(pack(w for w in self._stop_words if w.isascii() and "\0" not in w))
         return terms
-
-    def _folded(self, words):
-        if words.isascii():
-            return words.lower()
-        return letters_of(fold(word, self._language) for word in split(words))

@@ -1,7 +1,7 @@
-"""Where the words of a text are, and one spelling for each.
+"""Find the words of a text, and give each one spelling.
 
-Python's ``re`` knows no classes for letters and marks, so they are built here, once, from the
-Unicode tables of ``unicodedata``.
+Python's ``re`` has no classes for letters and marks, so they are built here, once, from the Unicode
+tables in ``unicodedata``.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from polytopic.kernels.tokens import BEGINS, GOES_ON, JOINS
+from polytopic.kernels.tokens import CONTINUES, JOINS, STARTS
 
 _APOSTROPHES = "'\u2019"  # and U+02BC, which is a letter
 _HYPHENS = "-\u2010\u2011"
@@ -31,32 +31,32 @@ TURKIC = ("az", "tr")
 
 
 class TokenPattern:
-    """Finds the tokens of a text: words as they stand, with their places.
+    """Finds the tokens of a text: words exactly as they are written.
 
-    A token is a run of letters with the marks that belong to them. An apostrophe or an invisible
-    joiner between two letters does not end it.
+    A token is a run of letters with their marks. An apostrophe or an invisible joiner between two
+    letters does not end it.
 
     Parameters
     ----------
     numbers : bool
-        Whether digits are letters, too: "b2b", "2024".
+        Whether digits count as letters: "b2b", "2024".
     hyphens : bool
-        Whether a hyphen between two letters does not end a token.
+        Whether a token may contain hyphens between letters.
     """
 
     def __init__(self, *, numbers, hyphens):
         self._settings = bool(numbers), bool(hyphens)
 
-    def of(self, text):
+    def compile_for(self, text):
         """Return the compiled expression that finds the tokens of this text."""
-        # Classes with characters beyond the BMP are ten times slower in re; few texts need them.
+        # Character classes that go beyond the BMP make re ten times slower; few texts need them.
         bmp = text.isascii() or not _BEYOND_BMP.search(text)
         return _compile(*self._settings, 0xFFFF if bmp else sys.maxunicode)
 
     def kinds(self, last_byte):
-        """Return what characters can do in a token, by their codes, for `find_tokens`.
+        """Return what each character can do in a token, by code point, for `find_bounds`.
 
-        They reach as far as any text in UTF-8 whose bytes are not beyond the given one.
+        The array covers every text in UTF-8 whose bytes are at most ``last_byte``.
         """
         return _kinds(*self._settings, next(n for byte, n in _REACH if last_byte <= byte))
 
@@ -71,7 +71,7 @@ def _compile(numbers, hyphens, last):
 
 @cache
 def _char_class(categories, last):
-    """Return the ranges of all characters whose category starts with one of the letters."""
+    """Return the ranges of all characters whose category begins with one of the letters."""
     runs = re.finditer(f"(?:[{categories}][a-z])+", _category_names(last + 1))
     return "".join(f"{chr(run.start() // 2)}-{chr(run.end() // 2 - 1)}" for run in runs)
 
@@ -80,7 +80,7 @@ def _char_class(categories, last):
 def _kinds(numbers, hyphens, n):
     category = np.frombuffer(_category_names(n).encode(), dtype=np.uint8)[::2]
     letter = np.isin(category, [ord(name) for name in ("LN" if numbers else "L")])
-    kinds = letter * np.uint8(BEGINS | GOES_ON) | (category == ord("M")) * np.uint8(GOES_ON)
+    kinds = letter * np.uint8(STARTS | CONTINUES) | (category == ord("M")) * np.uint8(CONTINUES)
     kinds[[code for code in map(ord, _joints(hyphens)) if code < n]] = JOINS
     return kinds
 
@@ -97,7 +97,7 @@ def _category_names(n):
 
 
 def spell(token):
-    """Return the compatible, composed form of a token, with plain apostrophes and hyphens."""
+    """Return a token in Unicode's NFKC form, with straight apostrophes and plain hyphens."""
     if token.isascii():
         return token
     if len(token) > LONGEST_RUN:
@@ -106,7 +106,7 @@ def spell(token):
 
 
 def _without_long_runs(token):
-    """Drop marks beyond so many in a row: the time to put them in order grows quadratically."""
+    """Drop marks after `LONGEST_RUN` in a row: sorting them takes quadratic time."""
     run, kept = 0, []
     for character in token:
         run = run + 1 if _is_mark(character) else 0
@@ -117,12 +117,12 @@ def _without_long_runs(token):
 
 @lru_cache(1 << 14)
 def _is_mark(character):
-    """Tell whether a character is ordered among those around it when it is normalized."""
+    """Return whether normalization sorts a character among its neighbours."""
     return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) > 0
 
 
 def lower(word, language=None):
-    """Lower the case of a word as its language does: İ is i, and I is ı in Turkish."""
+    """Return a word in lower case by the rules of its language: İ is i, and in Turkish I is ı."""
     if language in TURKIC:
         word = word.translate(_TURKISH_CASE)
     lowered = word.lower()
@@ -130,14 +130,14 @@ def lower(word, language=None):
 
 
 def fold(word, language=None):
-    """Return the form in which words that differ in case alone are equal: ß is ss, ς is σ."""
+    """Return a form that is equal for words that differ only in case: ß is ss, ς is σ."""
     if word.isascii() and language not in TURKIC:
         return word.lower()
     return unicodedata.normalize("NFC", lower(word, language).casefold())
 
 
 def main_part(word):
-    """Return the longest part of a word between apostrophes, the last of equals.
+    """Return the longest part of a word between apostrophes, the last one in case of a tie.
 
     >>> main_part("l'eau"), main_part("bank's"), main_part("dell'arte")
     ('eau', 'bank', 'arte')

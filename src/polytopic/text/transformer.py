@@ -10,36 +10,36 @@ from polytopic.text.weights import TermWeights
 
 
 class TextCounts(TransformerMixin, BaseEstimator):
-    """Turns texts into a matrix of the counts, or weights, of their terms.
+    """Turn texts into a matrix of the counts, or weights, of their terms.
 
-    A text is a str, a mapping of field names to str, or a bag of words: a mapping of terms, taken
-    as they are, to counts. See `Analyzer.count`.
+    A text is a str, a mapping of field names to str, or a bag of words: a mapping of terms to
+    counts. See `Analyzer.count`.
 
     Parameters
     ----------
     language : str or None, default="en"
-        Language of the texts, where no analyzer is given.
+        Language of the texts; ignored if an analyzer is given.
     analyzer : Analyzer, optional
-        How terms are found; `Analyzer(language)` if not given.
+        Finds the terms of a text; `Analyzer(language)` by default.
     min_df : int or "auto", default="auto"
-        In how many texts a term must be; "auto" is 2 from 1000 texts on, else 1.
+        Smallest number of texts that contain a term; "auto" is 2 for 1000 texts or more, else 1.
     max_terms : int, optional
-        How many terms to keep at most: the most frequent by texts, of equals the first by name.
+        Largest number of terms: those in most texts are kept, ties by name.
     weights : {"tf", "binary", "tfidf", "ltc"}, default="tf"
-        What a term weighs; see `TermWeights`.
+        Weighting scheme, see `TermWeights`.
     unit_length : bool, default=False
-        Whether to bring each row to unit length.
+        Whether to scale each row to unit length.
     fields : mapping of str to float, optional
-        Weights of the fields of a text; a field that is not named weighs 1.
+        Weights of the fields of a text; the default weight is 1.
 
     Attributes
     ----------
     analyzer_ : Analyzer
-        How terms are found.
+        Finds the terms of a text.
     vocabulary_ : Vocabulary
         The terms of the columns.
     weights_ : TermWeights
-        What the terms weigh.
+        The weights of terms.
 
     Examples
     --------
@@ -75,12 +75,12 @@ class TextCounts(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, texts, y=None):
-        """Learn the terms of the texts, and count them, in one pass."""
+        """Learn the terms of the texts and count them, in one pass."""
         counts = self._learn(texts)
         return self.weights_.transform(counts, copy=False)
 
     def transform(self, texts):
-        """Count, or weigh, the known terms of each text; the result is a CSR matrix."""
+        """Return the counts, or weights, of the known terms of each text as a CSR matrix."""
         check_is_fitted(self)
         counts = self.analyzer_.count_known(texts, self.vocabulary_, self.fields)
         return self.weights_.transform(counts, copy=False)
@@ -91,7 +91,7 @@ class TextCounts(TransformerMixin, BaseEstimator):
         return np.array(self.vocabulary_.terms, dtype=object)
 
     def _learn(self, texts):
-        """Learn everything from the texts, and return their counts."""
+        """Learn vocabulary and weights from the texts; return their counts."""
         self.analyzer_ = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
         counts, terms = self.analyzer_.count(texts, self.fields)
         min_df = least_documents(self.min_df, counts.shape[0])
@@ -100,8 +100,8 @@ class TextCounts(TransformerMixin, BaseEstimator):
         )
         if not len(self.vocabulary_):
             raise ValueError(
-                f"No term is in enough texts (min_df == {min_df}, {counts.shape[0]} texts), "
-                "lower min_df or give more texts."
+                f"No term occurs in enough texts (min_df == {min_df}, {counts.shape[0]} texts). "
+                "Lower min_df or add texts."
             )
         selected = self.vocabulary_.select(counts, terms)
         weights = TermWeights(self.weights, self.unit_length)

@@ -1,4 +1,4 @@
-"""The terms that a model knows, in order."""
+"""The terms that a model knows, in sorted order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -11,11 +11,11 @@ from sklearn.utils import check_scalar
 
 from polytopic.array_specs import check_names
 from polytopic.parameters import LARGEST_COUNT
-from polytopic.text.columns import KnownColumns
+from polytopic.text.counting import KnownColumns
 
 
 class Vocabulary:
-    """Distinct terms in sorted order, each the name of a column; it does not change.
+    """Distinct terms in sorted order, each the name of a column. A vocabulary is immutable.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Vocabulary:
 
     @classmethod
     def from_sorted(cls, terms: Sequence[str]) -> "Vocabulary":
-        """Make the vocabulary of terms that are sorted and distinct; raise if they are not."""
+        """Return the vocabulary of terms that are already sorted and distinct; raise otherwise."""
         check_names(terms, "the vocabulary")
         vocabulary = cls(())
         vocabulary.terms = tuple(terms)
@@ -58,26 +58,26 @@ class Vocabulary:
         min_df: int = 1,
         max_size: int | None = None,
     ) -> "Vocabulary":
-        """Choose the terms that are in enough documents.
+        """Select the terms that occur in enough documents.
 
-        The choice depends on the pairs of term and frequency alone, not on their order.
+        The result does not depend on the order of the terms.
 
         Parameters
         ----------
         terms : sequence of str
             Distinct terms.
         document_frequency : array-like of shape (n_terms,)
-            In how many documents each term is.
+            Number of documents that contain each term.
         min_df : int, default=1
-            In how many documents a term must be.
+            Smallest number of documents that contain a term.
         max_size : int, optional
-            How many terms to keep at most: the most frequent, of equals the first by name.
+            Largest number of terms: the most frequent are kept, ties by name.
         """
         check_scalar(min_df, "min_df", Integral, min_val=1, max_val=LARGEST_COUNT)
         frequency = np.asarray(document_frequency)
         if frequency.shape != (len(terms),):
             raise ValueError(
-                f"document_frequency has shape {frequency.shape}, must have one number a term."
+                f"document_frequency has shape {frequency.shape}, must have one number per term."
             )
         kept = np.flatnonzero(frequency >= min_df).tolist()
         if max_size is not None:
@@ -92,30 +92,32 @@ class Vocabulary:
 
     @cached_property
     def known_columns(self) -> KnownColumns:
-        """The columns in the form in which texts are counted."""
+        """The columns in the form that counting uses."""
         return KnownColumns(self.index)
 
     def columns(self, terms: Iterable[str]) -> np.ndarray:
-        """Return the column of each of the given terms, -1 for one that is not known."""
+        """Return the column of each term, -1 for an unknown term."""
         return np.fromiter(map(self.index.get, terms, repeat(-1)), dtype=np.intp)
 
     def select(self, matrix: csr_matrix, terms: Sequence[str]) -> csr_matrix:
-        """Bring a matrix with named columns to the columns of this vocabulary.
+        """Return a matrix with named columns as one with the columns of this vocabulary.
 
         Parameters
         ----------
         matrix : csr_matrix of shape (n_rows, n_terms)
-            It is left as it is.
+            Any matrix; it is not changed.
         terms : sequence of str
             Distinct names of its columns.
 
         Returns
         -------
         csr_matrix of shape (n_rows, len(vocabulary))
-            Without the columns that are not known, and zero where one was missing.
+            Columns of unknown terms are dropped; terms without a column get zeros.
         """
         if len(terms) != matrix.shape[1]:
-            raise ValueError(f"{len(terms)} terms name {matrix.shape[1]} columns, must be as many.")
+            raise ValueError(
+                f"{len(terms)} terms for {matrix.shape[1]} columns, must be one term per column."
+            )
         columns = self.columns(terms).astype(np.int32)[matrix.indices]
         kept = columns >= 0
         n_before = np.zeros(kept.size + 1, dtype=matrix.indptr.dtype)
@@ -152,10 +154,10 @@ class Vocabulary:
 
 
 def least_documents(min_df: int | str, n_docs: float) -> int:
-    """Return in how many documents a term must be; "auto" depends on how many there are.
+    """Return the smallest number of documents that must contain a term.
 
-    A term of one document tells little where there are many, and mixture models are better
-    without it: "auto" is 2 from 1000 documents on, else 1.
+    "auto" is 2 for 1000 documents or more, else 1: in a large corpus a term of a single document
+    says little, and mixture models are better without it.
     """
     if isinstance(min_df, str):
         if min_df != "auto":

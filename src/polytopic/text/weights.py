@@ -1,4 +1,4 @@
-"""How much a term weighs in a document."""
+"""Weights of terms in documents."""
 
 from numbers import Integral
 
@@ -13,11 +13,11 @@ SCHEMES = ("tf", "binary", "tfidf", "ltc")
 
 
 class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Weighs terms by their frequency in the document and in the collection.
+    r"""Weight terms by their frequency in the document and in the collection.
 
-    With :math:`tf` the count of a term in the document, :math:`N` the number of documents and
-    :math:`df` the number of those with the term, :math:`idf = \log(N / \max(df, 1))`, which is
-    zero for a term that is everywhere, and the weight of a term with :math:`tf > 0` is
+    Let :math:`tf` be the count of a term in the document, :math:`N` the number of documents and
+    :math:`df` the number of documents with the term. Then :math:`idf = \log(N / \max(df, 1))`,
+    which is zero for a term in every document, and the weight of a term with :math:`tf > 0` is
 
     ========  ==================================================================
     "tf"      :math:`tf`
@@ -29,9 +29,9 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     scheme : {"tf", "binary", "tfidf", "ltc"}, default="tf"
-        What a term weighs.
+        The weighting scheme.
     unit_length : bool, default=False
-        Whether to divide each row by its Euclidean length; "ltc" always does, it is its "c".
+        Whether to divide each row by its Euclidean norm; "ltc" always does.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.unit_length = unit_length
 
     def fit(self, X, y=None):
-        """Learn in how many documents each term is."""
+        """Learn the document frequency of each term."""
         X = self._check_counts(X, reset=True, copy=True)
         return self._learn(np.bincount(X.indices[X.data > 0], minlength=X.shape[1]), X.shape[0])
 
     def fit_frequencies(self, document_frequency, n_docs):
-        """Learn from the number of documents with each term, and of all documents."""
+        """Learn from document frequencies and the number of documents."""
         check_scalar(n_docs, "n_docs", Integral, min_val=1)
         frequency = np.asarray(document_frequency)
         if frequency.ndim != 1:
@@ -76,9 +76,9 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X, copy=True):
-        """Weigh the counts of each document; the result is a CSR matrix.
+        """Return the weights of the terms of each document as a CSR matrix.
 
-        Without ``copy`` it may have the memory of ``X``, which is then lost.
+        With ``copy=False`` the result may overwrite ``X``.
         """
         check_is_fitted(self)
         X = self._check_counts(X, reset=False, copy=copy)
@@ -89,7 +89,7 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return X
 
     def _weigh(self, X):
-        """Put weights in the place of counts."""
+        """Replace counts by weights, in place."""
         if self.scheme == "binary":
             X.data.fill(1)
         if self.scheme == "ltc":
@@ -101,7 +101,7 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _check_counts(self, X, *, reset, copy):
         """Return the counts as CSR, without stored zeros."""
-        if not takes_as_it_is(self, X, reset=reset):
+        if not is_valid_counts(self, X, reset=reset):
             X = validate_data(
                 self,
                 X,
@@ -123,13 +123,12 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def takes_as_it_is(estimator, X, *, reset) -> bool:
-    """Tell whether a matrix is as it should be, and note its width if that is ``reset``.
+def is_valid_counts(estimator, X, *, reset) -> bool:
+    """Return whether a matrix is clearly valid; with ``reset``, also set ``n_features_in_``.
 
-    scikit-learn takes long to see it, and loads pandas for it. A matrix of which it is not certain
-    is left to it.
+    This is a fast version of scikit-learn's `validate_data`, to which any other matrix is left.
     """
-    sound = (
+    valid = (
         type(X) is csr_matrix
         and X.dtype == np.float64
         and min(X.shape) > 0
@@ -138,13 +137,13 @@ def takes_as_it_is(estimator, X, *, reset) -> bool:
         and X.has_canonical_format
         and bool(np.isfinite(X.data).all())
     )
-    if sound and reset:
+    if valid and reset:
         estimator.n_features_in_ = X.shape[1]
-    return sound
+    return valid
 
 
 def unit_rows(X) -> csr_matrix:
-    """Return rows of length one; a row without entries stays as it is.
+    """Return the rows scaled to unit length; empty rows stay empty.
 
     >>> unit_rows(csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray()
     array([[0.6, 0.8],

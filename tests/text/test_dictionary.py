@@ -1,4 +1,4 @@
-"""Dictionaries kept on disk, and the lemmas of words, against simplemma itself."""
+"""Dictionaries cached on disk, and the lemmas of words, against simplemma itself."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -9,9 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from simplemma.strategies.dictionaries import DefaultDictionaryFactory
 
-from polytopic.text import dictionaries, languages
-from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary
+from polytopic.text import dictionary
+from polytopic.text.dictionary import CachedDictionaryFactory, MappedDictionary
 from polytopic.text.languages import Lemmas
+from polytopic.text.packed_words import pack, unpack
 from polytopic.text.tokens import main_part
 
 PLAIN = DefaultDictionaryFactory(cache_max_size=2)
@@ -44,13 +45,13 @@ def lemma_by_simplemma(word, language):
 
 def load(language):
     """Load a dictionary as a new process does."""
-    return KeptDictionaries.get_dictionary.__wrapped__(language)
+    return CachedDictionaryFactory.get_dictionary.__wrapped__(language)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Let dictionaries be kept in a new folder."""
-    monkeypatch.setattr(dictionaries, "_folder", lambda: tmp_path)
+    """Cache dictionaries in a new folder."""
+    monkeypatch.setattr(dictionary, "cache_folder", tmp_path)
     return tmp_path
 
 
@@ -61,7 +62,7 @@ def test_a_kept_dictionary_equals_that_of_simplemma(folder, language):
 
     kept = load(language)
 
-    assert isinstance(kept, KeptDictionary)
+    assert isinstance(kept, MappedDictionary)
     assert len(kept) == len(plain)
     assert dict(kept.items()) == dict(plain.items())
     assert all(kept.get(f"{word}\0") is None for word in islice(plain, 1000))
@@ -72,7 +73,7 @@ def test_a_kept_dictionary_equals_that_of_simplemma(folder, language):
 @example(word="\n")
 def test_what_is_in_no_dictionary(word):
     """Any string is looked up, and what is not there raises a KeyError."""
-    kept, plain = KeptDictionaries().get_dictionary("ms"), PLAIN.get_dictionary("ms")
+    kept, plain = CachedDictionaryFactory().get_dictionary("ms"), PLAIN.get_dictionary("ms")
 
     assert kept.get(word, "none") == plain.get(word, "none")
     assert (word in kept) == (word in plain)
@@ -93,19 +94,15 @@ def test_lemmas_equal_those_of_simplemma(language):
                 assert lemma(form) == lemma_by_simplemma(form, language), form
 
 
-@pytest.mark.parametrize("is_read", [True, False])
-def test_lemmas_of_all_english_words(monkeypatch, is_read):
-    """The short way gives what simplemma gives, and so does the long way, for other releases."""
-    monkeypatch.setattr(languages, "_IS_READ", is_read)
-    lemma = Lemmas("en")
+def test_lemmas_of_all_english_words():
+    """Looking up many words at once gives what simplemma gives for each."""
+    words = [word for word in PLAIN.get_dictionary("en") if word.isascii() and word.isalpha()]
+    words += [word + ending for word in words[::20] for ending in ENDINGS if ending.isalpha()]
 
-    for word in PLAIN.get_dictionary("en"):
-        assert lemma(word) == lemma_by_simplemma(word, "en"), word
-
-
-def test_the_release_that_was_read():
-    """The short way is for the release that is installed here."""
-    assert languages._IS_READ
+    for form in (str, str.lower, str.capitalize):
+        own = list(map(form, words))
+        lemmas = unpack(Lemmas("en").of_packed(pack(own)))
+        assert lemmas == [lemma_by_simplemma(word, "en") for word in own]
 
 
 @pytest.mark.parametrize("language", LEMMAS)
@@ -118,7 +115,7 @@ def test_lemmas_of_any_string(language, word):
 def test_a_dictionary_is_unpacked_once(folder, monkeypatch):
     """The second process reads what the first has left."""
     first = dict(load("ms").items())
-    monkeypatch.setattr(dictionaries, "DefaultDictionaryFactory", None)
+    monkeypatch.setattr(dictionary, "DefaultDictionaryFactory", None)
 
     assert dict(load("ms").items()) == first
 
@@ -157,25 +154,25 @@ def test_a_broken_file_is_made_anew(folder, damage):
 
 
 def _missing(folder, monkeypatch):
-    monkeypatch.setattr(dictionaries, "_folder", lambda: folder / "missing")
+    monkeypatch.setattr(dictionary, "cache_folder", folder / "missing")
+
+
+def _none(folder, monkeypatch):
+    monkeypatch.setattr(dictionary, "cache_folder", None)
 
 
 def _taken(folder, monkeypatch):
     (folder / "lemmas-ms.bin").mkdir()
 
 
-def _none(folder, monkeypatch):
-    monkeypatch.setattr(dictionaries, "_folder", lambda: None)
-
-
-@pytest.mark.parametrize("trouble", [_missing, _taken, _none])
+@pytest.mark.parametrize("trouble", [_missing, _none, _taken])
 def test_where_nothing_can_be_kept(folder, monkeypatch, trouble):
     """The dictionary is unpacked, and nothing is left behind."""
     trouble(folder, monkeypatch)
 
     plain = load("ms")
 
-    assert not isinstance(plain, KeptDictionary)
+    assert not isinstance(plain, MappedDictionary)
     assert dict(plain.items()) == dict(PLAIN.get_dictionary("ms").items())
     assert all(path.is_dir() for path in folder.iterdir())
 

@@ -3,8 +3,7 @@
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import islice, product
-from string import ascii_lowercase
+from itertools import islice
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,25 +11,23 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from polytopic.kernels.rows import number_columns
-from polytopic.text import Analyzer, counting, languages, lexicon
-from polytopic.text.columns import NewColumns
-from polytopic.text.dictionaries import KeptDictionaries, KeptDictionary, _parts
+from polytopic.text import Analyzer, counting, lexicon
+from polytopic.text.counting import NewColumns
+from polytopic.text.dictionary import CachedDictionaryFactory, MappedDictionary, content
 from polytopic.text.languages import Lemmas
-from polytopic.text.letters import (
+from polytopic.text.packed_words import (
     are_empty,
-    borders_of,
-    chosen,
+    bounds,
+    contain,
     distinct,
-    filled,
-    having,
-    letters_of,
     main_parts,
-    split,
-    spread,
+    pack,
+    replace,
+    scatter,
+    select,
+    unpack,
 )
-from polytopic.text.terms import Terms
-from polytopic.text.token_table import GrowingTable
+from polytopic.text.term_table import GrowingTable, Terms
 from polytopic.text.tokens import main_part
 
 from .test_scanning import LONG_WORDS, STRINGS, as_bags, plain_counts
@@ -68,7 +65,7 @@ TEXTS = st.lists(st.lists(FORMS).map(" ".join), max_size=4) | STRINGS
 
 def tokens_of(own, texts):
     """Return the distinct tokens of texts."""
-    return list(dict.fromkeys(t for text in texts for t in own.pattern_of(text).findall(text)))
+    return list(dict.fromkeys(t for text in texts for t in own.pattern_for(text).findall(text)))
 
 
 def is_plain(word):
@@ -77,10 +74,10 @@ def is_plain(word):
 
 
 @cache
-def kept(language):
-    """Return a dictionary as it is kept, also where nothing is."""
-    plain = KeptDictionaries.get_dictionary(language)
-    return KeptDictionary(bytes(32) + b"".join(_parts(plain)))
+def mapped(language):
+    """Return a dictionary as it is in its file, even if nothing can be cached."""
+    plain = CachedDictionaryFactory.get_dictionary(language)
+    return MappedDictionary(bytes(32) + b"".join(content(plain)))
 
 
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=str)
@@ -90,9 +87,9 @@ def test_many_tokens_have_the_terms_of_each(analyzer, texts):
     own = analyzer._lexicon
     tokens = tokens_of(own, texts)
 
-    terms, which = own._analyze_many(letters_of(tokens))
+    terms, which = own._analyze_many(pack(tokens))
 
-    terms = [term or None for term in split(terms)]
+    terms = [term or None for term in unpack(terms)]
     assert [terms[place] for place in which] == [own._analyze(token) for token in tokens]
 
 
@@ -118,9 +115,9 @@ def test_nouns_of_german_keep_their_capital():
     own = Analyzer("de")._lexicon
     tokens = ["Klage", "klage", "KLAGE", "Pfade", "pfade"]
 
-    terms, which = own._analyze_many(letters_of(tokens))
+    terms, which = own._analyze_many(pack(tokens))
 
-    found = [split(terms)[place] for place in which]
+    found = [unpack(terms)[place] for place in which]
     assert found == ["klage", "klagen", "klage", "pfad", "pfaden"]
     assert found == [own._analyze(token) for token in tokens]
 
@@ -136,32 +133,19 @@ def test_few_tokens_are_looked_up_and_many_are_not(monkeypatch):
     assert set(analyzer._lexicon) == {"oil", "gas", "tin"}
 
 
-@pytest.mark.parametrize("is_read", [True, False])
 @pytest.mark.parametrize("language", ["en", "cs", "fr"])
-def test_lemmas_of_many_words_are_those_of_each(monkeypatch, language, is_read):
-    """Known words and others, in any case; for another release of simplemma, too."""
-    monkeypatch.setattr(languages, "_IS_READ", is_read)
-    lemmas, dictionary = Lemmas(language), kept(language)
+def test_lemmas_of_many_words_are_those_of_each(language):
+    """Known words and others, in any case."""
+    lemmas, dictionary = Lemmas(language), mapped(language)
     lemmas._dictionaries = SimpleNamespace(get_dictionary=lambda _: dictionary)
     some = [word for word in islice(dictionary, None, None, 40) if word.isascii()]
     endings = ["", "'s", "s", "cies", "isms", "ized", "erves", "tions", "zz", "d"]
     words = [word + end for word in some if word.isalpha() for end in endings]
-    words += [word.replace("\u2019", "'") for word in dictionary.joint_words if is_plain(word)]
+    words += [word.replace("\u2019", "'") for word in dictionary.apostrophe_words if is_plain(word)]
 
     for form in (str, str.lower, str.upper, str.capitalize):
         given = ["a", *map(form, words)]
-        assert split(lemmas.of_letters(letters_of(given))) == list(map(lemmas, given))
-
-
-def test_only_some_english_endings_have_rules():
-    """What no rule can change is not given to the rules."""
-    by_rule = {end.to_bytes(3, "big").decode() for end in languages._ENDS_BY_RULE}
-    befores = ["", "c", "d", "er", "i", "me", "n", "sh", "ti"]  # which endings with rules have
-
-    for letters in product(ascii_lowercase, repeat=3):
-        end = "".join(letters)
-        lemmas = [languages._RULES.get_lemma(f"abcde{before}{end}", "en") for before in befores]
-        assert any(lemmas) == (end in by_rule)
+        assert unpack(lemmas.of_packed(pack(given))) == list(map(lemmas, given))
 
 
 @given(words=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"))))
@@ -169,35 +153,35 @@ def test_only_some_english_endings_have_rules():
 @example(words=[""])
 def test_many_words_are_found_as_each(words):
     """Looking up many words gives what looking up each gives, empty for none."""
-    dictionary = kept("ms")
+    dictionary = mapped("ms")
     words = [*words, *islice(dictionary, 200), *(f"{word}x" for word in islice(dictionary, 200))]
 
-    assert split(dictionary.lemmas(letters_of(words))) == [dictionary.get(w, "") for w in words]
+    assert unpack(dictionary.lemmas(pack(words))) == [dictionary.get(w, "") for w in words]
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "hy"])
 def test_words_with_apostrophes(language):
     """They are those of the dictionary, whatever apostrophes they have there."""
-    dictionary = kept(language)
+    dictionary = mapped(language)
 
     plain = [word.replace("\u2019", "'").replace("\u02bc", "'") for word in dictionary]
 
-    assert dictionary.joint_words == {word.lower() for word in plain if "'" in word}
+    assert dictionary.apostrophe_words == {word.lower() for word in plain if "'" in word}
 
 
 def test_main_parts():
     """They are those of each word."""
     words = ["l'eau", "eau", "bank's", "dell'arte", "rock'n'roll", "a'b", ""]
 
-    assert split(main_parts(letters_of(words))) == list(map(main_part, words))
+    assert unpack(main_parts(pack(words))) == list(map(main_part, words))
 
 
 @given(words=st.lists(st.sampled_from(["", "a", "b", "abcdefghi", "é"]) | LONG_WORDS))
 def test_borders(words):
     """Words are where their borders are, empty ones, too."""
-    letters = letters_of(words) if words else b""
+    letters = pack(words) if words else b""
 
-    starts, ends = borders_of(letters)
+    starts, ends = bounds(letters)
 
     places = zip(starts.tolist(), ends.tolist(), strict=True)
     assert [letters[start:end].decode() for start, end in places] == words
@@ -208,27 +192,11 @@ def test_distinct_tokens(tokens):
     """Each token has the place of the first that equals it."""
     tokens = [token for token in tokens if token]
 
-    which, letters = distinct(letters_of(tokens), *borders_of(letters_of(tokens)))
+    which, letters = distinct(pack(tokens), *bounds(pack(tokens)))
 
     own = list(dict.fromkeys(tokens))
-    assert letters == letters_of(own)
+    assert letters == pack(own)
     assert which.tolist() == [own.index(token) for token in tokens]
-
-
-@given(numbers=st.lists(st.integers(-1, 9)), known=st.integers(0, 10))
-def test_columns_come_in_order(numbers, known):
-    """A term gets its column when it first comes; what has none stays without."""
-    columns = np.array([*range(known), *[-2] * (10 - known)], dtype=np.int32)
-    expected = dict(zip(range(known), range(known), strict=True)) | {-1: -1}
-    for number in numbers:
-        expected.setdefault(number, len(expected) - 1)
-
-    found, new = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
-    n_new = number_columns(np.array(numbers, dtype=np.int32), columns, known, found, new)
-
-    assert found.tolist() == [expected[number] for number in numbers]
-    assert new[:n_new].tolist() == list(expected)[known + 1 :]
-    assert [expected.get(number, -2) for number in range(10)] == columns.tolist()
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0")) | LONG_WORDS
@@ -242,7 +210,7 @@ def test_terms_with_the_same_beginning_are_sorted():
     own = list(dict.fromkeys([beginning + end for end in ends] + ["inter", "z", beginning[:-1]]))
     terms = Terms()
 
-    terms.number(letters_of(own))
+    terms.number(pack(own))
 
     assert [sorted(own)[rank] for rank in terms.rank()] == own
 
@@ -252,29 +220,29 @@ def test_terms_keep_their_numbers(batches):
     """A term has one number, and its rank is its place among all, sorted as Python does."""
     terms, own = Terms(), []
     for batch in batches:
-        numbers = terms.number(letters_of(batch))
+        numbers = terms.number(pack(batch))
         own = list(dict.fromkeys([*own, *filter(None, batch)]))
 
         assert numbers.tolist() == [own.index(name) if name else -1 for name in batch]
         assert [sorted(own)[rank] for rank in terms.rank()] == own
         assert terms.names(np.arange(len(terms))) == own
-        assert terms.has(letters_of([*own, "never met"])).tolist() == [True] * len(own) + [False]
+        assert terms.contain(pack([*own, "never met"])).tolist() == [True] * len(own) + [False]
 
 
 @given(words=st.lists(st.tuples(st.sampled_from(["", "a", "é", "long" * 9]), st.booleans())))
 def test_words_as_letters(words):
     """Choosing, spreading and filling is what lists do."""
-    letters, mask = letters_of(word for word, _ in words), np.array([m for _, m in words], bool)
+    letters, mask = pack(word for word, _ in words), np.array([m for _, m in words], bool)
     some = [word for word, is_chosen in words if is_chosen]
 
-    assert split(letters) == [word for word, _ in words]
+    assert unpack(letters) == [word for word, _ in words]
     assert are_empty(letters).tolist() == [not word for word, _ in words]
-    assert split(chosen(letters, mask)) == some
-    assert split(spread(letters_of(some), mask)) == [word if m else "" for word, m in words]
-    assert having(letters, b"o").tolist() == ["o" in word for word, _ in words]
+    assert unpack(select(letters, mask)) == some
+    assert unpack(scatter(pack(some), mask)) == [word if m else "" for word, m in words]
+    assert contain(letters, b"o").tolist() == ["o" in word for word, _ in words]
     others = [f"{place}" for place in range(len(some))]
     expected = iter(others)
-    assert split(filled(letters, letters_of(others), mask)) == [
+    assert unpack(replace(letters, pack(others), mask)) == [
         next(expected) if m else word for word, m in words
     ]
 
@@ -290,14 +258,14 @@ def test_a_term_is_one_column_wherever_it_comes_from(steps, n_before):
     """From bags, from one lexicon or two, from few or many, the columns are those of the names."""
     numbered = [Terms(), Terms()]
     for terms in numbered:
-        terms.number(letters_of(f"other{n}" for n in range(n_before)))
+        terms.number(pack(f"other{n}" for n in range(n_before)))
     columns, found = NewColumns(), []
     for source, names in steps:
         if source == "name":
             found += columns.of_terms(names)
         else:
             terms = numbered[source]
-            found += columns.of_numbers(terms, terms.number(letters_of(names))).tolist()
+            found += columns.of_numbers(terms, terms.number(pack(names))).tolist()
 
     names, order = columns.sorted()
 
@@ -321,7 +289,7 @@ def test_few_texts_and_then_many(monkeypatch):
 
 def test_many_threads_learn_many_tokens(monkeypatch):
     """Each thread counts rightly while all learn, and while the table begins anew."""
-    monkeypatch.setattr(lexicon, "_MAX_CACHED", 900)
+    monkeypatch.setattr(lexicon, "_MAX_TOKENS", 900)
     words = ["".join(chr(97 + n // 26**k % 26) for k in range(3)) for n in range(2000)]
     analyzer = Analyzer("en", max_length=63)
     batches = [[" ".join(words[start::7]), "mice mice"] for start in range(40)]
