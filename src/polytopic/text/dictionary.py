@@ -2,8 +2,8 @@
 
 simplemma decompresses a whole dictionary before it looks up the first word: 0.2 s for English, 4 s
 and 400 MB for Finnish. So the first process that needs a dictionary writes it, decompressed and
-with its words in slots by hash, to the cache of compiled loops. Later processes verify that file and map it to
-memory.
+with its words in slots by hash, to the folder of cached kernels. Later processes verify that file
+and map it to memory.
 """
 
 import hashlib
@@ -102,7 +102,7 @@ class CachedDictionaryFactory(DictionaryFactory):
         if cached is not None:
             return cached
         dictionary = DefaultDictionaryFactory().get_dictionary(lang)
-        with suppress(PolytopicError):  # it cannot be written: the next process decompresses it again
+        with suppress(PolytopicError):  # not writable: do without a cache
             _write(dictionary, path, digest)
             cached = _open(path, digest)
         return dictionary if cached is None else cached

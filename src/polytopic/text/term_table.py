@@ -38,9 +38,7 @@ class Terms:
     def __init__(self):
         self._index = np.full(_FEWEST_TERM_SLOTS, -1, dtype=np.int32)
         self._rows = np.empty((0, 4), dtype=np.int64)
-        self._used = np.zeros(
-            2, dtype=np.int64
-        )  # rows and bytes, of interrupted calls too
+        self._used = np.zeros(2, dtype=np.int64)  # rows and bytes, of interrupted calls too
         starts, letters = np.zeros(2, np.int64), np.zeros(_FEWEST_TERM_SLOTS, np.uint8)
         self._now = _Snapshot(0, 0, starts, letters)  # replaced in one assignment, for readers
         self._rank = np.zeros(0, dtype=np.int32)
