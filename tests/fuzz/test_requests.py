@@ -16,7 +16,7 @@ from tests.server.conftest import TOKENS, served
 JSON, LINES, FORM = "application/json", "application/x-ndjson", "application/x-www-form-urlencoded"
 DOCUMENT = {"id": "fuzz", "text": "a goal in orbit", "labels": ["sport"], "time": "2024-05-01"}
 BODIES = [
-    {"texts": ["a goal", {"title": "Mars", "body": "orbit"}], "k": 3, "limit": 2},
+    {"texts": ["a goal", {"title": "Mars", "body": "orbit"}], "k": 3},
     {"documents": [DOCUMENT], "ids": ["fuzz"], "labels": ["sport"], "add": ["x"], "remove": []},
     {"text": "a goal in orbit", "labels": ["sport"], "why_not": ["health"], "shares": True},
     DOCUMENT,
@@ -33,7 +33,7 @@ def mutated_request(request, random: Random):
     if random.random() < 0.2:
         kind = random.choice([JSON, LINES, FORM, "text/plain", "", "application/json; charset=x"])
     if random.random() < 0.2:
-        route += random.choice(["?limit=-1", "?limit=x", "?as_of=1e9", "?k=99999999999999999999"])
+        route += random.choice(["?k=-1", "?k=x", "?as_of=1e9", "?k=99999999999999999999"])
     if random.random() < 0.05:
         route += random.choice(["/", "/x", "/%00", "/%ff", "//", "/..", "/" + "x" * 5000])
     return method, route, kind, body

@@ -49,8 +49,8 @@ def topics(page):
     found = {}
     for item in page.locator("#topics > li").all():
         name = item.locator("button.name").inner_text().split("\n")[-1].lstrip("0123456789").strip()
-        told = item.locator(".told").inner_text()
-        found[name] = int(told.split("%")[0]) if "%" in told else None
+        summary = item.locator(".summary").inner_text()
+        found[name] = int(summary.split("%")[0]) if "%" in summary else None
     return found
 
 

@@ -12,7 +12,7 @@ from polytopic import Labeler, Store
 from polytopic.cli.demo import learn
 from polytopic.corpus import load_sample
 from polytopic.server import create_app
-from polytopic.server.connections import server as server_of
+from polytopic.server.connections import create_server
 from polytopic.store.tokens import token_digest
 from tests.store import conftest as stores
 
@@ -25,7 +25,7 @@ TOKENS = {role: f"polytopic_{role}" for role in ("read", "write", "admin")}
 def served(source, limits=None, **settings):
     """Serve a store or a model file in a thread; give a client that knows its address."""
     app = create_app(str(source), **settings)
-    server = server_of(app, limits, port=0)
+    server = create_server(app, limits, port=0)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

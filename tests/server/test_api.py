@@ -16,7 +16,7 @@ NEW = {"id": "new", "text": "The quokka sleeps. A quokka eats.", "labels": ["quo
 
 def test_suggest_answers_as_the_library_does(client, path):
     """One document or many, with the model and the revision that answered."""
-    one = client.post("/v1/suggest", json={"text": TEXT, "limit": 3}).json()
+    one = client.post("/v1/suggest", json={"text": TEXT, "k": 3}).json()
     texts = [document.text for document in load_sample()[:20]]
     many = client.post("/v1/suggest", json={"documents": [{"text": t} for t in texts]}).json()
 
@@ -30,7 +30,7 @@ def test_suggest_answers_as_the_library_does(client, path):
 
 def test_suggest_as_asked(client):
     """Only some labels, only likely ones, and none where it is not sure."""
-    asked = {"text": TEXT, "include": ["sport/football", "culture/film"], "limit": 9}
+    asked = {"text": TEXT, "include": ["sport/football", "culture/film"], "k": 9}
     (found,) = client.post("/v1/suggest", json=asked).json()["documents"]
     assert {s["label"] for s in found["suggestions"]} == {"sport/football", "culture/film"}
 
@@ -47,7 +47,7 @@ def test_lines_are_answered_in_order(client):
     lines[5] = '{"nothing": 1}'
 
     done = client.post(
-        "/v1/suggest?limit=1",
+        "/v1/suggest?k=1",
         content="\n".join(lines),
         headers={"Content-Type": "application/x-ndjson"},
     )
@@ -74,7 +74,7 @@ def test_what_is_learned_is_in_the_next_answers(client, path):
     assert (receipt["learned"], receipt["new_labels"]) == (1, ["quokka"])
 
     def answer():
-        asked = client.post("/v1/suggest", json={"text": "quokka " * 9, "limit": 1}).json()
+        asked = client.post("/v1/suggest", json={"text": "quokka " * 9, "k": 1}).json()
         return asked["model"]["revision"], asked["documents"][0]["labels"]
 
     until(lambda: answer() == (2, ["quokka"]))
@@ -136,7 +136,7 @@ def test_changes_need_a_token(client, route, body, role):
 
     assert (none.status_code, wrong.status_code, low.status_code) == (401, 401, 403)
     assert none.headers["WWW-Authenticate"] == "Bearer"
-    assert f"a token with the role {role} is needed" in none.json()["detail"]
+    assert f"A token with the role {role} is required" in none.json()["detail"]
     assert good.status_code in (200, 409)
 
 
@@ -184,7 +184,7 @@ def test_a_model_file_cannot_learn(model):
         headers = {"Authorization": f"Bearer {OWN}"}
         refused = client.post("/v1/learn", json={"documents": [NEW]}, headers=headers)
         assert refused.status_code == 409
-        assert "a model file cannot learn or forget" in refused.json()["detail"]
+        assert "A model file cannot learn or forget" in refused.json()["detail"]
         assert client.get("/v1/models").json()["models"] == []
 
 
@@ -194,7 +194,7 @@ def test_a_model_file_cannot_learn(model):
         (b"{", 422, "JSON"),
         (b'{"text": 3}', 422, "text"),
         (b'{"text": "a", "fields": {}}', 422, "exactly one of text, fields and counts"),
-        (b'{"text": "a", "limit": 0}', 422, "limit"),
+        (b'{"text": "a", "k": 0}', 422, "k: "),
         (b'{"text": "a", "nonsense": 1}', 422, "nonsense"),
         (b'{"text": "a", "include": ["nobody"]}', 422, "label 'nobody' is not known"),
         (b'{"documents": []}', 422, "documents"),
@@ -213,10 +213,10 @@ def test_requests_that_make_no_sense(client, body, status, sentence):
 
 def test_limits(path):
     """Bodies that are too large or of another type are refused, and headers keep pages safe."""
-    with served(path, most_bytes=1000) as client:
+    with served(path, max_body_bytes=1000) as client:
         large = client.post("/v1/suggest", json={"text": "x" * 2000})
         assert large.status_code == 413
-        assert large.json()["detail"] == "the body has more than 1,000 bytes."
+        assert large.json()["detail"] == "The body is larger than 1,000 bytes."
 
         def parts():
             for _ in range(10):
@@ -248,7 +248,7 @@ def test_health_and_metrics(client, tmp_path):
         assert empty.get("/health/ready").status_code == 503
         done = empty.post("/v1/suggest", json={"text": "x"})
         assert done.status_code == 409
-        assert "nothing has been learned yet" in done.json()["detail"]
+        assert "Nothing has been learned yet" in done.json()["detail"]
 
 
 def test_metrics_are_right(client):
@@ -287,7 +287,7 @@ def test_metrics_are_right(client):
 
 def test_too_much_to_do(path):
     """Where too many wait, the next is sent away for a moment."""
-    with served(path, threads=1, waiting=1) as client:
+    with served(path, threads=1, max_waiting=1) as client:
         service = client.app.state.service
         service.workers.pending = service.workers.limit
 

@@ -23,7 +23,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def client(path):
     """Return a client of a service with small limits."""
-    with served(path, LIMITS, patience=2) as client:
+    with served(path, LIMITS, body_timeout=2) as client:
         yield client
 
 
@@ -73,7 +73,7 @@ def test_a_header_without_end(client):
 
     assert answer.startswith(b"HTTP/1.1 431 ")
     assert b"application/problem+json" in answer
-    assert b"a request may have 65,536 bytes and 100 fields before its body" in answer
+    assert b"the head of a request may have at most 65,536 bytes and 100 fields" in answer
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_body_of_a_byte_now_and_then(client):
             answer = connection.recv(65536)
 
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert b"the body did not come within 2 seconds." in answer
+    assert b"The body did not arrive within 2 seconds." in answer
     connection.close()
 
 
@@ -148,7 +148,7 @@ def test_a_stream_may_take_longer_but_not_pause(client):
     answer = received(connection)
 
     assert answer.count(b'"labels"') == 6
-    assert b'{"line": 7, "error": "the body did not come within 2 seconds."}' in answer
+    assert b'{"line": 7, "error": "The body did not arrive within 2 seconds."}' in answer
 
 
 def test_the_rest_of_a_refused_body_is_not_waited_for(client):
@@ -209,7 +209,7 @@ def test_too_many_at_work(path):
         answer = received(connected(client, HEALTH + b"Connection: close\r\n\r\n"))
 
         assert answer.startswith(b"HTTP/1.1 503 ")
-        assert b"the service has too many connections" in answer
+        assert b"The service has too many connections" in answer
         for connection in held:
             assert connection.recv(12) == b"HTTP/1.1 200"
             connection.close()

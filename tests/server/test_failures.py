@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from polytopic.server import answers, live
+from polytopic.server import live, queries
 from tests.server.conftest import bearer, filled, served, until
 
 NEW = {"documents": [{"id": "new", "text": "The quokka sleeps.", "labels": ["quokka"]}]}
@@ -26,7 +26,7 @@ def assert_unavailable(done, sentence):
 
 def test_a_locked_store(path, monkeypatch):
     """Changes are told to try again, answers go on, and then all is as ever."""
-    monkeypatch.setattr(live, "PATIENCE", 0.5)
+    monkeypatch.setattr(live, "LOCK_TIMEOUT", 0.5)
     with served(path) as client:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -43,7 +43,7 @@ def test_a_locked_store(path, monkeypatch):
 
 def test_changes_that_wait_keep_no_answers_waiting(path, monkeypatch):
     """While the store is locked, documents are labelled at once."""
-    monkeypatch.setattr(live, "PATIENCE", 1.5)
+    monkeypatch.setattr(live, "LOCK_TIMEOUT", 1.5)
     with served(path, threads=1) as client:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -104,7 +104,7 @@ def test_what_nobody_expected(path, monkeypatch, caplog):
     def fails(*_):
         raise ZeroDivisionError("a secret")
 
-    monkeypatch.setattr(answers, "label_list", fails)
+    monkeypatch.setattr(queries, "list_labels", fails)
     with served(path) as client:
         monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
 
@@ -113,7 +113,7 @@ def test_what_nobody_expected(path, monkeypatch, caplog):
         assert (done.status_code, done.json()["status"]) == (500, 500)
         assert done.headers["Content-Type"] == "application/problem+json"
         assert done.headers["Connection"] == "close"
-        assert "something failed that should not have" in done.json()["detail"]
+        assert "unexpected error" in done.json()["detail"]
         assert "secret" not in done.text
         until(lambda: "ZeroDivisionError: a secret" in caplog.text)
         assert client.get("/v1/models").status_code == 200

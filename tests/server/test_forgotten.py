@@ -152,7 +152,7 @@ def test_a_stream_that_is_begun(path):
             yield line
 
         done = client.post(
-            "/v1/suggest?limit=100",
+            "/v1/suggest?k=100",
             content=lines(),
             headers={"Content-Type": "application/x-ndjson"},
         )

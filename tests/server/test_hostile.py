@@ -13,8 +13,8 @@ import pytest
 
 from polytopic import LabelTree, Store
 from polytopic.server import live, schemas
-from polytopic.server.bodies import Bodies, extent, read_json
-from polytopic.server.streams import lines_of
+from polytopic.server.bodies import BodyMemory, json_size, parse_json
+from polytopic.server.suggest import read_lines
 from tests.server.conftest import bearer, filled, served, until
 
 MEGABYTE = 1 << 20
@@ -51,7 +51,7 @@ LINES = {"Content-Type": "application/x-ndjson"}
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     """Return a client of a service that all tests of this module share."""
-    with served(filled(tmp_path_factory.mktemp("hostile") / "news.db"), patience=1) as client:
+    with served(filled(tmp_path_factory.mktemp("hostile") / "news.db"), body_timeout=1) as client:
         yield client
 
 
@@ -90,7 +90,7 @@ def test_a_text_of_ten_megabytes(client):
 
     refused = client.post("/v1/explain", json={"text": text})
 
-    assert "must have 1,048,576 at most to be explained" in refused.json()["detail"]
+    assert "must have at most 1,048,576 to be explained" in refused.json()["detail"]
     assert client.post("/v1/suggest", json={"text": text}).status_code == 200
     assert learned(client, id="long", text=text, labels=["long"]).json()["learned"] == 1
 
@@ -165,7 +165,7 @@ def test_documents_that_cannot_be_learned(client, document, sentence):
         b'{"counts": {"a": Infinity}}',
         b'{"counts": {"a": -Infinity}}',
         b'{"counts": {"a": 1e999}}',
-        b'{"limit": ' + b"9" * 5000 + b', "text": "a"}',
+        b'{"k": ' + b"9" * 5000 + b', "text": "a"}',
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b"\xef\xbb\xbf" + b'{"text": 1}',
@@ -186,7 +186,7 @@ def test_bodies_that_are_no_request(client, route, body):
 
 def test_of_keys_that_come_twice_the_last_counts(client):
     """As JSON is mostly read."""
-    body = b'{"text": 3, "text": "x", "limit": 9, "limit": 1}'
+    body = b'{"text": 3, "text": "x", "k": 9, "k": 1}'
 
     done = client.post("/v1/suggest", content=body, headers=JSON)
 
@@ -221,7 +221,7 @@ def test_other_methods(client, method, address, allowed):
     assert (done.status_code, done.headers["Allow"]) == (405, allowed)
     assert done.headers["Content-Type"] == "application/problem+json"
     if method != "HEAD":
-        assert done.json()["detail"] == f"{method} is not for this address; {allowed} is."
+        assert done.json()["detail"] == f"{method} is not allowed here, use {allowed}."
 
 
 @pytest.mark.parametrize("address", ["/v1", "/v1/", "/v1/models/", "/v2/suggest", "/%00"])
@@ -230,10 +230,10 @@ def test_other_addresses(client, address):
     done = client.get(address)
 
     assert done.status_code == 404
-    assert "there is nothing at this address" in done.json()["detail"]
+    assert "Nothing is served at this address" in done.json()["detail"]
 
 
-@pytest.mark.parametrize("asked", ["limt=3", "limit=0", "limit=x", "limit=1e3", "q=" + "x" * 201])
+@pytest.mark.parametrize("asked", ["limit=3", "k=0", "k=x", "k=1e3", "q=" + "x" * 201])
 def test_queries(client, asked):
     """What is not known or not allowed is refused."""
     done = client.get(f"/v1/labels?{asked}")
@@ -256,7 +256,7 @@ def test_unknown_labels(client, kind):
 def test_lines(client):
     """A bad line is told in its place, whatever is wrong with it, and the others are answered."""
     wrong = [b"{", b"\xff", b'{"text": "\\ud800"}', b'{"counts": {"a": NaN}}', b"[" * 100_000]
-    wrong += [b'{"text": 1}', b"7", b'{"text": "a", "limit": 3}', b'{"counts": {"a": -1}}']
+    wrong += [b'{"text": 1}', b"7", b'{"text": "a", "k": 3}', b'{"counts": {"a": -1}}']
     good = json.dumps({"text": "A film about a goal."}).encode()
     body = b"\n".join(line for bad in wrong for line in (bad, good)) + b"\r\n\n \n"
 
@@ -283,7 +283,7 @@ def test_a_line_that_does_not_end(client):
     first, last = map(json.loads, done.text.splitlines())
     assert "labels" in first
     assert last["line"] == 2
-    assert "a line has more than" in last["error"]
+    assert "A line is longer than" in last["error"]
     alone = client.post("/v1/suggest", content=b"x" * 17 * MEGABYTE, headers=LINES)
     assert alone.status_code == 413
 
@@ -291,7 +291,7 @@ def test_a_line_that_does_not_end(client):
 @pytest.mark.parametrize("route", ["suggest", "explain", "learn"])
 def test_large_bodies(path, route):
     """Refused by their length before they come, and without one when it is too much."""
-    with served(path, most_bytes=1000) as client:
+    with served(path, max_body_bytes=1000) as client:
         headers = {**JSON, **bearer("write")}
         told = client.post(f"/v1/{route}", content=b"x" * 2000, headers=headers)
         chunked = client.post(
@@ -299,7 +299,7 @@ def test_large_bodies(path, route):
         )
         for done in (told, chunked):
             assert done.status_code == 413
-            assert done.json()["detail"] == "the body has more than 1,000 bytes."
+            assert done.json()["detail"] == "The body is larger than 1,000 bytes."
         small = client.post(f"/v1/{route}", content=iter([b"{", b"}"]), headers=headers)
         assert small.status_code == 422
 
@@ -374,14 +374,21 @@ BOMBS = {
 
 @pytest.mark.parametrize("body", BOMBS.values(), ids=BOMBS)
 @pytest.mark.parametrize(
-    "model", [schemas.Suggest, schemas.Learn, schemas.Relabel, schemas.Forget, schemas.Explain]
+    "model",
+    [
+        schemas.SuggestRequest,
+        schemas.LearnRequest,
+        schemas.RelabelRequest,
+        schemas.ForgetRequest,
+        schemas.ExplainRequest,
+    ],
 )
 def test_few_errors_are_made_of_many_wrong_things(model, body):
     """Reading a hostile body takes little more memory than parsing it does."""
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=r"\.$") as refused:
-            read_json(model, body)
+            parse_json(model, body)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -414,7 +421,7 @@ def test_values_are_counted_before_a_body_is_parsed(seed):
     value = [drawn(5) for _ in range(50)]
     values, containers = counted(value)
 
-    found = extent(json.dumps(value, ensure_ascii=bool(seed % 2)).encode())
+    found = json_size(json.dumps(value, ensure_ascii=bool(seed % 2)).encode())
 
     assert found.containers == containers
     assert values - 1 <= found.values < values + containers
@@ -424,16 +431,16 @@ def test_a_product_of_documents_and_suggestions(client):
     """An answer has so many suggestions at most; how to ask is told."""
     labels = [row["label"] for row in client.get("/v1/labels").json()["labels"]]
     n_documents = 100_000 // len(labels) + 1
-    body = {"documents": [{"text": "a"}] * n_documents, "limit": 1000}
+    body = {"documents": [{"text": "a"}] * n_documents, "k": 1000}
     assert n_documents <= 10_000
 
     refused = client.post("/v1/suggest", json=body)
     lines = client.post(
-        "/v1/suggest?limit=1000", content=b'{"text": "a"}\n' * n_documents, headers=LINES
+        "/v1/suggest?k=1000", content=b'{"text": "a"}\n' * n_documents, headers=LINES
     )
 
     assert refused.status_code == 422
-    assert "send fewer documents, a smaller limit, or lines" in refused.json()["detail"]
+    assert "Send fewer documents, a smaller k, or application/x-ndjson" in refused.json()["detail"]
     assert lines.text.count('"labels"') == n_documents
 
 
@@ -445,7 +452,7 @@ def test_a_product_of_characters_and_labels(client):
     refused = client.post("/v1/explain", json={"text": text, "labels": labels[:1] * 20})
 
     assert refused.status_code == 422
-    assert "must have 419,430 at most to be explained for 20 labels" in refused.json()["detail"]
+    assert "must have at most 419,430 to be explained for 20 labels" in refused.json()["detail"]
 
 
 def test_a_query_of_many_parameters(client):
@@ -453,7 +460,7 @@ def test_a_query_of_many_parameters(client):
     done = client.get("/v1/labels?" + "a&" * 3000)
 
     assert done.status_code == 422
-    assert done.json()["detail"] == "the query has more than 2,500 parameters."
+    assert done.json()["detail"] == "The query has more than 2,500 parameters."
 
 
 def test_a_line_byte_by_byte():
@@ -470,7 +477,7 @@ def test_a_line_byte_by_byte():
             yield b"\n"
 
     async def run():
-        return [block async for block in lines_of(Body(), Bodies(32 * MEGABYTE))]
+        return [block async for block in read_lines(Body(), BodyMemory(32 * MEGABYTE))]
 
     begin = time.process_time()
     ((line,),) = asyncio.run(run())
@@ -483,7 +490,7 @@ def test_lines_that_do_not_end(path):
     """Lines of many streams that do not end count among all bodies that are being read."""
     head = ["POST /v1/suggest HTTP/1.1", "Content-Type: application/x-ndjson"]
     part = b'{"text": "' + b"a" * MEGABYTE
-    with served(path, most_bytes=MEGABYTE) as client:
+    with served(path, max_body_bytes=MEGABYTE) as client:
         streams = [
             send(client, [*head, f"Content-Length: {2 * len(part)}"], part) for _ in range(10)
         ]
@@ -529,7 +536,7 @@ def test_a_slow_body(client, route, kind):
     answer = received(send(client, head, b"{"))
 
     assert answer.startswith(b"HTTP/1.1 408")
-    assert b"the body did not come within 1 seconds." in answer
+    assert b"The body did not arrive within 1 seconds." in answer
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
@@ -578,7 +585,7 @@ def test_names_in_a_language(tmp_path):
 
 def test_drift_is_not_judged_for_very_many_labels(path, monkeypatch):
     """It would take documents times labels; other facts about a label are still there."""
-    monkeypatch.setattr(live, "MOST_LABELS", 2)
+    monkeypatch.setattr(live, "MAX_DRIFT_LABELS", 2)
     with served(path) as client:
         facts = client.get("/v1/labels/sport/football").json()
 

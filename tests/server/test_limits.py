@@ -7,9 +7,9 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from polytopic.server.bodies import Bodies, check_extent, extent
-from polytopic.server.limits import Limits
-from polytopic.server.problems import handle_problems
+from polytopic.server.bodies import BodyMemory, check_json_size, json_size
+from polytopic.server.limits import RequestLimits
+from polytopic.server.problems import add_problem_handlers
 from tests.server.conftest import served
 
 KB = 1024
@@ -22,11 +22,11 @@ class _Counts:
     def __init__(self):
         self.requests = []
 
-    def requested(self, route, status, seconds):
+    def count_request(self, route, status, seconds):
         self.requests.append((route, status))
 
 
-def _limited(bodies=None, hosts=None):
+def _limited(memory=None, hosts=None):
     """Return an application that reads whole bodies behind limits; and its counts."""
     from fastapi import FastAPI
 
@@ -38,10 +38,10 @@ def _limited(bodies=None, hosts=None):
         await PlainTextResponse("read")(scope, receive, send)
 
     app, counts = FastAPI(), _Counts()
-    handle_problems(app)
+    add_problem_handlers(app)
     app.mount("/", reads)
-    bodies = Bodies(8 * MOST) if bodies is None else bodies
-    return Limits(app, counts, bodies, MOST, 5.0, hosts), counts
+    memory = BodyMemory(8 * MOST) if memory is None else memory
+    return RequestLimits(app, counts, memory, MOST, 5.0, hosts), counts
 
 
 def _send(app, method="POST", address="/", **asked):
@@ -84,7 +84,7 @@ def test_bytes_of_a_body(address, most):
 
     assert [answer.status_code for answer in taken] == [200, 200]
     assert [answer.status_code for answer in refused] == [413, 413]
-    assert refused[0].json()["detail"] == f"the body has more than {most:,} bytes."
+    assert refused[0].json()["detail"] == f"The body is larger than {most:,} bytes."
     assert refused[0].headers["Connection"] == "close"
 
 
@@ -108,16 +108,16 @@ def test_a_length_that_is_no_number():
 
 def test_all_bodies_together():
     """Bytes count while a body is read; whoever comes to more than there is room for is busy."""
-    bodies = Bodies(3 * KB)
-    app, _ = _limited(bodies)
+    memory = BodyMemory(3 * KB)
+    app, _ = _limited(memory)
 
     assert _send(app, content=b"x" * 3 * KB).status_code == 200
-    assert bodies.n_bytes == 0
-    bodies.n_bytes = 1
+    assert memory.n_bytes == 0
+    memory.n_bytes = 1
     refused = _send(app, content=b"x" * 3 * KB)
 
     assert refused.status_code == 503
-    assert bodies.n_bytes == 1
+    assert memory.n_bytes == 1
 
 
 def test_parameters_of_a_query():
@@ -190,26 +190,26 @@ def test_header_fields_that_come_once(name):
     twice = _send(app, "GET", headers=[(name, "a"), (name, "a")])
 
     assert twice.status_code == 400
-    assert twice.json()["detail"].startswith(f"the header field {name} comes twice")
+    assert twice.json()["detail"].startswith(f"The header field {name} is repeated")
     assert _send(app, "GET", headers=[("accept", "a"), ("accept", "b")]).status_code == 200
 
 
 def test_values_of_a_body():
     """500,000 values, of them 100,000 objects and lists, are taken."""
     for body in (b"[" + b"1," * 499_999, b"[" * 100_000):
-        check_extent(body)
-    with pytest.raises(ValueError, match="500,001 values, must have 500,000 at most"):
-        check_extent(b"[" + b"1," * 500_000)
-    with pytest.raises(ValueError, match="100,001 objects and lists, must have 100,000 at most"):
-        check_extent(b"{" * 100_001)
+        check_json_size(body)
+    with pytest.raises(ValueError, match="500,001 values, must have at most 500,000"):
+        check_json_size(b"[" + b"1," * 500_000)
+    with pytest.raises(ValueError, match="100,001 objects and arrays, must have at most 100,000"):
+        check_json_size(b"{" * 100_001)
 
 
 def test_values_of_a_long_body():
     """A string may cross the border of what is looked through at once."""
     value = ["," * (1 << 20), "x" * (1 << 20), "[{" * (1 << 20), "é" * 300] * 3
 
-    assert extent(json.dumps(value).encode()) == (len(value), 1)
-    assert extent(b"") == (0, 0)
+    assert json_size(json.dumps(value).encode()) == (len(value), 1)
+    assert json_size(b"") == (0, 0)
 
 
 def test_suggestions_in_one_answer(model):
@@ -217,8 +217,8 @@ def test_suggestions_in_one_answer(model):
     with served(model) as client:
         n_labels = len(client.get("/v1/labels").json()["labels"])
         each = max(n for n in range(1, n_labels + 1) if 100_000 % n == 0 and 100_000 // n <= 10_000)
-        body = {"documents": [{"text": ""}] * (100_000 // each), "limit": each}
-        more = {"documents": [{"text": ""}] * (100_000 // each + 1), "limit": each}
+        body = {"documents": [{"text": ""}] * (100_000 // each), "k": each}
+        more = {"documents": [{"text": ""}] * (100_000 // each + 1), "k": each}
 
         assert client.post("/v1/suggest", json=body).status_code == 200
         assert client.post("/v1/suggest", json=more).status_code == 422

@@ -52,7 +52,7 @@ def test_the_form_signs_in(visit, demo):
 
     page.get_by_label("Token").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_have_text("This token is not known.")
+    expect(page.get_by_role("alert")).to_have_text("This token is not valid.")
     page.get_by_label("Token").fill(OWN)
     page.get_by_role("button", name="Sign in").click()
 
@@ -144,8 +144,8 @@ def test_read(visit, demo):
     assert "sport/football 99%" in striker.get_attribute("title")
     expect(page.locator("#keywords")).to_contain_text("doctor, club")
     expect(page.locator("#unknown")).to_contain_text("ligament")
-    page.get_by_text("How the score comes about").click()
-    expect(page.locator("#ledger")).to_contain_text("the score of these topics")
+    page.get_by_text("Score breakdown").click()
+    expect(page.locator("#breakdown")).to_contain_text("score of these topics")
 
 
 def test_one_topic(visit, demo):
@@ -159,7 +159,7 @@ def test_one_topic(visit, demo):
     expect(page.locator("#words mark", has_text="Striker")).to_have_count(0)
     expect(page.locator("#words mark", has_text="doctors")).to_have_count(1)
 
-    page.get_by_role("button", name="Words of all topics").click()
+    page.get_by_role("button", name="Show all topics").click()
     expect(page.locator("#words mark", has_text="Striker")).to_have_count(1)
     expect(name).to_have_attribute("aria-pressed", "false")
 
@@ -181,9 +181,9 @@ def test_why_and_why_not(visit, demo):
 
     page.get_by_role("button", name="Why not society/education?").click()
     card = item_of(page, "society/education").locator(".card")
-    expect(card).to_contain_text("their score is 2.6 lower")
-    expect(card).to_contain_text("Words against it: doctor")
-    expect(card).to_contain_text("Words for it: year")
+    expect(card).to_contain_text("Its score is 2.6 lower")
+    expect(card).to_contain_text("Evidence against: doctor")
+    expect(card).to_contain_text("Evidence for: year")
     page.get_by_role("button", name="Why not society/education?").click()
     expect(card).to_have_count(0)
 
@@ -198,7 +198,7 @@ def test_correct(visit, demo):
     before = page.locator("#keywords").inner_text()
 
     page.get_by_role("button", name="Remove sport/football").click()
-    expect(page.locator("#status")).to_have_text("sport/football was removed.")
+    expect(page.locator("#status")).to_have_text("sport/football removed.")
     assert topics(page) == {"health/medicine": 100}
     expect(page.locator("#keywords")).not_to_have_text(before)
     page.get_by_label("Add a topic").press_sequentially("foot")
@@ -209,7 +209,7 @@ def test_correct(visit, demo):
     assert set(topics(page)) == BOTH
     expect(page.locator("#keywords")).to_have_text(before)
     add(page, "sport/football")
-    expect(page.locator("#status")).to_have_text("sport/football is there already.")
+    expect(page.locator("#status")).to_have_text("sport/football has already been added.")
     page.get_by_role("button", name="Add society/education").click()
     expect(page.locator("#topics > li")).to_have_count(3)
     assert sum(topics(page).values()) == pytest.approx(100, abs=1.5)
@@ -235,7 +235,7 @@ def test_save_and_undo(visit, demo):
     add(page, "rehabilitation")
     assert topics(page)["rehabilitation"] is None
 
-    page.get_by_role("button", name="Save these topics").click()
+    page.get_by_role("button", name="Save topics").click()
     expect(page.locator("#receipt")).to_contain_text("Saved.")
     page.get_by_text("Receipt").click()
     with Store(demo.path, create=False) as store:
@@ -261,7 +261,7 @@ def test_saving_needs_a_token(visit, demo):
     page.get_by_label("Token").fill(OWN)
     page.get_by_role("button", name="Sign in").click()
 
-    page.get_by_role("button", name="Save these topics").wait_for()
+    page.get_by_role("button", name="Save topics").wait_for()
     assert page.url.endswith("/?id=fresh-1")
 
 
@@ -280,19 +280,19 @@ def test_queue(visit, demo):
     """The least certain text comes first; it is opened, corrected, and the correction undone."""
     before = digest_of(demo.path)
     page = visit(demo, "/check")
-    queue = page.get_by_role("region", name="Without topics yet").locator("li")
+    queue = page.get_by_role("region", name="No topics yet").locator("li")
     certainty = [
         int(text.split("certainty ")[1].split("%")[0].strip("<>"))
         for text in queue.all_inner_texts()
     ]
     assert len(certainty) == 3
     assert certainty == sorted(certainty)
-    expect(page.get_by_role("region", name="in doubt").locator("li")).to_have_count(20)
+    expect(page.get_by_role("region", name="Doubtful").locator("li")).to_have_count(20)
 
-    queue.first.get_by_role("link", name="Check fresh-3").click()
+    queue.first.get_by_role("link", name="Review fresh-3").click()
     settle(page)
     expect(page.locator("#words")).to_have_text(FRESH[2])
-    page.get_by_role("button", name="Save these topics").click()
+    page.get_by_role("button", name="Save topics").click()
     expect(page.locator("#receipt")).to_contain_text("Saved.")
     assert set(document_of(demo.path, "fresh-3").labels) == set(topics(page))
     page.get_by_role("button", name="Undo").click()
@@ -300,8 +300,8 @@ def test_queue(visit, demo):
 
     assert document_of(demo.path, "fresh-3").labels == ()
     assert digest_of(demo.path) == before
-    page.get_by_role("link", name="Texts to check next").click()
-    expect(page.get_by_role("link", name="Check fresh-3")).to_be_visible()
+    page.get_by_role("link", name="Texts to review").click()
+    expect(page.get_by_role("link", name="Review fresh-3")).to_be_visible()
 
 
 # Labels and models
@@ -317,8 +317,8 @@ def test_labels(visit, demo):
 
     page.get_by_role("link", name="sport/football").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("sport/football")
-    expect(page.get_by_role("region", name="Its words")).to_contain_text("striker")
-    together = page.get_by_role("region", name="Labels it is given with")
+    expect(page.get_by_role("region", name="Words", exact=True)).to_contain_text("striker")
+    together = page.get_by_role("region", name="Labels used together with it")
     expect(together.get_by_role("link", name="health/medicine")).to_be_visible()
     expect(
         page.get_by_role("region", name="Labels with similar words").locator("li")
@@ -353,11 +353,11 @@ def test_publish_and_roll_back(visit, own_path):
         rows = page.get_by_role("region", name="History").locator("tbody tr")
         expect(rows).to_have_count(2)
         expect(rows.first).to_contain_text("<b>for a try</b>")
-        expect(rows.first).to_contain_text("answers now")
+        expect(rows.first).to_contain_text("active")
         expect(page.locator("#model")).to_contain_text("Model: nb")
-        page.get_by_role("button", name="Go back to number 1").click()
+        page.get_by_role("button", name="Roll back to number 1").click()
 
-        expect(rows.last).to_contain_text("answers now")
+        expect(rows.last).to_contain_text("active")
         expect(page.locator("#model")).to_contain_text("Model: pmm1")
 
 
@@ -369,9 +369,9 @@ def test_reference_and_what_is_not_there(visit, demo):
 
     for path in ("/nothing", "/labels/nothing", "/?id=nothing"):
         page.goto(path)
-        expect(page.get_by_role("heading", level=1)).to_have_text("It is not there.")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Page not found")
     page.goto("/labels?q=" + 201 * "x")
-    expect(page.get_by_role("heading", level=1)).to_have_text("That did not work.")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Something went wrong")
 
 
 # Other sources
@@ -384,11 +384,11 @@ def test_a_model_file(visit, model):
         read(page)
 
         assert set(topics(page)) == BOTH
-        expect(page.locator("#saving")).to_contain_text("A model file answers here")
+        expect(page.locator("#saving")).to_contain_text("This service uses a model file")
         page.goto("/models")
-        expect(page.locator("main")).to_contain_text("A model file answers here")
+        expect(page.locator("main")).to_contain_text("This service uses a model file")
         page.goto("/check")
-        expect(page.locator("main")).to_contain_text("There is none.")
+        expect(page.locator("main")).to_contain_text("Nothing to review.")
         page.goto("/labels/sport%2Ffootball")
         expect(page.locator("main")).to_contain_text("striker")
 
@@ -403,17 +403,17 @@ def test_the_first_text(visit, tmp_path):
         for other in ("/check", "/labels", "/models"):
             page.goto(other)
             settle(page)
-            assert "did not work" not in page.inner_text("main")
+            assert "went wrong" not in page.inner_text("main")
         page.goto("/")
         read(page, "The quokka sleeps.")
-        expect(page.locator("#status")).to_have_text("No topic suits it.")
+        expect(page.locator("#status")).to_have_text("No topic fits this text.")
         add(page, "animals")
-        page.get_by_role("button", name="Save these topics").click()
+        page.get_by_role("button", name="Save topics").click()
         expect(page.locator("#receipt")).to_contain_text("Saved.")
         expect(page.locator("#receipt")).to_contain_text("0 → 1")
 
         client.app.state.service.live.update()
-        page.get_by_role("button", name="Another text").click()
+        page.get_by_role("button", name="New text").click()
         read(page, "A quokka.")
 
         assert topics(page) == {"animals": 100}
@@ -426,7 +426,7 @@ def test_a_store_without_texts(visit, path):
         store.learn([{"id": "bag", "text": "The striker scored. A striker!"}])
     with served(path) as client:
         page = visit(client, "/check", signed_in=False)
-        page.get_by_role("link", name="Check bag").click()
+        page.get_by_role("link", name="Review bag").click()
         settle(page)
 
         expect(page.locator("#words")).to_contain_text("striker ×2")

@@ -78,7 +78,7 @@ def test_a_text_of_a_megabyte(visit, demo):
     page.dispatch_event("#work", "drop", {"dataTransfer": file_of(page, text)})
     expect(page.locator("#topics > li")).to_have_count(2, timeout=30_000)
 
-    expect(page.locator("#words")).to_contain_text("only the beginning of this long text is drawn")
+    expect(page.locator("#words")).to_contain_text("only the beginning of this long text is shown")
     assert page.locator("#words mark").count() > 2000
     page.get_by_role("button", name="health/medicine", exact=True).click()
     expect(page.locator("#words mark", has_text="Striker")).to_have_count(0)
@@ -95,7 +95,7 @@ def test_hostile_names(visit, hostile):
     add(page, MARKUP)
     page.get_by_label("Add a topic").fill("script")
     expect(page.locator("#known option")).to_have_count(1)
-    page.get_by_role("button", name="Save these topics").click()
+    page.get_by_role("button", name="Save topics").click()
     expect(page.locator("#receipt")).to_contain_text(MARKUP)
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("#receipt")).to_contain_text("Undone")
@@ -110,7 +110,7 @@ def test_hostile_names(visit, hostile):
         page.get_by_role("link", name=f"<b>{label}</b>", exact=True).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(f"<b>{label}</b>")
         settle(page)
-        assert "did not work" not in page.inner_text("main")
+        assert "went wrong" not in page.inner_text("main")
         page.go_back()
 
 

@@ -191,15 +191,15 @@ def test_queue(demo, demo_path):
     assert [row["id"] for row in found] == [f"fresh-{k + 1}" for k in order]
     assert [row["certainty"] for row in found] == pytest.approx(certainty[order])
     assert [row["suggested"] for row in found] == labeler.predict([FRESH[k] for k in order])
-    assert [row["begins"] for row in found] == [FRESH[k][:300] for k in order]
-    assert len(demo.get("/v1/queue?limit=1").json()["documents"]) == 1
-    assert demo.get("/v1/queue?limit=0").status_code == 422
+    assert [row["excerpt"] for row in found] == [FRESH[k][:300] for k in order]
+    assert len(demo.get("/v1/queue?k=1").json()["documents"]) == 1
+    assert demo.get("/v1/queue?k=0").status_code == 422
     assert demo.get("/v1/queue?kind=other").status_code == 422
 
 
 def test_queue_of_doubtful_documents(demo, demo_path):
     """Documents whose labels suit them least, as the library's audit says."""
-    found = demo.get("/v1/queue?kind=doubtful&limit=5").json()["documents"]
+    found = demo.get("/v1/queue?kind=doubtful&k=5").json()["documents"]
 
     with Store(demo_path, create=False) as store:
         documents = list(store.documents(labelled=True))
@@ -244,7 +244,7 @@ def test_documents(demo, path):
 def test_completion(demo):
     """Labels that begin with what is written come before those that hold it."""
     rows = demo.get("/v1/labels?q=E").json()["labels"]
-    exact = demo.get("/v1/labels?q=SPORT/football&limit=1").json()["labels"]
+    exact = demo.get("/v1/labels?q=SPORT/football&k=1").json()["labels"]
 
     names = [row["label"] for row in rows]
     first = [name for name in names if name.startswith("e")]

@@ -7,20 +7,20 @@ from polytopic.server import schemas
 
 TEXT = {"text": "goal"}
 NUMBERS = [  # the request, what else it needs, the field, its least, its greatest and its default
-    (schemas.SuggestOne, TEXT, "limit", 1, 1000, 5),
-    (schemas.SuggestOne, TEXT, "threshold", 0, 1, None),
-    (schemas.SuggestOne, TEXT, "level", 0, 1000, None),
-    (schemas.SuggestOne, TEXT, "abstain", 0, 1, None),
-    (schemas.Rollback, {}, "number", 1, 2**53, None),
-    (schemas.FindLabels, {}, "limit", 1, 10_000, 1000),
-    (schemas.TellLabel, {}, "terms", 1, 1000, 20),
-    (schemas.AskQueue, {}, "limit", 1, 200, 20),
+    (schemas.SuggestOneRequest, TEXT, "k", 1, 1000, 5),
+    (schemas.SuggestOneRequest, TEXT, "threshold", 0, 1, None),
+    (schemas.SuggestOneRequest, TEXT, "level", 0, 1000, None),
+    (schemas.SuggestOneRequest, TEXT, "abstain", 0, 1, None),
+    (schemas.RollbackRequest, {}, "number", 1, 2**53, None),
+    (schemas.LabelsQuery, {}, "k", 1, 10_000, 1000),
+    (schemas.LabelQuery, {}, "k", 1, 1000, 20),
+    (schemas.QueueQuery, {}, "k", 1, 200, 20),
 ]
 SIZES = [  # the request, the field, and what of the smallest and the greatest size goes into it
-    (schemas.Suggest, "documents", [TEXT], [TEXT] * 10_000),
-    (schemas.Learn, "documents", [{**TEXT, "id": "1"}], [{**TEXT, "id": "1"}] * 10_000),
-    (schemas.Forget, "ids", ["1"], ["1"] * 10_000),
-    (schemas.Relabel, "labels", {"1": []}, {str(k): [] for k in range(10_000)}),
+    (schemas.SuggestRequest, "documents", [TEXT], [TEXT] * 10_000),
+    (schemas.LearnRequest, "documents", [{**TEXT, "id": "1"}], [{**TEXT, "id": "1"}] * 10_000),
+    (schemas.ForgetRequest, "ids", ["1"], ["1"] * 10_000),
+    (schemas.RelabelRequest, "labels", {"1": []}, {str(k): [] for k in range(10_000)}),
 ]
 
 
@@ -74,33 +74,33 @@ def test_a_document_says_one_thing(content):
 def test_what_is_not_known_is_refused():
     """A misspelt option is not ignored."""
     with pytest.raises(ValidationError, match="treshold"):
-        schemas.SuggestOne(text="goal", treshold=0.5)
+        schemas.SuggestOneRequest(text="goal", treshold=0.5)
 
 
 def test_long_texts_are_not_explained():
     """A text or its fields together may have a megabyte."""
     most = 1 << 20
 
-    schemas.Explain(text="x" * most)
+    schemas.ExplainRequest(text="x" * most)
     for content in ({"text": "x" * (most + 1)}, {"fields": {"a": "x" * most, "b": "x"}}):
-        with pytest.raises(ValidationError, match="1,048,576 at most"):
-            schemas.Explain(**content)
+        with pytest.raises(ValidationError, match="at most 1,048,576"):
+            schemas.ExplainRequest(**content)
 
 
 def test_one_document_is_a_request_of_its_own():
     """Its options are those of the request, and its content is the document's."""
-    asked = schemas.Suggest.model_validate({"text": "goal", "id": "7", "limit": 3})
+    asked = schemas.SuggestRequest.model_validate({"text": "goal", "id": "7", "k": 3})
 
-    assert asked.limit == 3
-    assert [document.document(1).id for document in asked.documents] == ["7"]
-    assert schemas.NewDocument(text="goal").document(4).id == "4"
+    assert asked.k == 3
+    assert [document.to_document(1).id for document in asked.documents] == ["7"]
+    assert schemas.NewDocument(text="goal").to_document(4).id == "4"
 
 
 def test_equal_requests_have_equal_keys():
     """What is asked alike is answered together."""
     one, same, other = (
-        schemas.SuggestOne(text=text, include=["a"], limit=limit)
-        for text, limit in (("goal", 3), ("moon", 3), ("goal", 4))
+        schemas.SuggestOneRequest(text=text, include=["a"], k=k)
+        for text, k in (("goal", 3), ("moon", 3), ("goal", 4))
     )
 
     assert one.key == same.key != other.key

@@ -64,8 +64,8 @@ def command(source, host, port, origins, megabytes, waiting, connections):
     app = create_app(
         source,
         open_reading=local,
-        most_bytes=megabytes << 20,
-        waiting=waiting,
+        max_body_bytes=megabytes << 20,
+        max_waiting=waiting,
         origins=origins,
         hosts=(*OWN_NAMES, host) if local else None,
     )
@@ -105,13 +105,13 @@ def address_of(listener):
 
 def serve(app, listener, connections=1024):
     """Answer on a socket until it is enough."""
-    from polytopic.server.connections import ConnectionLimits, server
+    from polytopic.server.connections import ConnectionLimits, create_server
 
     sys.setswitchinterval(SWITCH)
     # Ctrl+C may come before the server has begun
     warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited", RuntimeWarning)
     limits = ConnectionLimits(connections=min(connections, _most_files(2 * connections + 512) // 2))
-    server(app, limits).run(sockets=[listener])
+    create_server(app, limits).run(sockets=[listener])
 
 
 def _most_files(wanted):

@@ -1,4 +1,4 @@
-"""The service: labels, reasons and learning over HTTP."""
+"""The service: labels, explanations and learning over HTTP."""
 
 from polytopic.server.app import create_app
 

@@ -1,272 +1,235 @@
-"""The routes of the service, version 1."""
+"""The routes of the API, version 1, and those for monitoring."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Path, Query
 from fastapi.responses import Response
 
 from polytopic.errors import PolytopicError, UnavailableError
-from polytopic.server import answers, checking, schemas
-from polytopic.server.bodies import JSON, body_of, check_type, media_type
-from polytopic.server.openapi import BODY, READS, WRITES, failures, needs_token, takes
+from polytopic.server import queries, schemas
+from polytopic.server.bodies import JSON, json_body
+from polytopic.server.openapi import BODY_ERRORS, READ_ERRORS, WRITE_ERRORS, body, errors, token
 from polytopic.server.service import Service
-from polytopic.server.streams import BLOCK, NDJSON, SUGGESTIONS, Lines, answered, lines_of
+from polytopic.server.suggest import add_suggest_route
 from polytopic.store.publishing import PublishedModel
 from polytopic.store.receipts import Receipt
 
-LINES = {NDJSON: {"schema": {"type": "string"}}}
-READING = {"security": needs_token(always=False)}
-TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
-Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
-Label = Annotated[str, Path(max_length=500)]
+OPTIONAL_TOKEN = {"security": token(required=False)}
+PLAIN_TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+IdempotencyKey = Annotated[
+    str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)
+]
+Name = Annotated[str, Path(max_length=500)]
 
 
-def routes(service: Service) -> APIRouter:
-    """Return the routes of a service."""
+def add_api(app: FastAPI, service: Service) -> None:
+    """Add all routes of the API to an application."""
+    add_suggest_route(app, service)  # with a fast path for JSON; see its module
     router = APIRouter(prefix="/v1")
-    reads, writes, rules = (Depends(service.guard.needs(r)) for r in ("read", "write", "admin"))
-    live, workers, writers = service.live, service.workers, service.writers
+    _add_reading(router, service)
+    _add_changes(router, service)
+    _add_models(router, service)
+    app.include_router(router)
+    app.include_router(_monitoring(service))
 
-    @router.post(
-        "/suggest",
-        dependencies=[reads],
-        response_model=schemas.Suggestions,
-        responses={200: {"content": LINES}, **failures(*READS, *BODY, 409)},
-        openapi_extra=takes(schemas.Suggest, schemas.SuggestOne, always=False, **LINES),
-    )
-    async def suggest(request: Request, asked: Annotated[schemas.SuggestHow, Query()]) -> Any:
-        """Label documents: one or many in JSON, or any number as lines of JSON (NDJSON).
 
-        In JSON, what is asked for is in the body; for lines it is in the query.
-        """
-        if media_type(request) != NDJSON:  # JSON has come to direct_route
-            check_type(request, JSON, NDJSON)
+def _add_reading(router: APIRouter, service: Service) -> None:
+    """Add the routes that read from the active model and the store."""
+    live, workers = service.live, service.workers
 
-        def answer(documents):
-            # asked for each time: a long stream must not outlive a model that may not answer
-            found = answers.suggestions(live.answering, documents, asked)
-            service.metrics.labelled(len(found))
-            return found
-
-        blocks = lines_of(request, service.bodies, most=min(BLOCK, SUGGESTIONS // asked.limit))
-        return Lines(answered(blocks, workers, answer))
+    def get(path: str, response: type, *statuses: int, **settings: Any):
+        return router.get(
+            path,
+            dependencies=[Depends(service.guard.requires("read"))],
+            response_model=response,
+            responses=errors(*READ_ERRORS, *statuses),
+            openapi_extra=OPTIONAL_TOKEN,
+            **settings,
+        )
 
     @router.post(
         "/explain",
-        dependencies=[reads],
-        response_model=schemas.Explanation,
-        responses=failures(*READS, *BODY, 409),
-        openapi_extra=takes(schemas.Explain, always=False),
+        dependencies=[Depends(service.guard.requires("read"))],
+        response_model=schemas.ExplainResponse,
+        responses=errors(*READ_ERRORS, *BODY_ERRORS, 409),
+        openapi_extra=body(schemas.ExplainRequest, token_required=False),
     )
-    async def explain(asked: Annotated[schemas.Explain, body_of(schemas.Explain)]) -> Any:
-        """Say why a text has its labels, word by word."""
-        found = await workers.run(answers.explanation, live.answering, asked)
-        return Response(found, media_type=JSON)
-
-    def changes(path: str, model: type[schemas.Request]):
-        return router.post(
-            path,
-            dependencies=[writes],
-            response_model=Receipt,
-            responses=failures(*WRITES, *BODY),
-            openapi_extra=takes(model),
-        )
-
-    @changes("/learn", schemas.Learn)
-    async def learn(
-        asked: Annotated[schemas.Learn, body_of(schemas.Learn)], key: Key = None
+    async def explain(
+        request: Annotated[schemas.ExplainRequest, json_body(schemas.ExplainRequest)],
     ) -> Any:
-        """Learn documents; those that are known are corrected. Gives a receipt."""
-        documents = await workers.run(asked.to_documents)
-        return await service.change("learn", documents, key=key)
+        """Explain the labels of a text word by word."""
+        content = await workers.run(queries.explain, live.active, request)
+        return Response(content, media_type=JSON)
 
-    @changes("/forget", schemas.Forget)
-    async def forget(
-        asked: Annotated[schemas.Forget, body_of(schemas.Forget)], key: Key = None
-    ) -> Any:
-        """Forget documents without a trace. Gives a receipt."""
-        return await service.change("forget", asked.ids, key=key, purge=asked.purge)
+    @get("/labels", schemas.LabelsResponse, 409, 422)
+    async def labels(query: Annotated[schemas.LabelsQuery, Query()]) -> Any:
+        """List the labels whose id or name contains a string."""
+        active = live.active
+        found = await workers.run(queries.list_labels, active, query.q, query.k, query.language)
+        return {"model": active.to_dict(), "labels": found}
 
-    @changes("/relabel", schemas.Relabel)
-    async def relabel(
-        asked: Annotated[schemas.Relabel, body_of(schemas.Relabel)], key: Key = None
-    ) -> Any:
-        """Give documents other labels. Gives a receipt."""
-        return await service.change("relabel", asked.labels, key=key)
+    @get("/labels/{label:path}", schemas.LabelResponse, 404, 409, 422)
+    async def label(label: Name, query: Annotated[schemas.LabelQuery, Query()]) -> Any:
+        """Describe a label: terms, neighbours, place in the tree, documents over time, and drift.
 
-    @router.get(
-        "/labels",
-        dependencies=[reads],
-        response_model=schemas.ListedLabels,
-        responses=failures(*READS, 409, 422),
-        openapi_extra=READING,
-    )
-    async def labels(asked: Annotated[schemas.FindLabels, Query()]) -> Any:
-        """List the labels whose id or name holds a string."""
-        answering = live.answering
-        found = await workers.run(
-            answers.label_list, answering, asked.q, asked.limit, asked.language
-        )
-        return {"model": answering.to_dict(), "labels": found}
-
-    @router.get(
-        "/labels/{label:path}",
-        dependencies=[reads],
-        response_model=schemas.LabelFacts,
-        responses=failures(*READS, 404, 409, 422),
-        openapi_extra=READING,
-    )
-    async def label(label: Label, asked: Annotated[schemas.TellLabel, Query()]) -> Any:
-        """Tell of a label: its terms, neighbours, place in the tree, documents over time, drift.
-
-        Drift takes a while where much was learned since it was last asked for; ``drift=false``
-        leaves it out.
+        Drift takes a while if much was learned since the last request for it; ``drift=false``
+        omits it.
         """
-        answering = live.answering
-        known = await workers.run(answers.known_label, answering, label)
-        found = await workers.run(answers.label_facts, answering, known, asked.terms)
-        if asked.drift:
-            found["drift"] = await workers.run(answers.label_drift, answering, known)
-        return {"model": answering.to_dict(), **found}
+        active = live.active
+        id = await workers.run(queries.find_label, active, label)
+        found = await workers.run(queries.describe_label, active, id, query.k)
+        if query.drift:
+            found["drift"] = await workers.run(queries.label_drift, active, id)
+        return {"model": active.to_dict(), **found}
 
-    @router.get(
-        "/drift",
-        dependencies=[reads],
-        response_model=schemas.StoreDrift,
-        responses=failures(*READS, 409),
-        openapi_extra=READING,
-    )
+    @get("/drift", schemas.DriftResponse, 409)
     async def drift() -> Any:
-        """Judge the last periods of the store, each by a model of what was known before it."""
-        answering = live.answering
-        found = await workers.run(lambda: answering.drift)
+        """Evaluate the last periods of the store, each with a model of the time before it."""
+        active = live.active
+        found = await workers.run(lambda: active.drift)
         return {
-            "model": answering.to_dict(),
+            "model": active.to_dict(),
             "by": None if found is None else found.by,
             "periods": [] if found is None else [period.to_dict() for period in found.periods],
         }
 
-    @router.get(
-        "/queue",
-        dependencies=[reads],
-        response_model=schemas.Queue,
-        responses=failures(*READS, 409, 422),
-        openapi_extra=READING,
-    )
-    async def queue(asked: Annotated[schemas.AskQueue, Query()]) -> Any:
-        """List documents of the store to check next.
+    @get("/queue", schemas.QueueResponse, 409, 422)
+    async def queue(query: Annotated[schemas.QueueQuery, Query()]) -> Any:
+        """List documents to review next.
 
-        Those without labels, least certain first; or those with labels that suit them least.
+        Either those without labels, least certain first; or those whose labels are doubtful.
         """
-        answering = live.answering
-        found = await workers.run(getattr(checking, asked.kind), answering, asked.limit)
-        return {"model": answering.to_dict(), "documents": found}
+        active, unlabelled = live.active, query.kind == "unlabelled"
+        review = queries.review_unlabelled if unlabelled else queries.review_doubtful
+        found = await workers.run(review, active, query.k)
+        return {"model": active.to_dict(), "documents": found}
 
-    @router.get(
-        "/documents/{id:path}",
-        dependencies=[reads],
-        response_model=schemas.StoredDocument,
-        response_model_exclude_none=True,
-        responses=failures(*READS, 404, 422),
-        openapi_extra=READING,
-    )
-    async def document(id: Annotated[str, Path(max_length=500)]) -> Any:
-        """Return a document of the store; its words if the store keeps no texts."""
+    @get("/documents/{id:path}", schemas.StoredDocument, 404, 422, response_model_exclude_none=True)
+    async def document(id: Name) -> Any:
+        """Return a document of the store: its text, or its counts if the store keeps no texts."""
         store = live.store
         found = None if store is None else await workers.run(store.document, id)
         if found is None:
-            raise HTTPException(404, f"document {id!r} is not known.")
+            raise HTTPException(404, f"Document {id!r} is not known.")
         return found.to_dict()
 
-    @router.get(
-        "/models",
-        dependencies=[reads],
-        response_model=schemas.History,
-        responses=failures(*READS),
-        openapi_extra=READING,
-    )
+    @get("/models", schemas.HistoryResponse)
     async def models() -> Any:
-        """List the published models, the newest first."""
+        """List the published models, newest first."""
         if live.store is None:
-            return {"model": live.answering.to_dict(), "models": []}
+            return {"model": live.active.to_dict(), "models": []}
         found = await workers.run(live.store.history)
-        current = live.answering.to_dict() if live.revision is not None else None
+        current = live.active.to_dict() if live.revision is not None else None
         return {"model": current, "models": [model.to_dict() for model in found]}
 
-    def publishes(path: str, model: type[schemas.Request]):
+
+def _add_changes(router: APIRouter, service: Service) -> None:
+    """Add the routes that change the documents of the store; each returns a receipt."""
+
+    def post(path: str, request: type[schemas.StrictModel]):
         return router.post(
             path,
-            dependencies=[rules],
+            dependencies=[Depends(service.guard.requires("write"))],
+            response_model=Receipt,
+            responses=errors(*WRITE_ERRORS, *BODY_ERRORS),
+            openapi_extra=body(request),
+        )
+
+    @post("/learn", schemas.LearnRequest)
+    async def learn(
+        request: Annotated[schemas.LearnRequest, json_body(schemas.LearnRequest)],
+        key: IdempotencyKey = None,
+    ) -> Any:
+        """Learn documents; those with a known id are corrected. Returns a receipt."""
+        documents = await service.workers.run(request.to_documents)
+        return await service.change("learn", documents, key=key)
+
+    @post("/forget", schemas.ForgetRequest)
+    async def forget(
+        request: Annotated[schemas.ForgetRequest, json_body(schemas.ForgetRequest)],
+        key: IdempotencyKey = None,
+    ) -> Any:
+        """Forget documents exactly. Returns a receipt."""
+        return await service.change("forget", request.ids, key=key, purge=request.purge)
+
+    @post("/relabel", schemas.RelabelRequest)
+    async def relabel(
+        request: Annotated[schemas.RelabelRequest, json_body(schemas.RelabelRequest)],
+        key: IdempotencyKey = None,
+    ) -> Any:
+        """Replace the labels of documents. Returns a receipt."""
+        return await service.change("relabel", request.labels, key=key)
+
+
+def _add_models(router: APIRouter, service: Service) -> None:
+    """Add the routes that change the active model; each returns the model that answers then."""
+    live, writers = service.live, service.writers
+
+    def post(path: str, statuses: tuple[int, ...], description: dict[str, Any]):
+        return router.post(
+            path,
+            dependencies=[Depends(service.guard.requires("admin"))],
             response_model=PublishedModel,
-            responses=failures(*WRITES, *BODY),
-            openapi_extra=takes(model),
+            responses=errors(*WRITE_ERRORS, *statuses),
+            openapi_extra=description,
         )
 
-    @publishes("/models", schemas.Publish)
-    async def publish(asked: Annotated[schemas.Publish, body_of(schemas.Publish)]) -> Any:
-        """Fit a model on the store, and let it answer."""
-        how = asked.model_dump(exclude={"model", "note"})
-        return await published(
-            lambda store: store.publish(model=asked.model, note=asked.note, **how)
-        )
-
-    @publishes("/models/rollback", schemas.Rollback)
-    async def rollback(asked: Annotated[schemas.Rollback, body_of(schemas.Rollback)]) -> Any:
-        """Let an earlier published model answer."""
-        return await published(lambda store: store.rollback(asked.number))
-
-    @router.post(
-        "/models/refresh",
-        dependencies=[rules],
-        response_model=PublishedModel,
-        responses=failures(*WRITES),
-        openapi_extra={"security": needs_token()},
-    )
-    async def refresh() -> Any:
-        """Fit the model that answers again, if something was learned or forgotten since.
-
-        Returns the model that answers after that.
-        """
-        return await published(lambda store: store.refresh() or store.state()[1])
-
-    async def published(change) -> dict[str, Any]:
+    async def activate(change) -> dict[str, Any]:
         store = live.store
         if store is None:
-            raise PolytopicError("a model file has no history; serve a store for that.")
+            raise PolytopicError("A model file has no history. Serve a store instead.")
         number = await writers.run(change, store)
         await writers.run(live.update)
-        found = {model.id: model for model in await workers.run(store.history)}
-        if number not in found:  # others may have deleted it
-            raise PolytopicError(f"model {number} was purged by another change since.")
-        return found[number].to_dict()
+        history = {model.id: model for model in await service.workers.run(store.history)}
+        if number not in history:
+            raise PolytopicError(f"Model {number} was deleted by another change meanwhile.")
+        return history[number].to_dict()
 
-    return router
+    @post("/models", BODY_ERRORS, body(schemas.PublishRequest))
+    async def publish(
+        request: Annotated[schemas.PublishRequest, json_body(schemas.PublishRequest)],
+    ) -> Any:
+        """Fit a model on the store and publish it."""
+        options = request.model_dump()
+        return await activate(lambda store: store.publish(**options))
+
+    @post("/models/rollback", BODY_ERRORS, body(schemas.RollbackRequest))
+    async def rollback(
+        request: Annotated[schemas.RollbackRequest, json_body(schemas.RollbackRequest)],
+    ) -> Any:
+        """Return to an earlier published model."""
+        return await activate(lambda store: store.rollback(request.number))
+
+    @post("/models/refresh", (), {"security": token()})
+    async def refresh() -> Any:
+        """Fit the active model again if the store has changed since."""
+        return await activate(lambda store: store.refresh() or store.state()[1])
 
 
-def health(service: Service) -> APIRouter:
-    """Return the routes that tell whether the service is well."""
+def _monitoring(service: Service) -> APIRouter:
+    """Return the routes for monitoring."""
     router = APIRouter()
 
-    @router.get("/health/live", response_model=schemas.IsLive)
+    @router.get("/health/live", response_model=schemas.LiveResponse)
     async def is_live() -> Any:
-        """Tell that the service runs."""
+        """Report that the service is running."""
         return {"status": "live"}
 
-    @router.get("/health/ready", response_model=schemas.IsReady, responses=failures(503))
+    @router.get("/health/ready", response_model=schemas.ReadyResponse, responses=errors(503))
     async def is_ready() -> Any:
-        """Tell whether the service can answer."""
+        """Report whether the service can answer."""
         if service.live.failure is not None:
             raise UnavailableError(service.live.failure)
         try:
-            return {"status": "ready", "model": service.live.answering.to_dict()}
+            return {"status": "ready", "model": service.live.active.to_dict()}
         except PolytopicError as error:
             raise UnavailableError(str(error)) from error
 
-    @router.get("/metrics", response_class=Response, responses={200: TEXT})
+    @router.get("/metrics", response_class=Response, responses={200: PLAIN_TEXT})
     async def metrics() -> Response:
-        """Tell what Prometheus asks for."""
+        """Return metrics for Prometheus."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
 
     return router

@@ -1,4 +1,4 @@
-"""Bodies of requests, in JSON."""
+"""Request bodies: how much memory they take, and JSON that is checked before it is parsed."""
 
 from __future__ import annotations
 
@@ -9,115 +9,118 @@ from fastapi import Depends, HTTPException, Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from polytopic.server.problems import told_of
-from polytopic.server.work import Workers
+from polytopic.server.problems import describe_errors
+from polytopic.server.workers import Workers
 
 JSON = "application/json"
-SMALL = 16 << 10  # bytes that are read at once, which takes less time than to ask a thread
-VALUES = 500_000  # in one body
-CONTAINERS = 100_000  # objects and lists among them
-BLOCK = 1 << 20  # bytes that are looked through at once
+SMALL = 16 << 10  # bytes; parsing less is faster than handing it to a thread
+MAX_VALUES = 500_000  # in one body
+MAX_CONTAINERS = 100_000  # objects and arrays among them
+BLOCK = 1 << 20  # bytes scanned at once
 QUOTE, COMMA, BRACE, BRACKET = b'",{['
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Bodies:
-    """How many bytes of bodies are in memory, of all requests.
+class BodyMemory:
+    """Counts the bytes of all request bodies that are in memory.
 
     Parameters
     ----------
-    most : int
-        How many there may be.
+    limit : int
+        The largest number of bytes.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most, self.n_bytes = most, 0
+    def __init__(self, limit: int) -> None:
+        self.limit, self.n_bytes = limit, 0
 
     @property
-    def are_too_many(self) -> bool:
-        """Whether who adds to them must give up."""
-        return self.n_bytes > self.most
+    def is_full(self) -> bool:
+        """Whether the limit is exceeded, so that the request which exceeds it must fail."""
+        return self.n_bytes > self.limit
 
 
-def media_type(request: Request) -> str:
-    """Return the type of a body, without its parameters."""
-    return request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+def media_type(content_type: str) -> str:
+    """Return the media type of a ``Content-Type`` header, without parameters."""
+    return content_type.partition(";")[0].strip().lower()
 
 
-def check_type(request: Request, *types: str) -> None:
-    """Refuse a body of another type."""
-    found = media_type(request)
-    if found not in types:
-        raise HTTPException(415, f"Content-Type == {found!r}, must be {' or '.join(types)}.")
+def check_media_type(request: Request, *allowed: str) -> None:
+    """Reject a body of any other media type with status 415."""
+    found = media_type(request.headers.get("Content-Type", ""))
+    if found not in allowed:
+        raise HTTPException(415, f"Content-Type == {found!r}, must be {' or '.join(allowed)}.")
 
 
-def read_json(model: type[Model], body: bytes) -> Model:
-    """Return what a body says; raise :class:`ValueError` where it makes no sense."""
+def parse_json(model: type[Model], body: bytes) -> Model:
+    """Return a body as an instance of ``model``; raise :class:`ValueError` if it is not one."""
     try:
         if len(body) <= SMALL:
             return model.model_validate_json(body, strict=True)
-        check_extent(body)
-        return model.model_validate(_parsed(body), strict=True)
+        check_json_size(body)
+        return model.model_validate(_parse(body), strict=True)
     except ValidationError as error:
-        raise ValueError(told_of(error)) from error
+        raise ValueError(describe_errors(error)) from error
 
 
-def _parsed(body: bytes) -> Any:
+def _parse(body: bytes) -> Any:
     try:
         return from_json(body)
     except ValueError as error:
-        raise ValueError(f"the request: Invalid JSON: {error}.") from error
+        raise ValueError(f"The request: Invalid JSON: {error}.") from error
 
 
-class Extent(NamedTuple):
-    """How much there is in a JSON text: values, and objects and lists among them."""
+async def parse_json_in(workers: Workers, model: type[Model], body: bytes) -> Model:
+    """Return a body as an instance of ``model``; large bodies are parsed by a worker thread."""
+    if len(body) <= SMALL:
+        return parse_json(model, body)
+    return await workers.run(parse_json, model, body)
+
+
+class JSONSize(NamedTuple):
+    """The number of values in a JSON text, and of the objects and arrays among them."""
 
     values: int
     containers: int
 
 
-def extent(body: bytes) -> Extent:
-    """Count the values of a JSON text before it is parsed, which takes memory for each of them.
+def json_size(body: bytes) -> JSONSize:
+    """Count the values of a JSON text without parsing it, because each parsed value takes memory.
 
-    An upper bound: empty objects and lists count as two values.
+    The result is an upper bound: an empty object or array counts as two values.
     """
-    body = body.replace(rb"\\", b"").replace(rb"\"", b"")  # so that quotes are ends of strings
+    body = body.replace(rb"\\", b"").replace(rb"\"", b"")  # the remaining quotes delimit strings
     commas = containers = 0
-    inside = 0  # whether a block begins inside a string
+    inside = 0  # 1 if the block starts inside a string
     for start in range(0, len(body), BLOCK):
         block = np.frombuffer(body, np.uint8, min(BLOCK, len(body) - start), start)
-        quotes = np.cumsum(block == QUOTE, dtype=np.uint8)  # modulo 256, which is even
+        quotes = np.cumsum(block == QUOTE, dtype=np.uint8)  # overflow keeps the parity
         outside = ((quotes + inside) & 1) == 0
         commas += int(np.count_nonzero(outside & (block == COMMA)))
         containers += int(np.count_nonzero(outside & ((block == BRACE) | (block == BRACKET))))
         inside = (inside + int(quotes[-1])) & 1
-    return Extent(commas + containers, containers)
+    return JSONSize(commas + containers, containers)
 
 
-def check_extent(body: bytes) -> None:
-    """Refuse a JSON text that would take far more memory than its bytes."""
-    found = extent(body)
-    for name, n, most in (
-        ("values", found.values, VALUES),
-        ("objects and lists", found.containers, CONTAINERS),
+def check_json_size(body: bytes) -> None:
+    """Reject a JSON text that would take far more memory than it has bytes."""
+    size = json_size(body)
+    for name, n, limit in (
+        ("values", size.values, MAX_VALUES),
+        ("objects and arrays", size.containers, MAX_CONTAINERS),
     ):
-        if n > most:
-            raise ValueError(f"the request has {n:,} {name}, must have {most:,} at most.")
+        if n > limit:
+            raise ValueError(f"The request has {n:,} {name}, must have at most {limit:,}.")
 
 
-async def read_large_json(workers: Workers, model: type[Model], body: bytes) -> Model:
-    """Return what a body says, read in a thread unless that takes no time."""
-    if len(body) <= SMALL:
-        return read_json(model, body)
-    return await workers.run(read_json, model, body)
+def json_body(model: type[BaseModel]) -> Any:
+    """Return the dependency that reads a JSON body.
 
-
-def body_of(model: type[BaseModel]) -> Any:
-    """Return the dependency that reads a body, after those of the route: who may not, is told."""
+    FastAPI resolves it after the dependencies of the route, so that the token is checked first.
+    """
 
     async def read(request: Request) -> BaseModel:
-        check_type(request, JSON)
+        check_media_type(request, JSON)
         workers = request.app.state.service.workers
-        return await read_large_json(workers, model, await request.body())
+        return await parse_json_in(workers, model, await request.body())
 
     return Depends(read)

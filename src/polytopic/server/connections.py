@@ -1,9 +1,9 @@
-"""Connections: how many there may be, how long they may wait, and how large a head may be.
+"""Limits on connections: their number, how long clients may idle, and how large a head may be.
 
-uvicorn parses requests and runs the application, but sets no bounds on what a client does before
-a request is complete or after it is answered. :class:`Connection` counts what uvicorn's protocol is
-fed and when, and :class:`Connections` looks at all of them once in a while, so that requests pay
-for no timers.
+uvicorn parses requests and runs the application, but does not limit what a client does before a
+request is complete or after it is answered. :class:`Connection` counts what uvicorn's protocol
+receives and when. :class:`Connections` checks all of them at intervals, which is cheaper than a
+timer per request.
 """
 
 from __future__ import annotations
@@ -20,36 +20,35 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from polytopic.server.problems import problem
 
-TICK = 0.5  # seconds between looks at all connections
-LINGER = 2.0  # seconds in which a client may still take an answer that ends its connection
-SETTLED = 0.2  # seconds that a connection must have waited before it makes room for a new one
+CHECK_INTERVAL = 0.5  # seconds between two checks of all connections
+LINGER = 2.0  # seconds that a rejected client gets to read the response
+MIN_IDLE = 0.2  # seconds that a connection must have been idle to be closed for a new one
 KEEP_ALIVE = 5  # seconds that a connection may be idle between two requests
 
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What clients may do with their connections.
+    """Limits on what clients may do with their connections.
 
     Parameters
     ----------
     connections : int, default=1024
-        Connections that are open at once. A further one takes the place of the one that has kept
-        the service waiting longest; where none has, it gets status 503.
+        Number of open connections. A further one replaces the connection that has kept the service
+        waiting longest; if there is none, it gets status 503.
     head_bytes : int, default=65536
-        Bytes of a request line and the header fields together; more get status 414 or 431. This
-        also bounds chunk framing and trailers: besides that many bytes, a request may have as much
-        of them as it has of its body.
+        Bytes of the request line and the header fields together; more get status 414 or 431. Chunk
+        framing and trailers may have this many bytes more than the body.
     head_fields : int, default=100
-        Header fields of a request.
+        Number of header fields.
     head_seconds : float, default=10
-        Seconds in which the head of a request must have arrived, in all.
+        Seconds within which the whole head of a request must arrive.
     reading_seconds : float, default=30
-        Seconds in which a client must take an answer, or ``reading_bytes`` of it.
+        Seconds within which a client must read a response, or ``reading_bytes`` of it.
     reading_bytes : int, default=262144
         See ``reading_seconds``.
     unread_bytes : int, default=268435456
-        Bytes of answers that clients have not taken yet, in all; whoever leaves most is
-        disconnected.
+        Bytes of all responses that clients have not read yet. If there are more, the clients with
+        the most unread bytes are disconnected.
     """
 
     connections: int = 1024
@@ -62,56 +61,56 @@ class ConnectionLimits:
 
 
 class Connections:
-    """All connections of a server, and what becomes of those that break a limit.
+    """All connections of a server; closes those that break a limit.
 
     Parameters
     ----------
     limits : ConnectionLimits
-        What clients may do.
+        The limits.
     """
 
     def __init__(self, limits: ConnectionLimits):
         self.limits = limits
         self._open: set[Connection] = set()
-        self._leaving: set[Connection] = set()  # refused, while they take the answer
-        self._looks = False
+        self._rejected: set[Connection] = set()  # still reading the response
+        self._is_scheduled = False
 
     def add(self, connection: Connection) -> None:
-        """Admit a new connection, or refuse it."""
+        """Accept a new connection, or reject it."""
         if len(self._open) >= self.limits.connections:
-            self._make_room(connection.loop.time())
+            self._close_longest_idle(connection.loop.time())
         if len(self._open) < self.limits.connections:
             self._open.add(connection)
-        elif len(self._leaving) <= self.limits.connections // 2:
-            connection.refuse(503, "the service has too many connections; try again in a moment.")
+        elif len(self._rejected) <= self.limits.connections // 2:
+            connection.reject(503, "The service has too many connections. Try again in a moment.")
         else:
             connection.drop()
             return
-        if not self._looks:
-            self._looks = True
-            connection.loop.call_later(TICK, self._look, connection.loop)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            connection.loop.call_later(CHECK_INTERVAL, self._check, connection.loop)
 
-    def leave(self, connection: Connection) -> None:
-        """Note that a connection only takes its last answer."""
+    def move_to_rejected(self, connection: Connection) -> None:
+        """Note that a connection only reads its last response."""
         self._open.discard(connection)
-        self._leaving.add(connection)
+        self._rejected.add(connection)
 
     def discard(self, connection: Connection) -> None:
-        """Note that a connection is closed."""
+        """Remove a closed connection."""
         self._open.discard(connection)
-        self._leaving.discard(connection)
+        self._rejected.discard(connection)
 
-    def _make_room(self, now: float) -> None:
+    def _close_longest_idle(self, now: float) -> None:
         """Close the connection that has kept the service waiting longest."""
         longest = min(self._open, key=lambda connection: connection.waiting_since)
-        if now - longest.waiting_since > SETTLED:
+        if now - longest.waiting_since > MIN_IDLE:
             self._open.discard(longest)
             longest.drop()
 
-    def _look(self, loop) -> None:
-        """Close what is overdue, and look again later."""
+    def _check(self, loop) -> None:
+        """Close overdue connections, and schedule the next check."""
         now, unread = loop.time(), {}
-        for connection in [*self._open, *self._leaving]:
+        for connection in [*self._open, *self._rejected]:
             if connection.is_overdue(now):
                 connection.drop()
             elif connection.unread:
@@ -122,112 +121,112 @@ class Connections:
                 break
             excess -= unread[connection]
             connection.drop()
-        self._looks = bool(self._open or self._leaving)
-        if self._looks:
-            loop.call_later(TICK, self._look, loop)
+        self._is_scheduled = bool(self._open or self._rejected)
+        if self._is_scheduled:
+            loop.call_later(CHECK_INTERVAL, self._check, loop)
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's side of one connection, within limits.
+    """uvicorn's protocol for one connection, with limits.
 
     Attributes
     ----------
     waiting_since : float
-        When the service began to wait for the client; infinity while the client waits for it.
+        When the service began to wait for the client; infinity while the client waits.
     unread : int
-        Bytes of answers that the client has not taken yet, as of the last look.
+        Bytes of the response that the client had not read at the last check.
     """
 
-    def __init__(self, *arguments: Any, others: Connections, **settings: Any):
+    def __init__(self, *arguments: Any, connections: Connections, **settings: Any):
         super().__init__(*arguments, **settings)
-        self._others, self._limits = others, others.limits
-        self._due = math.inf  # when the client must have done what it is waited for
-        self._refused = False
+        self._connections, self._limits = connections, connections.limits
+        self._deadline = math.inf  # of the client, while the service waits for it
+        self._is_rejected = False
         self._in_head, self._in_body, self._unanswered = False, False, False
         self._n_messages = self._n_new = self._n_bytes = self._n_body = 0
         self.waiting_since = math.inf
         self.unread, self._unread_since = 0, 0.0
 
-    # The connection
+    # Events of the transport
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for a request."""
+        """Start to wait for a request."""
         super().connection_made(transport)
         self._wait(self._limits.head_seconds)
-        self._others.add(self)
+        self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        self._others.discard(self)
+        """Remove the connection."""
+        self._connections.discard(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, unless too much of it is no body."""
-        if self._refused:
+        """Parse received bytes; reject the request if too many of them are not body."""
+        if self._is_rejected:
             return
         last = self._n_messages + (not self._in_head and not self._in_body)
         self._n_new = len(data)
         super().data_received(data)
-        if self._n_messages <= last and not self._refused:  # all of it belongs to one message
+        if self._n_messages <= last and not self._is_rejected:  # all bytes belong to one message
             self._n_bytes += len(data)
             if self._n_bytes - self._n_body > self._limits.head_bytes + self._n_body:
-                self._refuse_head()
+                self._reject_head()
 
-    def refuse(self, status: int, detail: str) -> None:
-        """Answer with a problem document, read nothing more, and close the connection soon.
+    def reject(self, status: int, detail: str) -> None:
+        """Send a problem document, stop reading, and close the connection soon.
 
-        Closing it at once would let the operating system throw away the answer if the client is
-        still sending.
+        If it were closed at once while the client is still sending, the operating system would
+        discard the response.
         """
-        self._refused = True
-        self._others.leave(self)
-        if self._unanswered or self.transport.is_closing():  # an answer now would be another's
+        self._is_rejected = True
+        self._connections.move_to_rejected(self)
+        if self._unanswered or self.transport.is_closing():  # another response is due first
             self.drop()
             return
-        answer = problem(status, detail, {"Connection": "close"})
+        response = problem(status, detail, {"Connection": "close"})
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in answer.raw_headers]
-        self.transport.write(b"\r\n".join([*lines, b"", bytes(answer.body)]))
-        if self.transport.can_write_eof():  # not if it is encrypted
+        lines += [name + b": " + value for name, value in response.raw_headers]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
+        if self.transport.can_write_eof():  # TLS cannot
             self.transport.write_eof()
         self._wait(LINGER)
 
     def drop(self) -> None:
-        """Close the connection at once, whatever the client has not taken yet."""
-        self._refused = True
-        self.pause_writing()  # who is about to answer waits until the connection is lost
+        """Close the connection at once, and discard unread bytes."""
+        self._is_rejected = True
+        self.pause_writing()  # a response in progress waits until the connection is lost
         self.transport.abort()
 
     def is_overdue(self, now: float) -> bool:
-        """Tell whether the client takes too long to send a request or to take an answer."""
+        """Return whether the client takes too long to send a request or to read a response."""
         unread, limits = self.transport.get_write_buffer_size(), self._limits
         if not unread or unread > self.unread or self.unread - unread >= limits.reading_bytes:
             self.unread, self._unread_since = unread, now
         if unread:
             return now - self._unread_since > limits.reading_seconds
-        return now > self._due
+        return now > self._deadline
 
     def _wait(self, seconds: float) -> None:
-        """Give the client so many seconds from now on."""
+        """Start to wait for the client, for this many seconds."""
         self.waiting_since = self.loop.time()
-        self._due = self.waiting_since + seconds
+        self._deadline = self.waiting_since + seconds
 
-    def _refuse_head(self) -> None:
+    def _reject_head(self) -> None:
         limits = self._limits
         if self._in_head and len(self.url) > limits.head_bytes // 2:
-            what, status = "address", 414
+            what, status = "URL", 414
         else:
             what, status = "header", 431
-        self.refuse(
+        self.reject(
             status,
-            f"the {what} is too long; a request may have {limits.head_bytes:,} bytes and "
-            f"{limits.head_fields:,} fields before its body.",
+            f"The {what} is too long: the head of a request may have at most "
+            f"{limits.head_bytes:,} bytes and {limits.head_fields:,} fields.",
         )
 
-    # What the parser finds
+    # Events of the parser
 
     def on_message_begin(self) -> None:
-        """Begin to count a request."""
+        """Start to count the bytes of a request."""
         super().on_message_begin()
         self._n_messages += 1
         self._n_bytes = self._n_body = 0
@@ -236,33 +235,33 @@ class Connection(HttpToolsProtocol):
             self._wait(self._limits.head_seconds)
 
     def on_headers_complete(self) -> None:
-        """Start to answer, if the head is within the limits."""
+        """Call the application if the head is within the limits."""
         limits, n_bytes = self._limits, self._n_bytes + self._n_new
-        if n_bytes > limits.head_bytes:  # of which some may be body
+        if n_bytes > limits.head_bytes:  # some of which may be body
             n_bytes = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if n_bytes > limits.head_bytes or len(self.headers) > limits.head_fields:
-            self._refuse_head()
+            self._reject_head()
             return
-        if self._unanswered:  # sent ahead of an answer, which is the last one then
-            self._refused = True
+        if self._unanswered:  # pipelined: the pending response is the last one
+            self._is_rejected = True
             self.shutdown()
             return
         self._in_head, self._in_body = False, True
         self._unanswered = True
-        self._due = math.inf  # the application waits for the body
+        self._deadline = math.inf  # the application limits the wait for the body
         super().on_headers_complete()
-        self.headers = []  # for trailers, which would join the fields that the application sees
+        self.headers = []  # trailers must not join the fields that the application sees
 
     def on_body(self, body: bytes) -> None:
-        """Take a part of a body."""
-        if not self._refused:
+        """Pass on a part of the body."""
+        if not self._is_rejected:
             self._n_body += len(body)
             self.waiting_since = self.loop.time()
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Let the client wait for its answer."""
-        if self._refused:
+        """Stop waiting for the client, which now waits for its response."""
+        if self._is_rejected:
             return
         super().on_message_complete()
         self._in_body = False
@@ -272,22 +271,24 @@ class Connection(HttpToolsProtocol):
             self._wait(KEEP_ALIVE + self._limits.head_seconds)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, or for what is left of this one's body."""
+        """Wait for the next request, or for the rest of this one's body."""
         self._unanswered = False
         self._wait(KEEP_ALIVE + (0.0 if self._in_body else self._limits.head_seconds))
         super().on_response_complete()
 
 
-def server(app: FastAPI, limits: ConnectionLimits | None = None, **settings: Any) -> uvicorn.Server:
-    """Return a server of an application whose connections keep within limits.
+def create_server(
+    app: FastAPI, limits: ConnectionLimits | None = None, **settings: Any
+) -> uvicorn.Server:
+    """Return a server that limits its connections.
 
-    Other settings are those of :class:`uvicorn.Config`.
+    Further settings are those of :class:`uvicorn.Config`.
     """
-    others = Connections(limits or ConnectionLimits())
+    connections = Connections(limits or ConnectionLimits())
     config = uvicorn.Config(
         app,
-        http=partial(Connection, others=others),  # type: ignore[arg-type]  # as good as a class
-        log_level="error",  # what clients do wrong is reported to them, not logged
+        http=partial(Connection, connections=connections),  # type: ignore[arg-type]  # a factory
+        log_level="error",  # clients are told about their errors, the log is not
         access_log=False,
         proxy_headers=False,
         ws="none",

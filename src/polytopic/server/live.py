@@ -1,4 +1,4 @@
-"""What the service answers with: a model file, or a store that goes on learning."""
+"""The model that answers: from a file, or from a store whose changes it follows."""
 
 from __future__ import annotations
 
@@ -20,124 +20,128 @@ from polytopic.store.drift import Drift
 from polytopic.store.timeline import Timeline
 
 LOG = logging.getLogger(__name__)
-PATIENCE = 10.0  # seconds that a change waits for other processes, since a client waits for it
-OFTEN = 0.5  # seconds between looks at the store
-PAUSE = 1.0  # seconds from one change of what answers to the next: learning is not all there is
-PERIODS = 24  # that drift is told of
-TERMS = 6  # of each label on the map
-MOST_LABELS = 2000  # that drift is judged for, which takes documents × labels
-SELDOM = 60.0  # seconds between refreshments of a model that learns from documents
+LOCK_TIMEOUT = 10.0  # seconds that a change waits for other processes while its client waits
+POLL_INTERVAL = 0.5  # seconds between checks of the store
+UPDATE_INTERVAL = 1.0  # least seconds between two updates, so that answers keep their CPU time
+REFRESH_INTERVAL = 60.0  # least seconds between two fits of a model that learns from documents
+DRIFT_PERIODS = 24
+MAX_DRIFT_LABELS = 2000  # drift takes time proportional to documents × labels
+MAP_TERMS = 6  # per label on the map
 
 
 @dataclass(frozen=True, eq=False)
-class Answering:
-    """A labeler that answers, and what it is."""
+class ActiveModel:
+    """A labeler that answers, with its number in the history and the revision it was fitted on.
+
+    ``is_part`` is whether it was fitted on a part of the store.
+    """
 
     labeler: Labeler
     name: str
     number: int | None = None
     revision: int | None = None
+    is_part: bool = False
     store: Store | None = None
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what answers tell of it."""
+        """Return the ``model`` object of every response."""
         return {"name": self.name, "number": self.number, "revision": self.revision}
 
     @cached_property
     def map(self) -> LabelMap:
-        """The map of its most frequent labels."""
-        return self.labeler.map(n_terms=TERMS)
+        """The map of the most frequent labels."""
+        return self.labeler.map(n_terms=MAP_TERMS)
 
     @cached_property
     def timeline(self) -> Timeline | None:
-        """The documents of labels over time, of a store."""
+        """Documents per label over time; None for a model file."""
         return None if self.store is None else self.store.timeline()
 
     @property
     def drift(self) -> Drift | None:
-        """The last periods of a store, each judged by what was known before it.
+        """The last periods of the store, each evaluated with a model of the time before it.
 
-        None if there are no periods, or too many labels.
+        None if there are no periods or too many labels.
         """
-        with self.lock:  # whoever asks meanwhile waits instead of judging them again
+        with self.lock:  # concurrent requests wait for one computation
             return self._drift
 
     @cached_property
     def _drift(self) -> Drift | None:
-        if self.store is None or self.labeler.classes_.size > MOST_LABELS:
+        if self.store is None or self.labeler.classes_.size > MAX_DRIFT_LABELS:
             return None
         if self.timeline is None or not self.timeline.starts:
             return None
-        since = self.timeline.starts[-PERIODS:][0]
+        since = self.timeline.starts[-DRIFT_PERIODS:][0]
         return self.store.drift(by=self.timeline.by, since=since)
 
 
-class Live:
-    """The labeler that answers now, kept up to date with its store in the background.
+class LiveModel:
+    """The active model, kept up to date with its store by a background thread.
 
-    As soon as a document is forgotten, what answers is fitted again without it. It goes on
-    answering for as long as that takes; if it fails, nothing answers until it succeeds.
+    When a document is forgotten, the model is fitted again without it. The previous model answers
+    until the fit is done; if the fit fails, nothing answers until one succeeds.
 
     Parameters
     ----------
     store : Store, default=None
-        The store.
+        The store to follow.
     labeler : Labeler, default=None
-        What answers where there is no store.
+        The labeler that answers if there is no store.
     """
 
     def __init__(self, *, store: Store | None = None, labeler: Labeler | None = None):
         self.store = store
-        answering = None if labeler is None else Answering(labeler, labeler.model_.name)
-        # both in one, so that nobody sees one of them alone change
-        self._now: tuple[Answering | None, str | None] = answering, None
-        self._seen: tuple | None = None
-        self._wake, self._ended = threading.Event(), threading.Event()
-        self._lock, self._refreshed, self._changed = threading.Lock(), 0.0, 0.0
+        active = None if labeler is None else ActiveModel(labeler, labeler.model_.name)
+        # the model and the last failure, in one tuple so that readers see a consistent pair
+        self._now: tuple[ActiveModel | None, str | None] = active, None
+        self._seen_state: tuple | None = None
+        self._wake, self._stopped = threading.Event(), threading.Event()
+        self._lock, self._refresh_time, self._update_time = threading.Lock(), 0.0, 0.0
         self._thread: threading.Thread | None = None
 
     @classmethod
-    def of(cls, source: str) -> Live:
+    def open(cls, source: str) -> LiveModel:
         """Open a store or a model file."""
         if is_database(source):
-            return cls(store=Store(source, create=False, patience=PATIENCE))
+            return cls(store=Store(source, create=False, patience=LOCK_TIMEOUT))
         return cls(labeler=load(source))
 
     @property
-    def answering(self) -> Answering:
-        """What answers; raise if nothing was learned yet, or nothing may answer."""
-        answering, failure = self._now
-        if answering is not None:
-            return answering
+    def active(self) -> ActiveModel:
+        """The active model; raise if nothing has been learned yet, or no model may answer."""
+        active, failure = self._now
+        if active is not None:
+            return active
         if failure is not None:
             raise UnavailableError(failure)
-        raise PolytopicError("nothing has been learned yet, so there is nothing to answer with.")
+        raise PolytopicError("Nothing has been learned yet. Learn labelled documents first.")
 
     @property
     def failure(self) -> str | None:
-        """Why the store could not be followed when it was last looked at, None if it could."""
+        """Why the last update from the store failed; None if it succeeded."""
         return self._now[1]
 
     @property
     def revision(self) -> int | None:
-        """The revision of the counts that answer."""
-        answering, _ = self._now
-        return None if answering is None else answering.revision
+        """The revision of the active model's counts."""
+        active, _ = self._now
+        return None if active is None else active.revision
 
     def start(self) -> None:
-        """Look at the store from now on, and have all at hand that the first answer needs."""
+        """Start to follow the store, and load everything that the first answer needs."""
         if self.store is not None:
             self.update()
             self._thread = threading.Thread(target=self._follow, daemon=True)
             self._thread.start()
-        answering, _ = self._now
-        if answering is not None:
-            answering.labeler.suggest(["a word"])  # loads dictionaries and compiled kernels
+        active, _ = self._now
+        if active is not None:
+            active.labeler.suggest(["a word"])  # loads dictionaries and compiled kernels
 
     def close(self) -> None:
-        """Stop looking, and close the store."""
-        self._ended.set()
+        """Stop following the store, and close it."""
+        self._stopped.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
@@ -145,72 +149,75 @@ class Live:
             self.store.close()
 
     def wake(self) -> None:
-        """Look at the store at once: something was learned."""
+        """Check the store soon, because this process changed it."""
         self._wake.set()
 
     def _follow(self) -> None:
-        while not self._ended.is_set():
-            self._wake.wait(OFTEN)
-            self._ended.wait(self._changed + PAUSE - time.monotonic())
+        while not self._stopped.is_set():
+            self._wake.wait(POLL_INTERVAL)
+            self._stopped.wait(self._update_time + UPDATE_INTERVAL - time.monotonic())
             self._wake.clear()
-            if not self._ended.is_set():
+            if not self._stopped.is_set():
                 self.update()
 
     def update(self) -> None:
-        """Answer with what the store knows now, if that is something else; tell why it cannot."""
+        """Replace the active model if the store has changed; record why if that fails."""
         if self.store is None:
             return
         with self._lock:
             try:
-                self._look(self.store)
+                self._check_store(self.store)
             except PolytopicError as error:
                 self._fail(self.store, str(error))
-            except Exception as error:  # to look again later is better than never
-                LOG.exception("the store cannot be followed")
-                self._fail(self.store, f"the store cannot be followed ({type(error).__name__}).")
+            except Exception as error:  # keep the thread alive: the next check may succeed
+                LOG.exception("The store cannot be followed.")
+                self._fail(self.store, f"The store cannot be followed ({type(error).__name__}).")
 
-    def _look(self, store: Store) -> None:
-        state, (last, _) = store.state(), self._now
-        if state != self._seen:
-            self._changed = time.monotonic()
-            last = self._fresh(store, last)
-            self._seen = state
-        self._now = last, None
-        if last is None or not sees_documents(last.labeler.model_) or last.revision == state[0]:
+    def _check_store(self, store: Store) -> None:
+        state, (active, _) = store.state(), self._now
+        if state != self._seen_state:
+            self._update_time = time.monotonic()
+            active = self._load(store, active)
+            self._seen_state = state
+        self._now = active, None
+        if active is None or not sees_documents(active.labeler.model_):
             return
-        if time.monotonic() - self._refreshed > SELDOM:
-            store.refresh()  # is seen at the next look
-            self._refreshed = time.monotonic()
+        is_due = time.monotonic() - self._refresh_time > REFRESH_INTERVAL
+        if active.revision != state[0] and is_due:
+            store.refresh()  # the next check loads it
+            self._refresh_time = time.monotonic()
 
     def _fail(self, store: Store, reason: str) -> None:
-        """Go on without what was learned since the last look, but not with what was forgotten."""
-        answering, _ = self._now
-        self._now = answering, reason
-        if answering is None or self._seen is None:
+        """Keep the active model unless it has seen a document that was forgotten since."""
+        active, _ = self._now
+        self._now = active, reason
+        if active is None or self._seen_state is None:
             return
         try:
-            may_answer = not store.has_forgotten_since(self._seen[0])
+            may_answer = not store.has_forgotten_since(self._seen_state[0])
         except UnavailableError as error:
-            LOG.warning("whether something was forgotten cannot be seen: %s", error)
+            LOG.warning("Cannot check whether documents were forgotten: %s", error)
             return
-        except StoreError:  # the log of what was forgotten is damaged, too
+        except StoreError:  # the log of forgotten documents is damaged as well
             may_answer = False
         if not may_answer:
-            self._now, self._seen = (None, reason), None  # a restored store is read afresh
+            self._now, self._seen_state = (None, reason), None  # load a repaired store from scratch
 
-    def _fresh(self, store: Store, last: Answering | None) -> Answering | None:
-        like = None if last is None else last.labeler
+    def _load(self, store: Store, active: ActiveModel | None) -> ActiveModel | None:
+        """Return the model of the store, refreshed if needed; None if no document has labels."""
+        like = None if active is None else active.labeler
         with warnings.catch_warnings():
-            # answers carry the revision, and what has seen forgotten documents is refreshed here
+            # responses carry the revision, and models that saw forgotten documents are refreshed
             warnings.simplefilter("ignore", StoreWarning)
             try:
                 if store.must_refresh():
                     store.refresh()
                 labeler = store.labeler(like=like)
-            except (ValueError, StoreError):  # there is no labelled document
+            except (ValueError, StoreError):  # raised if no document has labels
                 if store.info()["labelled"]:
                     raise
                 return None
-        current = next((m.id for m in store.history() if m.current), None)
-        revision = labeler.fitted_from_.selection.revision
-        return Answering(labeler, labeler.model_.name, current, revision, store)
+        number = next((model.id for model in store.history() if model.current), None)
+        selection = labeler.fitted_from_.selection  # type: ignore[union-attr]  # it is the store's
+        name = labeler.model_.name
+        return ActiveModel(labeler, name, number, selection.revision, selection.is_part, store)

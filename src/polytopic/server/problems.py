@@ -1,4 +1,4 @@
-"""Failures as problem documents (RFC 9457), with the library's own sentence."""
+"""Errors as problem documents (RFC 9457): what each status means, and which exception gets it."""
 
 from __future__ import annotations
 
@@ -13,39 +13,57 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from polytopic.errors import ContentError, PolytopicError, UnavailableError
-from polytopic.server.work import BusyError
+from polytopic.server.workers import BusyError
 
 MEDIA_TYPE = "application/problem+json"
-BUSY = "the service has too much to do; try again in a moment."
-UNEXPECTED = "something failed that should not have; the log of the service tells what."
-MOST = 5  # wrong things that are told of a request
-LONGEST = 500  # characters of each
+BUSY = "The service is busy. Try again in a moment."
+MEANINGS = {
+    400: "The request is not valid HTTP, or repeats a header field that must not be repeated.",
+    401: "A valid token is required.",
+    403: "The token does not allow this, or the request comes from another site.",
+    404: "Not found.",
+    408: "The body arrived too slowly.",
+    409: "The request conflicts with the state of the service.",
+    413: "The body is too large.",
+    414: "The URL is too long.",
+    415: "The media type of the body is not supported.",
+    421: "The Host header does not name this service.",
+    422: "The request is not valid.",
+    431: "The request header is too large.",
+    500: "An unexpected error occurred; the log of the service has the details.",
+    503: "The service is busy, or cannot reach its store; try again later.",
+}
+MAX_ERRORS = 5  # described per request
+MAX_CHARACTERS = 500  # of each part of a description
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return a problem document."""
     title = HTTPStatus(status).phrase
-    detail = detail.encode(errors="backslashreplace").decode()  # halves of characters
+    detail = detail.encode(errors="backslashreplace").decode()  # lone surrogates are not UTF-8
     content = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return JSONResponse(content, status, headers, media_type=MEDIA_TYPE)
 
 
-def handle_problems(app: FastAPI) -> None:
-    """Tell every failure as a problem document."""
+def add_problem_handlers(app: FastAPI) -> None:
+    """Answer every expected exception with a problem document.
+
+    :class:`~polytopic.server.limits.RequestLimits` answers the unexpected ones.
+    """
 
     @app.exception_handler(HTTPException)
     async def _(request: Request, error: HTTPException):
         headers, detail = dict(error.headers or {}), str(error.detail)
         if error.status_code == 405:
-            headers["Allow"] = _allowed(app, request) or headers.get("Allow", "")
-            detail = f"{request.method} is not for this address; {headers['Allow']} is."
+            headers["Allow"] = _allowed_methods(app, request) or headers.get("Allow", "")
+            detail = f"{request.method} is not allowed here, use {headers['Allow']}."
         elif detail == HTTPStatus.NOT_FOUND.phrase:
-            detail = "there is nothing at this address; /openapi.json tells what there is."
+            detail = "Nothing is served at this address. See /openapi.json for all routes."
         return problem(error.status_code, detail, headers)
 
     @app.exception_handler(RequestValidationError)
     async def _(request: Request, error: RequestValidationError):
-        return problem(422, told_of(error))
+        return problem(422, describe_errors(error))
 
     @app.exception_handler(ValueError)
     @app.exception_handler(ContentError)
@@ -66,28 +84,23 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(ClientDisconnect)
     async def _(request: Request, error: ClientDisconnect):
-        return problem(400, "the client hung up.")  # for the metrics; nobody reads it
-
-    @app.exception_handler(Exception)
-    async def _(request: Request, error: Exception):
-        # after that the server logs the exception and closes the connection: no one may reuse it
-        return problem(500, UNEXPECTED, {"Connection": "close"})
+        return problem(400, "The client disconnected.")  # only the metrics see it
 
 
-def _allowed(app: FastAPI, request: Request) -> str:
-    """Return the methods that are described for a request's address."""
+def _allowed_methods(app: FastAPI, request: Request) -> str:
+    """Return the documented methods of the requested path."""
     path = getattr(request.scope.get("route"), "path_format", "")
     return ", ".join(sorted(map(str.upper, app.openapi()["paths"].get(path, ()))))
 
 
-def told_of(error: RequestValidationError | ValidationError) -> str:
-    """Return what is wrong with a request."""
+def describe_errors(error: RequestValidationError | ValidationError) -> str:
+    """Return a sentence that names the first invalid fields of a request."""
     errors = error.errors()
-    more = [f"and {len(errors) - MOST:,} more"] if len(errors) > MOST else []
-    return "; ".join([*map(_told, errors[:MOST]), *more]) + "."
+    more = [f"and {len(errors) - MAX_ERRORS:,} more"] if len(errors) > MAX_ERRORS else []
+    return "; ".join([*map(_describe, errors[:MAX_ERRORS]), *more]) + "."
 
 
-def _told(error) -> str:
+def _describe(error) -> str:
     place = ".".join(str(part) for part in error["loc"] if part != "body")
     reason = error["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"{place[:LONGEST] or 'the request'}: {reason[:LONGEST]}"
+    return f"{place[:MAX_CHARACTERS] or 'The request'}: {reason[:MAX_CHARACTERS]}"

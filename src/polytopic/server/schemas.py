@@ -1,111 +1,121 @@
-"""What requests and answers look like."""
+"""Requests and responses of the API.
+
+Responses that Python gives as records (an answer, an explanation, a period) have no definition of
+their own here: :func:`response_schema` derives it from the record's class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import cache
 from itertools import islice
-from typing import Annotated, Any, Literal
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
+from polytopic import explain
 from polytopic.corpus.document import Document
-from polytopic.store.drift import Period
+from polytopic.labeler.answers import Suggestion
+from polytopic.store.drift import LabelPeriod, Period
 from polytopic.store.publishing import PublishedModel
 
-MOST = 10_000  # documents in one request; streams have any number
-EXPLAINED = 1 << 20  # characters of a text to explain, which takes seconds then
-EXPLAINED_SHARES = 1 << 23  # characters of a text times labels that are asked for
-STORABLE = r"^[^\x00]*$"  # PostgreSQL takes no NUL
+MAX_DOCUMENTS = 10_000  # in one request; a stream may have more
+MAX_EXPLAINED = 1 << 20  # characters of a text to explain, which takes seconds
+MAX_EXPLAINED_SHARES = 1 << 23  # characters of a text × requested labels
+LARGEST_FLOAT = 1.7e308
+STORABLE = r"^[^\x00]*$"  # PostgreSQL cannot store NUL characters
 
 
-def first_wrong(is_right: Callable[[Any], bool]) -> BeforeValidator:
-    """Return what leaves of an object its first wrong entry alone, if it has one.
+# Requests
 
-    An error would be made of each of them, which takes a hundred times the memory of the entry.
+
+def keep_first_invalid(is_valid: Callable[[Any], bool]) -> BeforeValidator:
+    """Return a validator that reduces an object to its first invalid entry, if it has one.
+
+    Pydantic would otherwise create an error per entry, which takes a hundred times its memory.
     """
 
     def check(values: Any) -> Any:
         if isinstance(values, dict):
             for name, value in values.items():
-                if not is_right(value):
+                if not is_valid(value):
                     return {name: value}
         return values
 
     return BeforeValidator(check)
 
 
-def first_entries(most: int) -> BeforeValidator:
-    """Return what leaves of an object one entry too many, if there are more."""
+def truncate(max_entries: int) -> BeforeValidator:
+    """Return a validator that cuts an object with too many entries down to one too many."""
 
     def check(values: Any) -> Any:
-        if isinstance(values, dict) and len(values) > most:
-            return dict(islice(values.items(), most + 1))
+        if isinstance(values, dict) and len(values) > max_entries:
+            return dict(islice(values.items(), max_entries + 1))
         return values
 
     return BeforeValidator(check)
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value <= LARGEST  # true is not 1
+    return type(value) in (int, float) and 0 < value <= LARGEST_FLOAT  # excludes True
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-LARGEST = 1.7e308  # number that is not infinite
 Name = Annotated[str, Field(min_length=1, max_length=500, pattern=STORABLE)]
-Labels = Annotated[list[Name], Field(max_length=MOST, fail_fast=True)]
-Asked = Annotated[list[str], Field(max_length=1000, fail_fast=True)]
+Names = Annotated[list[Name], Field(max_length=MAX_DOCUMENTS, fail_fast=True)]
+RequestedLabels = Annotated[list[str], Field(max_length=1000, fail_fast=True)]
 Count = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Number = float | None  # None stands for infinity
 
 
-class Request(BaseModel):
-    """A request: what it does not know, it refuses."""
+class StrictModel(BaseModel):
+    """A request that rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
-    def _few_keys(cls, values):
-        """Refuse many unknown keys at once: an error would be made of each of them."""
+    def _reject_unknown_field(cls, values):
+        """Reject the first unknown field, because Pydantic would create an error per field."""
         if isinstance(values, dict) and len(values) > len(cls.model_fields):
             unknown = next(name for name in values if name not in cls.model_fields)
-            raise ValueError(f"{unknown[:100]!r} is not a known key")
+            raise ValueError(f"{unknown[:100]!r} is not a known field")
         return values
 
 
-KINDS = {"text": "string", "fields": "object", "counts": "object"}
+CONTENT = {"text": "string", "fields": "object", "counts": "object"}
 
 
-class Content(Request):
-    """What a document says: exactly one of text, fields and counts."""
+class Content(StrictModel):
+    """The content of a document: exactly one of text, fields and counts."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "oneOf": [
                 {"required": [name], "properties": {name: {"type": kind}}}
-                for name, kind in KINDS.items()
+                for name, kind in CONTENT.items()
             ]
         }
     )
     text: str | None = None
-    fields: Annotated[dict[str, str] | None, first_wrong(_is_text)] = None
-    counts: Annotated[dict[str, Count] | None, first_wrong(_is_count)] = None
+    fields: Annotated[dict[str, str] | None, keep_first_invalid(_is_text)] = None
+    counts: Annotated[dict[str, Count] | None, keep_first_invalid(_is_count)] = None
 
     @model_validator(mode="after")
-    def _one(self):
-        given = [name for name in KINDS if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError("exactly one of text, fields and counts is needed")
+    def _check_content(self):
+        if sum(getattr(self, name) is not None for name in CONTENT) != 1:
+            raise ValueError("exactly one of text, fields and counts is required")
         return self
 
-    def document(self, number: int, **more: Any) -> Document:
-        """Return the library's document; ``number`` names one without an id."""
-        own = getattr(self, "id", None)
+    def to_document(self, number: int, **more: Any) -> Document:
+        """Return the library's document; ``number`` is its id if it has none."""
+        id = getattr(self, "id", None) or str(number)
         content = {"text": self.text, "fields": self.fields, "counts": self.counts}
-        return Document.from_dict({"id": own or str(number), **content, **more})
+        return Document.from_dict({"id": id, **content, **more})
 
 
 class NewDocument(Content):
@@ -118,14 +128,14 @@ class LabelledDocument(Content):
     """A document to learn."""
 
     id: Name
-    labels: Labels = []
-    time: str | None = Field(None, description="A time or a date of ISO 8601.")
+    labels: Names = []
+    time: str | None = Field(None, description="A date or time in ISO 8601 format.")
 
 
-class SuggestHow(Request):
+class SuggestOptions(StrictModel):
     """How to label documents."""
 
-    limit: int = Field(5, ge=1, le=1000)
+    k: int = Field(5, ge=1, le=1000, description="Number of suggestions per document.")
     threshold: float | None = Field(None, ge=0, le=1)
     include: list[str] | None = Field(None, max_length=1000)
     exclude: list[str] | None = Field(None, max_length=1000)
@@ -135,237 +145,189 @@ class SuggestHow(Request):
 
     @property
     def key(self) -> tuple:
-        """What is equal where the same is asked for."""
-        values = (getattr(self, name) for name in SuggestHow.model_fields)
+        """A hashable value that is equal for equal options."""
+        values = (getattr(self, name) for name in SuggestOptions.model_fields)
         return tuple(tuple(v) if isinstance(v, list) else v for v in values)
 
 
-class Suggest(SuggestHow):
-    """Documents to label, and how."""
+class SuggestRequest(SuggestOptions):
+    """Documents to label."""
 
-    documents: list[NewDocument] = Field(min_length=1, max_length=MOST, fail_fast=True)
+    documents: list[NewDocument] = Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _one_document(cls, values):
-        """Take a request of one document, too."""
+    def _wrap_single_document(cls, values):
+        """Accept the fields of one document in place of ``documents``."""
         if isinstance(values, dict) and "documents" not in values:
-            own = {name: values[name] for name in NewDocument.model_fields if name in values}
-            rest = {name: value for name, value in values.items() if name not in own}
-            return {**rest, "documents": [own]}
+            document = {name: values[name] for name in NewDocument.model_fields if name in values}
+            options = {name: value for name, value in values.items() if name not in document}
+            return {**options, "documents": [document]}
         return values
 
 
-class SuggestOne(SuggestHow, NewDocument):
-    """A document to label, and how."""
+class SuggestOneRequest(SuggestOptions, NewDocument):
+    """A document to label."""
 
 
-class Explain(Content):
+class ExplainRequest(Content):
     """A text to explain."""
 
-    labels: Asked | None = None
-    why_not: Asked = []
+    labels: RequestedLabels | None = None
+    why_not: RequestedLabels = []
     shares: bool = False
 
     @model_validator(mode="after")
-    def _short(self):
-        """Refuse what nobody reads: each word is answered with all its shares."""
+    def _check_length(self):
+        """Reject texts that nobody would read an explanation of: it lists every word."""
         content = [self.text or "", *(self.fields or {}).values(), *(self.counts or {})]
         length = sum(map(len, content))
-        if length > EXPLAINED:
+        if length > MAX_EXPLAINED:
             raise ValueError(
-                f"it has {length:,} characters, must have {EXPLAINED:,} at most to be explained"
+                f"the text has {length:,} characters, must have at most {MAX_EXPLAINED:,} to be "
+                "explained"
             )
         n_labels = len(self.labels or ()) + len(self.why_not)
-        if length * n_labels > EXPLAINED_SHARES:
+        if length * n_labels > MAX_EXPLAINED_SHARES:
+            limit = MAX_EXPLAINED_SHARES // n_labels
             raise ValueError(
-                f"it has {length:,} characters, must have {EXPLAINED_SHARES // n_labels:,} at most "
-                f"to be explained for {n_labels:,} labels"
+                f"the text has {length:,} characters, must have at most {limit:,} to be explained "
+                f"for {n_labels:,} labels"
             )
         return self
 
 
-class Learn(Request):
+class LearnRequest(StrictModel):
     """Documents to learn."""
 
-    documents: list[LabelledDocument] = Field(min_length=1, max_length=MOST, fail_fast=True)
+    documents: list[LabelledDocument] = Field(
+        min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True
+    )
 
     def to_documents(self) -> list[Document]:
         """Return the library's documents."""
-        return [d.document(0, labels=d.labels, time=d.time) for d in self.documents]
+        return [one.to_document(0, labels=one.labels, time=one.time) for one in self.documents]
 
 
-class Forget(Request):
+class ForgetRequest(StrictModel):
     """Documents to forget."""
 
-    ids: list[str] = Field(min_length=1, max_length=MOST, fail_fast=True)
+    ids: list[str] = Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True)
     purge: bool = False
 
 
-class Relabel(Request):
-    """Documents to give other labels, by their ids."""
+class RelabelRequest(StrictModel):
+    """New labels of documents, by document id."""
 
     labels: Annotated[
-        dict[Annotated[str, Field(min_length=1)], Labels],
-        Field(min_length=1, max_length=MOST),
-        first_entries(MOST),
+        dict[Annotated[str, Field(min_length=1)], Names],
+        Field(min_length=1, max_length=MAX_DOCUMENTS),
+        truncate(MAX_DOCUMENTS),
     ]
 
 
-class Publish(Request):
-    """A model to fit and to publish."""
+class PublishRequest(StrictModel):
+    """A model to fit and publish."""
 
     model: str | None = None
     since: str | None = None
     until: str | None = None
-    labels: Asked | None = None
+    labels: RequestedLabels | None = None
     note: str | None = Field(None, max_length=1000, pattern=STORABLE)
 
 
-class Rollback(Request):
-    """The published model to go back to; the one before if there is no number."""
+class RollbackRequest(StrictModel):
+    """The published model to return to; the previous one by default."""
 
     number: int | None = Field(None, ge=1, le=2**53)
 
 
-class FindLabels(Request):
+class LabelsQuery(StrictModel):
     """Which labels to list."""
 
-    q: str = Field("", max_length=200, description="A part of their ids or names.")
-    limit: int = Field(1000, ge=1, le=10_000)
-    language: str | None = Field(None, max_length=35, description="Of the names.")
+    q: str = Field("", max_length=200, description="A part of the id or name.")
+    k: int = Field(1000, ge=1, le=10_000, description="Largest number of labels.")
+    language: str | None = Field(None, max_length=35, description="Language of the names.")
 
 
-class TellLabel(Request):
-    """What to tell of a label."""
+class LabelQuery(StrictModel):
+    """What to include in the description of a label."""
 
-    terms: int = Field(20, ge=1, le=1000)
+    k: int = Field(20, ge=1, le=1000, description="Number of terms.")
     drift: bool = True
 
 
-class AskQueue(Request):
-    """Which documents to check."""
+class QueueQuery(StrictModel):
+    """Which documents to review."""
 
     kind: Literal["unlabelled", "doubtful"] = "unlabelled"
-    limit: int = Field(20, ge=1, le=200)
+    k: int = Field(20, ge=1, le=200, description="Number of documents.")
+
+
+# Responses
+
+
+@cache
+def response_schema(record: type) -> type[BaseModel]:
+    """Return the schema of a dataclass or named tuple as its ``to_dict`` encodes it.
+
+    Every number may be null, because JSON has no infinity.
+    """
+    types = {name: _json_type(hint) for name, hint in get_type_hints(record).items()}
+    fields: dict[str, Any] = {name: (kind, ...) for name, kind in types.items() if kind is not None}
+    summary = (record.__doc__ or "").partition("\n")[0]
+    return create_model(record.__name__, __doc__=summary, **fields)
+
+
+def _json_type(hint: Any) -> Any:
+    """Return the type of an attribute in JSON; None for functions, which are left out."""
+    if hint is float:
+        return float | None
+    if is_dataclass(hint) or hasattr(hint, "_fields"):
+        return response_schema(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return Union[tuple(map(_json_type, arguments))]  # noqa: UP007  # built at run time
+    if origin in (list, dict):
+        return origin[tuple(map(_json_type, arguments))]
+    return None if origin is not None and origin is not Literal else hint
 
 
 class Model(BaseModel):
-    """What answered: a model, its number in the history, and the revision of the counts."""
+    """The model that answered, its number in the history, and the revision of its counts."""
 
     name: str
     number: int | None
     revision: int | None
 
 
-class Suggested(BaseModel):
-    """A label for a document."""
+class NamedSuggestion(response_schema(Suggestion)):  # type: ignore[misc]  # made at run time
+    """A label for a document, with its name."""
 
-    label: str
     name: str
-    score: float | None
-    probability: float | None
-    chosen: bool
 
 
-class Labelled(BaseModel):
-    """A document's labels."""
+class Answer(BaseModel):
+    """The labels of a document."""
 
     id: str
     labels: list[str]
-    suggestions: list[Suggested]
+    suggestions: list[NamedSuggestion]
     abstained: bool
 
 
-class Suggestions(BaseModel):
-    """Answers to documents, in their order."""
+class SuggestResponse(BaseModel):
+    """Answers in the order of the documents."""
 
     model: Model
-    documents: list[Labelled]
+    documents: list[Answer]
 
 
-class Word(BaseModel):
-    """A word that speaks for a label."""
-
-    term: str
-    count: float
-    share: Number
-    evidence: Number
-
-
-class Reason(BaseModel):
-    """A label of a text, and its words."""
-
-    label: str
-    share: Number
-    score: Number
-    probability: Number
-    evidence: Number
-    words: list[Word]
-
-
-class Keyword(BaseModel):
-    """A word that tells labels apart."""
-
-    term: str
-    entropy: Number
-    label: str
-    share: Number
-    evidence: Number
-
-
-class Ledger(BaseModel):
-    """How the score of the labels comes about."""
-
-    corpus: Number
-    words: Number
-    mixing: Number
-    log_likelihood: Number
-    temperature: Number
-    log_prior: Number
-    score: Number
-
-
-class Objection(BaseModel):
-    """What a word says against a label."""
-
-    term: str
-    amount: Number
-
-
-class WhyNot(BaseModel):
-    """Why a text does not have a label."""
-
-    label: str
-    labels: list[str]
-    difference: Number
-    words: list[Objection]
-    mixing: Number
-    prior: Number
-
-
-class Place(BaseModel):
-    """Where a word stands: its first character, and that after its last one."""
-
-    start: int
-    end: int
-    term: str
-    shares: dict[str, Number]
-    evidence: Number
-    field: str | None
-
-
-class Explanation(BaseModel):
+class ExplainResponse(response_schema(explain.Explanation)):  # type: ignore[misc]
     """Why a text has its labels."""
 
     model: Model
-    labels: list[Reason]
-    keywords: list[Keyword]
-    ledger: Ledger
-    why_not: list[WhyNot]
-    places: list[Place]
-    unknown: list[str]
-    unit: Literal["nats", "score"]
+    places: list[response_schema(explain.Place)]  # type: ignore[valid-type]
     names: dict[str, str]
 
 
@@ -378,82 +340,78 @@ class ListedLabel(BaseModel):
     documents: int
 
 
-class ListedLabels(BaseModel):
-    """Labels that were found."""
+class LabelsResponse(BaseModel):
+    """Labels that match a query."""
 
     model: Model
     labels: list[ListedLabel]
 
 
-class LabelWord(BaseModel):
-    """A word of a label: its probability, and how many times that in all texts it is."""
+class ProbableTerm(BaseModel):
+    """A term of a label: its probability, and the ratio to its probability in all texts."""
 
     term: str
-    probability: Number
-    lift: Number
+    probability: float | None
+    lift: float | None
 
 
-class WeighedWord(BaseModel):
-    """A word of a label, with its weight in a linear model."""
+class WeightedTerm(BaseModel):
+    """A term of a label, with its weight in a linear model."""
 
     term: str
-    weight: Number
+    weight: float | None
 
 
 class Neighbour(BaseModel):
-    """A label that comes with another more often, or less often, than by chance."""
+    """A label that occurs together with another more often, or less often, than by chance."""
 
     label: str
-    correlation: Number
+    correlation: float | None
     documents: int
 
 
 class LabelCounts(BaseModel):
-    """Documents of a label over time: periods by their first days."""
+    """Documents of a label over time; periods are given by their first days."""
 
     by: str
     starts: list[str]
     documents: list[int]
 
 
-class DatedLabel(BaseModel):
-    """A label in a period, beside what its earlier share lets expect."""
+class DatedLabelPeriod(response_schema(LabelPeriod)):  # type: ignore[misc]
+    """A label in a period, and the number of documents expected from its earlier share."""
 
     start: str
-    label: str
-    documents: int
-    expected: Number
-    perplexity: Number
     trend: Literal["", "new", "growing", "vanishing"]
 
 
-class LabelFacts(ListedLabel):
-    """What is known of a label."""
+class LabelResponse(ListedLabel):
+    """A label in detail."""
 
     model: Model
-    words: list[LabelWord | WeighedWord]
+    words: list[ProbableTerm | WeightedTerm]
     children: list[str]
     ancestors: list[str]
     together: list[Neighbour]
     alike: list[str]
     counts: LabelCounts | None
-    drift: list[DatedLabel] | None = None
+    drift: list[DatedLabelPeriod] | None = None
 
 
-class StoreDrift(BaseModel):
-    """The last periods of a store, each judged by a model of what was known before it."""
+class DriftResponse(BaseModel):
+    """The last periods of a store, each evaluated with a model of the time before it."""
 
     model: Model
     by: str | None
     periods: list[Period]
 
 
-class Queued(BaseModel):
-    """A document to check."""
+class QueuedDocument(BaseModel):
+    """A document to review."""
 
     id: str
     labels: list[str]
-    begins: str
+    excerpt: str
     suggested: list[str]
     certainty: float | None = None
     missing: list[str] = []
@@ -461,15 +419,15 @@ class Queued(BaseModel):
     words: list[str] = []
 
 
-class Queue(BaseModel):
-    """Documents to check next."""
+class QueueResponse(BaseModel):
+    """Documents to review next."""
 
     model: Model
-    documents: list[Queued]
+    documents: list[QueuedDocument]
 
 
 class StoredDocument(BaseModel):
-    """A document as the store has it."""
+    """A document of the store."""
 
     id: str
     text: str | None = None
@@ -479,20 +437,20 @@ class StoredDocument(BaseModel):
     time: str | None = None
 
 
-class History(BaseModel):
-    """The model that answers, and the published ones, the newest first."""
+class HistoryResponse(BaseModel):
+    """The active model, and the published models, newest first."""
 
     model: Model | None
     models: list[PublishedModel]
 
 
-class IsLive(BaseModel):
-    """The service runs."""
+class LiveResponse(BaseModel):
+    """The service is running."""
 
     status: Literal["live"]
 
 
-class IsReady(BaseModel):
+class ReadyResponse(BaseModel):
     """The service can answer."""
 
     status: Literal["ready"]
@@ -500,7 +458,7 @@ class IsReady(BaseModel):
 
 
 class Problem(BaseModel):
-    """A failure (RFC 9457)."""
+    """An error (RFC 9457)."""
 
     type: str
     title: str

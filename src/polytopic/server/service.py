@@ -1,61 +1,120 @@
-"""The service: what answers, who works, who may, and what is counted."""
+"""What all routes share: the live model, the workers, access control and metrics."""
 
 from __future__ import annotations
 
 import gc
+from functools import cache
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
 from polytopic.errors import PolytopicError
-from polytopic.server.bodies import Bodies
-from polytopic.server.live import Live
-from polytopic.server.metrics import Metrics
-from polytopic.server.tokens import Guard
-from polytopic.server.work import Workers
+from polytopic.server.auth import Guard
+from polytopic.server.bodies import BodyMemory
+from polytopic.server.live import LiveModel
+from polytopic.server.workers import Workers
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Service:
-    """All that the routes share.
+    """The state that all routes share.
 
     Parameters
     ----------
-    live : Live
-        What answers.
+    live : LiveModel
+        The model that answers.
     guard : Guard
-        Who may do what.
+        Checks tokens.
     workers : Workers
-        Who answers.
-    bodies : Bodies
-        Where bytes of requests are counted.
+        Threads that answer.
+    memory : BodyMemory
+        Counts the bytes of request bodies.
 
     Attributes
     ----------
     writers : Workers
-        Who changes the store: one, since changes wait for each other, and answers need not.
+        The one thread that changes the store. Changes wait for each other; answers do not.
+    metrics : Metrics
+        Counters for Prometheus.
     """
 
-    def __init__(self, live: Live, guard: Guard, workers: Workers, bodies: Bodies):
-        self.live, self.guard, self.workers, self.bodies = live, guard, workers, bodies
+    def __init__(self, live: LiveModel, guard: Guard, workers: Workers, memory: BodyMemory):
+        self.live, self.guard, self.workers, self.memory = live, guard, workers, memory
         self.writers = Workers(1, workers.limit)
         self.metrics = Metrics(self)
 
     def start(self) -> None:
-        """Get ready to answer, at full speed from the first request on."""
+        """Load the model, so that the first request is answered at full speed."""
         self.live.start()
-        gc.freeze()  # what stays need not be looked through again and again, which takes long
+        gc.freeze()  # keeps the collector from scanning what stays for good
         gc.enable()
 
     async def change(self, action: str, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """Change the store; return the receipt."""
+        """Call a method of the store that changes it; return the receipt."""
         store = self.live.store
         if store is None:
-            raise PolytopicError("a model file cannot learn or forget; serve a store for that.")
+            raise PolytopicError("A model file cannot learn or forget. Serve a store instead.")
         receipt = await self.writers.run(lambda: getattr(store, action)(*arguments, **options))
         self.live.wake()
-        self.metrics.changed(action)
+        self.metrics.count_change(action)
         return receipt.to_dict()
 
     def close(self) -> None:
-        """Finish what is being done, and close the store."""
+        """Finish running calls, and close the store."""
         self.writers.close()
         self.workers.close()
         self.live.close()
+
+
+class Metrics:
+    """Prometheus counters of one service, in a registry of their own."""
+
+    def __init__(self, service: Service):
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "polytopic_requests", "Requests.", ["route", "status"], registry=self.registry
+        )
+        self._seconds = Histogram(
+            "polytopic_request_seconds",
+            "Duration of requests.",
+            ["route"],
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._labelled = Counter(
+            "polytopic_labelled_documents", "Labelled documents.", registry=self.registry
+        )
+        self._changes = Counter(
+            "polytopic_changes", "Changes of the store.", ["action"], registry=self.registry
+        )
+        self._counters = cache(self._find_counters)  # looking them up takes longer than counting
+        waiting = Gauge(
+            "polytopic_waiting", "Calls that are waiting or running.", registry=self.registry
+        )
+        waiting.set_function(lambda: service.workers.pending + service.writers.pending)
+        revision = Gauge(
+            "polytopic_revision", "Revision of the active model.", registry=self.registry
+        )
+        revision.set_function(lambda: service.live.revision or 0)
+
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        requests, durations = self._counters(route, status)
+        requests.inc()
+        durations.observe(seconds)
+
+    def count_labelled(self, documents: int) -> None:
+        """Count labelled documents."""
+        self._labelled.inc(documents)
+
+    def count_change(self, action: str) -> None:
+        """Count a change of the store."""
+        self._changes.labels(action).inc()
+
+    def _find_counters(self, route: str, status: int) -> tuple[Counter, Histogram]:
+        return self._requests.labels(route, str(status)), self._seconds.labels(route)
+
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        return generate_latest(self.registry)

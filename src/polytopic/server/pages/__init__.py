@@ -1,4 +1,4 @@
-"""The pages: for people who paste a text, correct its topics, and look after labels and models."""
+"""The pages: label and correct a text, review documents, and manage labels and models."""
 
 from polytopic.server.pages.routes import add_pages
 

@@ -1,15 +1,15 @@
-"""Small charts: where bars and points stand, for drawings that need no script."""
+"""Coordinates of small charts, which the templates draw as SVG without a script."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 600, 120  # of a drawing, in units of its own
+WIDTH, HEIGHT = 600, 120  # of the SVG view box
 
 
 class Bar(NamedTuple):
-    """A bar, with what it stands for."""
+    """A bar of a bar chart."""
 
     x: float
     y: float
@@ -20,7 +20,7 @@ class Bar(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point of a line."""
+    """A point of a line chart."""
 
     x: float
     y: float
@@ -29,7 +29,7 @@ class Point(NamedTuple):
 
 
 def bars(starts: Sequence[str], values: Sequence[float]) -> list[Bar]:
-    """Return bars that fill a drawing."""
+    """Return one bar per value; the highest one has the height of the chart."""
     highest, step = max([*values, 1]), WIDTH / max(len(values), 1)
     return [
         Bar(
@@ -45,7 +45,7 @@ def bars(starts: Sequence[str], values: Sequence[float]) -> list[Bar]:
 
 
 def points(starts: Sequence[str], values: Sequence[float | None], top: float) -> list[Point]:
-    """Return the points of a line from 0 to ``top``, without those that have no value."""
+    """Return one point per value, on a scale from 0 to ``top``; None values are left out."""
     step = WIDTH / max(len(values), 1)
     return [
         Point(round((k + 0.5) * step, 2), round(HEIGHT * (1 - value / top), 2), start, value)

@@ -1,4 +1,4 @@
-"""The pages' routes: each gathers what a template shows."""
+"""The routes of the pages: each collects what its template shows."""
 
 from __future__ import annotations
 
@@ -6,274 +6,314 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
-from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.explain.label_map_html import WIDTH, strokes
-from polytopic.server import answers, checking
-from polytopic.server.live import Answering
+from polytopic.server import queries
+from polytopic.server.auth import TOKEN_COOKIE, check_same_origin
+from polytopic.server.bodies import check_media_type
+from polytopic.server.live import ActiveModel
+from polytopic.server.openapi import read_routes
 from polytopic.server.pages import charts
-from polytopic.server.pages.frame import Pages, SignInError, address_of
-from polytopic.server.pages.reference import routes_of
-from polytopic.server.pages.sessions import sessions
-from polytopic.server.pages.speech import language_of
+from polytopic.server.pages.rendering import Pages, SignInError, address_of, language_of
 from polytopic.server.service import Service
 
 HERE = Path(__file__).parent
 MODELS = ("pmm1", "pmm2", "pdmm", "nb", "mml", "col", "boostexter")
-QUEUED = 20  # documents to check that are listed
-MOST_LABELS = 2000  # listed at once
-MOST_ON_MAP = 400  # labels that are drawn
+FORM = "application/x-www-form-urlencoded"
+MAX_FORM_FIELDS = 8  # the form has two
+QUEUE_LENGTH = 20  # documents to review
+LABEL_TERMS = 20
+MAX_LABELS = 2000  # on one page
+MAX_MAP_LABELS = 400  # drawn on the map
 
 
 def add_pages(app: FastAPI, service: Service) -> None:
-    """Give an application its pages."""
+    """Add the pages to an application."""
     pages = Pages(app, service)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    for router in (_text(pages), _labels(pages), _models(pages), sessions(pages)):
+    for add_routes in (_add_texts, _add_labels, _add_models, _add_sign_in):
+        router = APIRouter()
+        add_routes(router, pages)
         app.include_router(router, include_in_schema=False)
-
-    _show_problems(app, pages)
+    _show_problems_as_pages(app, pages)
 
     @app.exception_handler(SignInError)
     async def _(request: Request, error: SignInError) -> Response:
         return RedirectResponse(f"/sign-in?next={quote(address_of(request), safe='')}", 303)
 
 
-def _show_problems(app: FastAPI, pages: Pages) -> None:
-    """Let people who ask for a page see a problem as a page."""
+def _show_problems_as_pages(app: FastAPI, pages: Pages) -> None:
+    """Wrap all exception handlers, so that a browser that asks for a page gets one."""
 
-    def shown(handler: Any) -> Any:
-        async def show(request: Request, error: Exception) -> Response:
+    def wrap(handler: Any) -> Any:
+        async def handle(request: Request, error: Exception) -> Response:
             response = await handler(request, error)
-            if not _is_page(request):
+            if not _wants_page(request):
                 return response
-            about = json.loads(response.body)
-            return await pages.show(
-                request, "error.html", about.copy, status=response.status_code, public=True
+            problem = json.loads(response.body)
+            return await pages.render(
+                request, "error.html", problem.copy, status=response.status_code, public=True
             )
 
-        return show
+        return handle
 
     for kind, handler in list(app.exception_handlers.items()):
-        if kind is not Exception:  # what nobody foresaw may befall this page, too
-            app.exception_handlers[kind] = shown(handler)
+        app.exception_handlers[kind] = wrap(handler)
 
 
-def _text(pages: Pages) -> APIRouter:
-    """Return the routes of texts: one to label, those to check, and the reference."""
-    router = APIRouter()
+def _wants_page(request: Request) -> bool:
+    """Return whether a browser asks for a page, rather than a program for data."""
+    is_api = request.url.path.startswith(("/v1/", "/health/", "/metrics", "/openapi.json"))
+    return not is_api and "text/html" in request.headers.get("Accept", "")
+
+
+def _add_texts(router: APIRouter, pages: Pages) -> None:
+    """Add the pages of one text, of the texts to review, and of the API."""
     service = pages.service
 
     @router.get("/")
     async def text(request: Request, id: Annotated[str | None, Query(max_length=500)] = None):
-        """Label a text, and correct it."""
+        """Label a text and correct its topics."""
 
-        def gather():
+        def get_content():
             store = service.live.store
             found = None if store is None or id is None else store.document(id)
             if id is not None and found is None:
-                raise HTTPException(404, f"document {id!r} is not known.")
-            answering = pages.answering
+                raise HTTPException(404, f"Document {id!r} is not known.")
+            active = pages.active
             return {
                 "document": None if found is None else found.to_dict(),
-                "shares": answering is not None and _shares_beside(answering),
+                "shares": active is not None and _needs_mixture(active),
             }
 
-        return await pages.show(request, "text.html", gather)
+        return await pages.render(request, "text.html", get_content)
 
     @router.get("/check")
-    async def check(request: Request):
-        """List what to check next."""
+    async def review(request: Request):
+        """List the texts to review."""
 
-        def gather():
-            answering = pages.answering
-            found = [] if answering is None else checking.unlabelled(answering, QUEUED)
-            return {"unlabelled": found, "names": _names(request, pages)}
+        def get_content():
+            active = pages.active
+            found = [] if active is None else queries.review_unlabelled(active, QUEUE_LENGTH)
+            return {"unlabelled": found, "names": _label_namer(request, pages)}
 
-        return await pages.show(request, "check.html", gather)
+        return await pages.render(request, "check.html", get_content)
 
     @router.get("/parts/doubtful")
     async def doubtful(request: Request):
-        """List documents whose labels are in doubt: a part of a page, since it takes a while."""
+        """List texts with doubtful topics; fetched separately because it takes a while."""
 
-        def gather():
-            answering = pages.answering
-            found = [] if answering is None else checking.doubtful(answering, QUEUED)
-            return {"doubtful": found, "names": _names(request, pages)}
+        def get_content():
+            active = pages.active
+            found = [] if active is None else queries.review_doubtful(active, QUEUE_LENGTH)
+            return {"doubtful": found, "names": _label_namer(request, pages)}
 
-        return await pages.show(request, "doubtful.html", gather)
+        return await pages.render(request, "doubtful.html", get_content)
 
     @router.get("/docs")
     async def docs(request: Request):
-        """Tell programs' authors of the routes."""
+        """Describe the API."""
 
-        def gather():
-            return {"routes": list(routes_of(pages.app.openapi())), "base": request.base_url}
+        def get_content():
+            return {"routes": list(read_routes(pages.app.openapi())), "base": request.base_url}
 
-        return await pages.show(request, "docs.html", gather)
-
-    return router
+        return await pages.render(request, "docs.html", get_content)
 
 
-def _labels(pages: Pages) -> APIRouter:
-    """Return the routes of labels: all, one, and the map."""
-    router = APIRouter()
+def _add_labels(router: APIRouter, pages: Pages) -> None:
+    """Add the pages of all labels, of one label, and of the map."""
 
     @router.get("/labels")
     async def labels(request: Request, q: Annotated[str, Query(max_length=200)] = ""):
         """List the labels, as a tree if there is one."""
 
-        def gather():
-            answering = pages.answering
-            if answering is None:
+        def get_content():
+            active = pages.active
+            if active is None:
                 return {"q": q, "rows": [], "tree": None, "more": 0}
-            rows = answers.label_list(answering, q, language=language_of(request))
-            more = max(0, len(rows) - MOST_LABELS)
-            tree = None if q or more else _tree(answering, rows, _names(request, pages))
-            return {"q": q, "rows": rows[:MOST_LABELS], "tree": tree, "more": more}
+            rows = queries.list_labels(active, q, language=language_of(request))
+            more = max(0, len(rows) - MAX_LABELS)
+            tree = None if q or more else _label_tree(active, rows, _label_namer(request, pages))
+            return {"q": q, "rows": rows[:MAX_LABELS], "tree": tree, "more": more}
 
-        return await pages.show(request, "labels.html", gather)
+        return await pages.render(request, "labels.html", get_content)
 
     @router.get("/labels/{label:path}")
     async def label(request: Request, label: str):
-        """Tell of one label."""
+        """Describe a label."""
 
-        def gather():
-            answering = _needed(pages)
-            known = answers.known_label(answering, label)
-            facts = answers.label_facts(answering, known, 20)
+        def get_content():
+            active = _require_active(pages)
+            facts = queries.describe_label(active, queries.find_label(active, label), LABEL_TERMS)
             counts = facts["counts"]
             return {
                 "facts": facts,
-                "known": set(answering.labeler.classes_.tolist()),
-                "names": _names(request, pages),
+                "known": set(active.labeler.classes_.tolist()),
+                "names": _label_namer(request, pages),
                 "bars": counts and charts.bars(counts["starts"], counts["documents"]),
             }
 
-        return await pages.show(request, "label.html", gather)
+        return await pages.render(request, "label.html", get_content)
 
     @router.get("/parts/drift/{label:path}")
     async def label_drift(request: Request, label: str):
-        """Tell of a label's drift: a part of its page, since it takes a while."""
+        """Show a label's drift; fetched separately because it takes a while."""
 
-        def gather():
-            answering = _needed(pages)
-            found = answers.label_drift(answering, answers.known_label(answering, label))
-            return {"periods": found}
+        def get_content():
+            active = _require_active(pages)
+            return {"periods": queries.label_drift(active, queries.find_label(active, label))}
 
-        return await pages.show(request, "label_drift.html", gather)
+        return await pages.render(request, "label_drift.html", get_content)
 
     @router.get("/map")
-    async def label_map(request: Request):
+    async def map_(request: Request):
         """Draw the map of labels."""
 
-        def gather():
-            found = _needed(pages).map
-            drawn = len(found.labels) <= MOST_ON_MAP
+        def get_content():
+            found = _require_active(pages).map
+            is_drawn = len(found.labels) <= MAX_MAP_LABELS
             return {
                 "map": found,
-                "path": " ".join(strokes(found.dendrogram)) if drawn else None,
+                "path": " ".join(strokes(found.dendrogram)) if is_drawn else None,
                 "width": WIDTH,
-                "names": _names(request, pages),
+                "names": _label_namer(request, pages),
             }
 
-        return await pages.show(request, "map.html", gather)
-
-    return router
+        return await pages.render(request, "map.html", get_content)
 
 
-def _models(pages: Pages) -> APIRouter:
-    """Return the routes of models: their history, and how good they are over time."""
-    router = APIRouter()
+def _add_models(router: APIRouter, pages: Pages) -> None:
+    """Add the page of the published models."""
 
     @router.get("/models")
     async def models(request: Request):
         """List the published models."""
 
-        def gather():
+        def get_content():
             store = pages.service.live.store
-            history = [] if store is None else store.history()
             return {
-                "history": history,
+                "history": [] if store is None else store.history(),
                 "models": MODELS,
                 "default": None if store is None else store.model,
             }
 
-        return await pages.show(request, "models.html", gather)
+        return await pages.render(request, "models.html", get_content)
 
     @router.get("/parts/quality")
     async def quality(request: Request):
-        """Tell of the quality over time: a part of a page, since it takes a while."""
+        """Show the quality over time; fetched separately because it takes a while."""
 
-        def gather():
-            answering = pages.answering
-            found = None if answering is None else answering.drift
-            periods = [] if found is None else found.periods
+        def get_content():
+            active = pages.active
+            drift = None if active is None else active.drift
+            periods = [] if drift is None else drift.periods
             starts = [period.start for period in periods]
             return {
                 "periods": periods,
-                "by": None if found is None else found.by,
+                "by": None if drift is None else drift.by,
                 "f": charts.points(starts, [period.f for period in periods], 1.0),
                 "bars": charts.bars(starts, [period.documents for period in periods]),
-                "names": _names(request, pages),
+                "names": _label_namer(request, pages),
             }
 
-        return await pages.show(request, "quality.html", gather)
-
-    return router
+        return await pages.render(request, "quality.html", get_content)
 
 
-def _is_page(request: Request) -> bool:
-    """Tell whether a person asks: for a page, not for what programs read."""
-    for_programs = request.url.path.startswith(("/v1/", "/health/", "/metrics", "/openapi.json"))
-    return not for_programs and "text/html" in request.headers.get("Accept", "")
+def _add_sign_in(router: APIRouter, pages: Pages) -> None:
+    """Add the routes that store a token in a cookie, and delete it."""
+    guard, workers = pages.service.guard, pages.service.workers
+
+    async def show_form(request: Request, target: str, status: int = 200) -> Response:
+        content = {"next": _local_path(target), "failed": status != 200}
+        return await pages.render(request, "sign_in.html", content.copy, status=status, public=True)
+
+    @router.get("/sign-in")
+    async def sign_in_form(request: Request, next: str = "/"):
+        """Ask for a token."""
+        return await show_form(request, next)
+
+    @router.post("/sign-in", dependencies=[Depends(check_same_origin)])
+    async def sign_in(request: Request) -> Response:
+        """Store a token in a cookie that scripts cannot read."""
+        check_media_type(request, FORM)
+        body = (await request.body()).decode("utf-8", "replace")
+        form = parse_qs(body, max_num_fields=MAX_FORM_FIELDS)
+        token, target = (form.get(name, [""])[0].strip() for name in ("token", "next"))
+        if await workers.run(guard.token_role, token) is None:
+            return await show_form(request, target, 401)
+        response = RedirectResponse(_local_path(target), 303)
+        response.set_cookie(
+            TOKEN_COOKIE,
+            token,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return response
+
+    @router.post("/sign-out", dependencies=[Depends(check_same_origin)])
+    async def sign_out(request: Request) -> Response:
+        """Delete the cookie."""
+        response = RedirectResponse("/", 303)
+        response.delete_cookie(TOKEN_COOKIE)
+        return response
 
 
-def _needed(pages: Pages) -> Answering:
+def _local_path(target: str) -> str:
+    """Return a path of this service; the start page if ``target`` leads elsewhere."""
     try:
-        return pages.service.live.answering
+        parts = urlsplit(target)
+    except ValueError:  # not a URL
+        return "/"
+    is_elsewhere = parts.scheme or parts.netloc or "\\" in target or not target.startswith("/")
+    return "/" if is_elsewhere or target.startswith("//") else target
+
+
+def _require_active(pages: Pages) -> ActiveModel:
+    try:
+        return pages.service.live.active
     except UnavailableError:
         raise
     except PolytopicError as error:
-        raise HTTPException(404, "nothing has been learned yet.") from error
+        raise HTTPException(404, "Nothing has been learned yet.") from error
 
 
-def _shares_beside(answering: Answering) -> bool:
-    """Tell whether another model must say how much of a text each label is."""
-    labeler = answering.labeler
+def _needs_mixture(active: ActiveModel) -> bool:
+    """Return whether a mixture must be fitted in addition, to share out the words of a text."""
+    labeler = active.labeler
     return not hasattr(labeler.model_, "word_proba_") and labeler.counts_ is not None
 
 
-def _names(request: Request, pages: Pages) -> Callable[[str], str]:
-    """Return what names a label in the reader's language."""
-    answering, language = pages.answering, language_of(request)
+def _label_namer(request: Request, pages: Pages) -> Callable[[str], str]:
+    """Return the function that names a label in the reader's language."""
+    active, language = pages.active, language_of(request)
 
     def name(label: str) -> str:
-        return label if answering is None else answering.labeler.name(label, language)
+        return label if active is None else active.labeler.name(label, language)
 
     return name
 
 
-def _tree(answering: Answering, rows, names) -> list[dict[str, Any]] | None:
-    """Return the tree as nested nodes, with those alone that have documents below them."""
-    tree = answering.labeler.tree
+def _label_tree(active: ActiveModel, rows, names) -> list[dict[str, Any]] | None:
+    """Return the tree as nested nodes, without branches that have no documents."""
+    tree = active.labeler.tree
     if tree is None:
         return None
     documents = {row["label"]: row["documents"] for row in rows}
     used = {a for label in documents if label in tree for a in (label, *tree.ancestors(label))}
 
     def node(label):
-        inside = [node(child) for child in tree.children(label) if child in used]
         return {
             "label": label,
             "name": names(label),
             "documents": documents.get(label),
-            "children": inside,
+            "children": [node(child) for child in tree.children(label) if child in used],
         }
 
     outside = [

@@ -1,6 +1,6 @@
-// The service, called as any program calls it.
+// Calls to the API.
 
-/** A failure, with the service's own sentence. */
+/** An error response, with the detail that the service gives. */
 export class Problem extends Error {
   constructor(status, detail) {
     super(detail);
@@ -8,30 +8,30 @@ export class Problem extends Error {
   }
 }
 
-/** Post values; return the answer's, or raise what is wrong. */
+/** Send JSON and return the JSON response; throw a Problem if it is an error. */
 export async function post(path, body, headers = {}) {
   const response = await fetch(path, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify(body),
   });
-  return answerOf(response);
+  return parse(response);
 }
 
-/** Get values. */
+/** Return a JSON response; throw a Problem if it is an error. */
 export async function get(path) {
-  return answerOf(await fetch(path));
+  return parse(await fetch(path));
 }
 
-async function answerOf(response) {
+async function parse(response) {
   const isJson = (response.headers.get("Content-Type") ?? "").includes("json");
-  const answer = isJson ? await response.json() : {};
-  if (!response.ok) throw new Problem(response.status, answer.detail ?? response.statusText);
-  return answer;
+  const content = isJson ? await response.json() : {};
+  if (!response.ok) throw new Problem(response.status, content.detail ?? response.statusText);
+  return content;
 }
 
-/** Return a name that nobody else has. */
-export function newName() {
+/** Return a random id. */
+export function randomId() {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

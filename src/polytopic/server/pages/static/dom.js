@@ -1,13 +1,13 @@
-// Elements made of plain values. What is given as text is text: nothing is ever read as HTML.
+// Creates elements. Strings become text nodes; nothing is ever parsed as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Return an element with attributes (`on…` are listeners, undefined and false are left out). */
+/** Create an element. Attributes that start with `on` are listeners; undefined and false are skipped. */
 export function el(name, attributes = {}, ...children) {
-  return filled(document.createElement(name), attributes, children);
+  return fill(document.createElement(name), attributes, children);
 }
 
-function filled(element, attributes, children) {
+function fill(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
@@ -17,11 +17,11 @@ function filled(element, attributes, children) {
   return element;
 }
 
-/** Return a bar that is filled to a part of its width. */
+/** Create a bar that is filled to a fraction of its width. */
 export function bar(part, colour) {
-  const rect = (attributes) => filled(document.createElementNS(SVG, "rect"), attributes, []);
+  const rect = (attributes) => fill(document.createElementNS(SVG, "rect"), attributes, []);
   const width = `${(100 * Math.min(1, Math.max(0, part))).toFixed(1)}%`;
-  return filled(
+  return fill(
     document.createElementNS(SVG, "svg"),
     { class: `bar l${colour}`, "aria-hidden": "true" },
     [
@@ -31,5 +31,5 @@ export function bar(part, colour) {
   );
 }
 
-/** Return the element of an id. */
+/** Return the element with an id. */
 export const byId = (id) => document.getElementById(id);

@@ -1,17 +1,17 @@
-// Publishing a model, refreshing it, and going back to an earlier one.
+// The models page: publish, refresh and roll back.
 
 import { post } from "./api.js";
 import { byId } from "./dom.js";
-import { _ } from "./sentences.js";
+import { _ } from "./i18n.js";
 
 async function change(path, body) {
   const status = byId("status");
-  status.textContent = _("This takes a moment …");
+  status.textContent = _("Loading …");
   try {
     await post(path, body);
     location.reload();
   } catch (error) {
-    status.textContent = _("That did not work: {reason}", { reason: error.message });
+    status.textContent = _("Something went wrong: {reason}", { reason: error.message });
   }
 }
 

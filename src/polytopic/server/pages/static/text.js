@@ -1,55 +1,56 @@
-// The page of one text: label it, say why, correct it, save the correction and undo it.
+// The text page: label a text, explain its topics, correct them, save and undo.
 
-import { get, newName, post } from "./api.js";
+import { get, randomId, post } from "./api.js";
 import { bar, byId, el } from "./dom.js";
-import { _, percent, signed } from "./sentences.js";
-import { Words, signOf } from "./words.js";
+import { _, percent, signed } from "./i18n.js";
+import { Words, markClass } from "./words.js";
 
 const page = JSON.parse(byId("page").textContent);
 const words = new Words(byId("words"), byId("word"), page.colours);
 const text = byId("text");
 
-// What is shown: a content, its topics in order, what is known of them, and why they are.
+// What the page shows.
 const state = {
   content: null, // {text}, {fields} or {counts}
-  topics: [], // labels
-  suggested: [], // suggestions of the service
+  topics: [], // labels, largest share first
+  suggested: [], // suggestions from the API
   names: new Map(),
-  unknown: new Set(), // topics that the model does not know
+  unknown: new Set(), // topics that are new to the model
   explanation: null,
-  only: null, // the topic whose words alone are marked
-  open: new Set(), // topics whose reasons are shown
-  whyNot: null, // why another topic is not there
-  saved: null, // what undoes the last change
+  only: null, // the one topic whose words are marked, or null for all
+  open: new Set(), // topics with visible reasons
+  whyNot: null, // the explanation of a rejected topic
+  saved: null, // how to undo the last change
 };
-let turn = 0; // of questions: answers to earlier ones are not shown
+let latestRequest = 0; // responses to earlier requests are ignored
 
-const OTHERS = 8; // other topics that are shown
+const MAX_OTHERS = 8; // other topics to show
 const digitsOf = (unit) => (unit === "nats" ? 1 : 2); // of evidence
 const nameOf = (label) => state.names.get(label) ?? label;
 
-// Questions
+// Requests
 
-async function ask(question) {
-  const own = ++turn;
+/** Run `request`, then the function it returns, unless a newer request has started meanwhile. */
+async function run(request) {
+  const number = ++latestRequest;
   byId("result").setAttribute("aria-busy", "true");
   try {
-    const answer = await question();
-    if (own !== turn) return;
-    answer?.();
+    const update = await request();
+    if (number !== latestRequest) return;
+    update?.();
   } catch (error) {
-    if (own === turn) tellFailure(error);
+    if (number === latestRequest) reportError(error);
   } finally {
-    if (own === turn) byId("result").removeAttribute("aria-busy");
+    if (number === latestRequest) byId("result").removeAttribute("aria-busy");
   }
 }
 
 function label(content, topics = null) {
-  return ask(async () => {
+  return run(async () => {
     const answer = await suggest(content);
     const chosen = answer.documents[0].suggestions.filter((one) => one.chosen);
     const labels = topics ?? chosen.map((one) => one.label);
-    const known = await knownOf(labels, answer);
+    const known = await knownLabels(labels, answer);
     const explanation = await explain(content, known);
     return () => {
       Object.assign(state, { content, topics: labels, explanation, only: null, whyNot: null, saved: null });
@@ -62,15 +63,15 @@ function label(content, topics = null) {
       const wasWriting = byId("form").contains(document.activeElement);
       show();
       if (wasWriting) byId("topics-heading").focus();
-      const told = state.topics.map((one) => `${nameOf(one)} ${percent(reasonOf(one)?.share)}`);
-      tell(told.length ? _("Topics: {topics}", { topics: told.join(", ") }) : _("No topic suits it."));
+      const parts = state.topics.map((one) => `${nameOf(one)} ${percent(reasonOf(one)?.share)}`);
+      report(parts.length ? _("Topics: {topics}", { topics: parts.join(", ") }) : _("No topic fits this text."));
     };
   });
 }
 
 async function suggest(content) {
   try {
-    const answer = await post("/v1/suggest", { ...content, limit: 12, language: page.language });
+    const answer = await post("/v1/suggest", { ...content, k: 12, language: page.language });
     for (const one of answer.documents[0].suggestions) state.names.set(one.label, one.name);
     return answer;
   } catch (error) {
@@ -88,10 +89,10 @@ async function explain(content, labels, why_not = []) {
   return answer;
 }
 
-/** Return those of some labels that the model knows. */
-async function knownOf(labels, answer) {
-  const told = new Set(answer.documents[0].suggestions.map((one) => one.label));
-  const known = await Promise.all(labels.map(async (label) => told.has(label) || (await isKnown(label))));
+/** Return the labels that the model knows. */
+async function knownLabels(labels, answer) {
+  const suggested = new Set(answer.documents[0].suggestions.map((one) => one.label));
+  const known = await Promise.all(labels.map(async (label) => suggested.has(label) || (await isKnown(label))));
   return labels.filter((_label, k) => known[k]);
 }
 
@@ -99,10 +100,10 @@ async function isKnown(label) {
   return Boolean(await find(label));
 }
 
-/** Return the label of an id or a name, if there is one. */
+/** Return the label with an id or name, or null. */
 async function find(name) {
   try {
-    const { labels } = await get(`/v1/labels?q=${encodeURIComponent(name)}&limit=1000&language=${page.language}`);
+    const { labels } = await get(`/v1/labels?q=${encodeURIComponent(name)}&k=1000&language=${page.language}`);
     const wanted = name.toLowerCase();
     const found = labels.find((one) => one.label === name) ?? labels.find((one) => one.name.toLowerCase() === wanted);
     if (found) state.names.set(found.label, found.name);
@@ -113,9 +114,9 @@ async function find(name) {
   }
 }
 
-function change(topics, told) {
-  state.topics = topics; // at once: the next change may come before the answer
-  return ask(async () => {
+function change(topics, message) {
+  state.topics = topics; // now, because the next change may come before the response
+  return run(async () => {
     const known = topics.filter((one) => !state.unknown.has(one));
     const explanation = await explain(state.content, known);
     return () => {
@@ -123,7 +124,7 @@ function change(topics, told) {
       if (!topics.includes(state.only)) state.only = null;
       sortTopics();
       show();
-      tell(told);
+      report(message);
     };
   });
 }
@@ -133,18 +134,18 @@ async function add(name) {
   try {
     found = await find(name);
   } catch (error) {
-    return tellFailure(error);
+    return reportError(error);
   }
   const label = found?.label ?? name;
-  if (state.topics.includes(label)) return tell(_("{topic} is there already.", { topic: nameOf(label) }));
+  if (state.topics.includes(label)) return report(_("{topic} has already been added.", { topic: nameOf(label) }));
   if (!found) state.unknown.add(label);
-  return change([...state.topics, label], _("{topic} was added.", { topic: nameOf(label) }));
+  return change([...state.topics, label], _("{topic} added.", { topic: nameOf(label) }));
 }
 
 function remove(label) {
   state.unknown.delete(label);
   const topics = state.topics.filter((one) => one !== label);
-  return change(topics, _("{topic} was removed.", { topic: nameOf(label) }));
+  return change(topics, _("{topic} removed.", { topic: nameOf(label) }));
 }
 
 async function toggleWhyNot(label) {
@@ -156,18 +157,18 @@ async function toggleWhyNot(label) {
 }
 
 function askWhyNot(label) {
-  return ask(async () => {
+  return run(async () => {
     const known = state.topics.filter((one) => !state.unknown.has(one));
     const answer = await explain(state.content, known, [label]);
     return () => {
       state.whyNot = { unit: answer.unit, ...answer.why_not[0] };
       show();
-      tell(whyNotSentence(state.whyNot));
+      report(whyNotSentence(state.whyNot));
     };
   });
 }
 
-// What is shown
+// Display
 
 const reasonOf = (label) => state.explanation?.labels.find((one) => one.label === label);
 
@@ -175,34 +176,34 @@ function sortTopics() {
   state.topics.sort((a, b) => (reasonOf(b)?.share ?? -1) - (reasonOf(a)?.share ?? -1));
 }
 
-function tell(sentence, isFailure = false) {
+function report(message, isError = false) {
   const status = byId("status");
-  status.textContent = sentence;
-  status.classList.toggle("warning", isFailure);
+  status.textContent = message;
+  status.classList.toggle("warning", isError);
 }
 
-const tellFailure = (error) => tell(_("That did not work: {reason}", { reason: error.message }), true);
+const reportError = (error) => report(_("Something went wrong: {reason}", { reason: error.message }), true);
 
-/** Show the form to write a text, or what is known of it. */
-function turnTo(isWriting) {
-  byId("form").hidden = !isWriting;
-  for (const id of ["tools", "result", "reading", "rest"]) byId(id).hidden = isWriting;
+/** Show the form, or the labelled text. */
+function showForm(isVisible) {
+  byId("form").hidden = !isVisible;
+  for (const id of ["tools", "result", "reading", "rest"]) byId(id).hidden = isVisible;
 }
 
 function show() {
-  turnTo(false);
+  showForm(false);
   byId("all").hidden = state.only === null;
   words.draw(stringsOf(state.content), state.explanation, state.topics, state.only, nameOf);
   const unknown = state.explanation?.unknown ?? [];
   byId("unknown").textContent = unknown.length
-    ? _("Words that the model does not know: {words}", { words: unknown.slice(0, 20).join(", ") + (unknown.length > 20 ? ", …" : "") })
+    ? _("Unknown words: {words}", { words: unknown.slice(0, 20).join(", ") + (unknown.length > 20 ? ", …" : "") })
     : "";
   byId("topics").replaceChildren(...state.topics.map(topicItem));
-  const others = state.suggested.filter((one) => !state.topics.includes(one.label)).slice(0, OTHERS);
+  const others = state.suggested.filter((one) => !state.topics.includes(one.label)).slice(0, MAX_OTHERS);
   byId("others").replaceChildren(...others.map(otherItem));
   const keywords = state.explanation?.keywords ?? [];
   byId("keywords").textContent = keywords.slice(0, 12).map((one) => one.term).join(", ") || "–";
-  showLedger();
+  showBreakdown();
   byId("save")?.toggleAttribute("disabled", state.topics.length === 0);
 }
 
@@ -223,14 +224,14 @@ function topicItem(label, place) {
     type: "button",
     class: "name",
     "aria-pressed": String(isOnly),
-    title: _("Show only its words"),
+    title: _("Show only words of this topic"),
     disabled: !reason,
     onclick: () => {
       state.only = isOnly ? null : label;
       show();
       byId("topics").children[place].querySelector(".name").focus();
     },
-  }, el("span", { class: `swatch ${signOf(place, page.colours)}`, "aria-hidden": "true" }, String(place + 1)), name);
+  }, el("span", { class: `swatch ${markClass(place, page.colours)}`, "aria-hidden": "true" }, String(place + 1)), name);
   const why = el("button", {
     type: "button",
     "aria-expanded": String(isOpen),
@@ -243,7 +244,7 @@ function topicItem(label, place) {
       byId("topics").children[place].querySelector("[aria-expanded]").focus();
     },
   }, _("Why?"));
-  const gone = el("button", {
+  const removal = el("button", {
     type: "button",
     "aria-label": _("Remove {topic}", { topic: name }),
     onclick: async () => {
@@ -251,18 +252,18 @@ function topicItem(label, place) {
       byId("add").focus();
     },
   }, "×");
-  const told = reason
-    ? el("span", { class: "told" }, _("{share} of the text", { share: percent(reason.share) }), " · ",
+  const summary = reason
+    ? el("span", { class: "summary" }, _("{share} of the text", { share: percent(reason.share) }), " · ",
         el("span", { class: "soft" }, _("confidence {part}", { part: percent(reason.probability) })))
-    : el("span", { class: "told soft" }, _("new: the model learns it when it is saved"));
-  return el("li", {}, el("div", { class: "head" }, only, el("span", { class: "buttons" }, why, gone)), told,
+    : el("span", { class: "summary soft" }, _("new, learned when you save"));
+  return el("li", {}, el("div", { class: "head" }, only, el("span", { class: "buttons" }, why, removal)), summary,
     bar(reason?.share ?? 0, colour), isOpen && reason ? reasonTable(reason, name, colour) : null);
 }
 
 function reasonTable(reason, name, colour) {
   const digits = digitsOf(state.explanation.unit);
   const shown = reason.words.filter((one) => one.evidence >= 0.5 * 10 ** -digits).slice(0, 10);
-  if (!shown.length) return el("p", { class: "soft" }, _("No word speaks for it more than for all documents."));
+  if (!shown.length) return el("p", { class: "soft" }, _("No word is evidence for this topic."));
   const head = el("tr", {}, ...[_("word"), _("share"), _("evidence")].map((title, k) => el("th", { scope: "col", class: k && "n" }, title)), el("td", { class: "wide" }));
   const rows = shown.map((one) => el("tr", {},
     el("td", {}, one.count === 1 ? one.term : `${one.term} ×${one.count}`),
@@ -275,50 +276,50 @@ function reasonTable(reason, name, colour) {
 function otherItem(one) {
   const name = nameOf(one.label);
   const focus = () => byId("add").focus();
-  const isAsked = state.whyNot?.label === one.label;
+  const isOpen = state.whyNot?.label === one.label;
   const buttons = [
     el("button", { type: "button", "aria-label": _("Add {topic}", { topic: name }), onclick: () => add(one.label).then(focus) }, _("Add")),
-    el("button", { type: "button", "data-why-not": one.label, "aria-label": _("Why not {topic}?", { topic: name }), "aria-expanded": String(isAsked), disabled: !state.explanation, onclick: () => toggleWhyNot(one.label) }, _("Why not?")),
+    el("button", { type: "button", "data-why-not": one.label, "aria-label": _("Why not {topic}?", { topic: name }), "aria-expanded": String(isOpen), disabled: !state.explanation, onclick: () => toggleWhyNot(one.label) }, _("Why not?")),
   ];
   return el("li", {}, el("div", { class: "head" },
     el("span", {}, el("span", { class: "name" }, name), " ", el("span", { class: "soft" }, _("confidence {part}", { part: percent(one.probability) }))),
     el("span", { class: "buttons" }, ...buttons)),
-    isAsked ? whyNotCard(state.whyNot) : null);
+    isOpen ? whyNotCard(state.whyNot) : null);
 }
 
 function whyNotSentence(reason) {
   const best = reason.labels.map(nameOf).join(", ");
   const values = { best, x: Math.abs(reason.difference).toFixed(digitsOf(reason.unit)) };
   return reason.difference >= 0
-    ? _("The best topics with it are {best}; their score is {x} lower.", values)
-    : _("The best topics with it are {best}; their score is {x} higher.", values);
+    ? _("The best set with this topic is {best}. Its score is {x} lower.", values)
+    : _("The best set with this topic is {best}. Its score is {x} higher.", values);
 }
 
 function whyNotCard(reason) {
   const digits = digitsOf(reason.unit);
   const least = 0.5 * 10 ** -digits;
-  const listed = (found) => found.map((one) => `${one.term} (${Math.abs(one.amount).toFixed(digits)})`).join(", ") || _("no word");
+  const listed = (found) => found.map((one) => `${one.term} (${Math.abs(one.amount).toFixed(digits)})`).join(", ") || _("none");
   const against = reason.words.filter((one) => one.amount >= least).slice(0, 10);
   const pro = reason.words.filter((one) => -one.amount >= least).slice(-10).reverse();
   return el("div", { class: "card" },
     el("p", {}, whyNotSentence(reason)),
-    el("p", {}, _("Words against it: {words}", { words: listed(against) })),
-    el("p", {}, _("Words for it: {words}", { words: listed(pro) })));
+    el("p", {}, _("Evidence against: {words}", { words: listed(against) })),
+    el("p", {}, _("Evidence for: {words}", { words: listed(pro) })));
 }
 
-function showLedger() {
-  const ledger = state.explanation?.ledger;
-  const rows = !ledger ? [] : state.explanation.unit === "score"
-    ? [[_("what the words say for the topics"), ledger.words]]
+function showBreakdown() {
+  const breakdown = state.explanation?.ledger;
+  const rows = !breakdown ? [] : state.explanation.unit === "score"
+    ? [[_("evidence of the words"), breakdown.words]]
     : [
-      [_("how likely all documents together make these words"), ledger.corpus],
-      [_("what the topics add to it, by all words"), ledger.words],
-      [_("what it costs to mix the topics"), ledger.mixing],
-      [_("words count less, divided by {x}", { x: ledger.temperature.toPrecision(3) }), ledger.log_likelihood / ledger.temperature - ledger.log_likelihood],
-      [_("how common these topics are"), ledger.log_prior],
+      [_("probability of the words in all documents"), breakdown.corpus],
+      [_("evidence of the words for the topics"), breakdown.words],
+      [_("cost of mixing topics"), breakdown.mixing],
+      [_("temperature: words divided by {x}", { x: breakdown.temperature.toPrecision(3) }), breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood],
+      [_("prior probability of these topics"), breakdown.log_prior],
     ];
-  if (ledger) rows.push([_("the score of these topics"), ledger.score]);
-  byId("ledger").tBodies[0].replaceChildren(...rows.filter(([, value]) => value).map(([name, value]) =>
+  if (breakdown) rows.push([_("score of these topics"), breakdown.score]);
+  byId("breakdown").tBodies[0].replaceChildren(...rows.filter(([, value]) => value).map(([name, value]) =>
     el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "n" }, signed(value, 2)))));
 }
 
@@ -331,13 +332,13 @@ function showModel(model) {
   byId("model").textContent = parts.join(" · ");
 }
 
-// Saving and undoing
+// Save and undo
 
 async function save() {
   const stored = page.document?.id;
   const before = page.document?.labels ?? [];
-  const id = stored ?? state.saved?.id ?? `page-${newName()}`;
-  await keep(async (key) => {
+  const id = stored ?? state.saved?.id ?? `page-${randomId()}`;
+  await submitChange(async (key) => {
     const receipt = stored
       ? await post("/v1/relabel", { labels: { [stored]: state.topics } }, key)
       : await post("/v1/learn", { documents: [{ id, ...state.content, labels: state.topics }] }, key);
@@ -348,26 +349,26 @@ async function save() {
 
 async function undo() {
   const [path, body] = state.saved.undo;
-  await keep(async (key) => {
+  await submitChange(async (key) => {
     const receipt = await post(path, body, key);
     state.saved = null;
-    return [_("Undone: it is as if it had never been saved."), receipt, false];
+    return [_("Undone, as if it had never been saved."), receipt, false];
   });
 }
 
-async function keep(act) {
+async function submitChange(act) {
   const place = byId("receipt");
   byId("save").disabled = true;
   try {
-    const [sentence, receipt, canUndo] = await act({ "Idempotency-Key": newName() });
-    place.replaceChildren(receiptCard(sentence, receipt, canUndo));
+    const [message, receipt, canUndo] = await act({ "Idempotency-Key": randomId() });
+    place.replaceChildren(receiptCard(message, receipt, canUndo));
   } catch (error) {
-    place.replaceChildren(el("p", { class: "warning" }, _("That did not work: {reason}", { reason: error.message })));
+    place.replaceChildren(el("p", { class: "warning" }, _("Something went wrong: {reason}", { reason: error.message })));
   }
   byId("save").disabled = state.topics.length === 0;
 }
 
-function receiptCard(sentence, receipt, canUndo) {
+function receiptCard(message, receipt, canUndo) {
   const facts = [
     [_("revision"), `${receipt.revision_before} → ${receipt.revision_after}`],
     [_("time"), receipt.time],
@@ -375,17 +376,17 @@ function receiptCard(sentence, receipt, canUndo) {
     [_("corrected"), receipt.corrected],
     [_("forgotten"), receipt.forgotten],
     [_("new labels"), receipt.new_labels.join(", ")],
-    [_("labels that are gone"), receipt.gone_labels.join(", ")],
+    [_("removed labels"), receipt.gone_labels.join(", ")],
     [_("digest"), receipt.digest_after],
   ].filter(([, value]) => value !== 0 && value !== "");
   const rows = facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]);
   return el("div", {},
-    el("p", { class: "row" }, el("strong", {}, sentence), canUndo ? el("button", { type: "button", id: "undo", onclick: undo }, _("Undo")) : null,
-      page.document ? el("a", { href: "/check" }, _("Texts to check next")) : null),
+    el("p", { class: "row" }, el("strong", {}, message), canUndo ? el("button", { type: "button", id: "undo", onclick: undo }, _("Undo")) : null,
+      page.document ? el("a", { href: "/check" }, _("Texts to review")) : null),
     el("details", {}, el("summary", {}, _("Receipt")), el("dl", {}, ...rows)));
 }
 
-// What the reader does
+// Events
 
 byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -401,21 +402,21 @@ text.addEventListener("paste", (event) => {
   const isWhole = text.selectionStart === 0 && text.selectionEnd === text.value.length;
   const pasted = event.clipboardData.getData("text");
   if (!isWhole || !pasted) return;
-  event.preventDefault(); // browsers are slow to insert a long text
+  event.preventDefault(); // browsers insert long texts slowly
   text.value = pasted;
   byId("form").requestSubmit();
 });
 byId("edit").addEventListener("click", () => {
   if (state.content.text === undefined) text.value = Object.values(stringsOf(state.content)).join("\n\n");
   else text.value = state.content.text;
-  write();
+  edit();
 });
 byId("fresh").addEventListener("click", () => {
   text.value = "";
   page.document = null;
   state.saved = null;
   history.replaceState(null, "", "/");
-  write();
+  edit();
 });
 byId("all").addEventListener("click", () => {
   state.only = null;
@@ -432,18 +433,18 @@ byId("add").addEventListener("input", async () => {
   const wanted = byId("add").value.trim();
   if (!wanted) return;
   try {
-    const { labels } = await get(`/v1/labels?q=${encodeURIComponent(wanted)}&limit=20&language=${page.language}`);
+    const { labels } = await get(`/v1/labels?q=${encodeURIComponent(wanted)}&k=20&language=${page.language}`);
     if (byId("add").value.trim() !== wanted) return;
     byId("known").replaceChildren(...labels.map((one) => el("option", { value: one.name === one.label ? one.label : one.name }, one.label)));
   } catch (error) {
-    if (error.status !== 409) tellFailure(error);
+    if (error.status !== 409) reportError(error);
   }
 });
 byId("save")?.addEventListener("click", save);
 
-function write() {
-  turnTo(true);
-  tell("");
+function edit() {
+  showForm(true);
+  report("");
   text.focus();
 }
 
@@ -459,7 +460,7 @@ byId("work").addEventListener("drop", async (event) => {
   byId("work").classList.remove("dropping");
   const [file] = event.dataTransfer.files;
   text.value = file ? await file.text() : event.dataTransfer.getData("text");
-  write();
+  edit();
   byId("form").requestSubmit();
 });
 

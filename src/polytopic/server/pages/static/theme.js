@@ -1,7 +1,7 @@
-// Before anything is drawn: the theme that the reader chose, if he chose one.
+// Runs before the first paint: apply the theme that the reader has chosen, if any.
 try {
   const chosen = localStorage.getItem("polytopic-theme");
   if (chosen) document.documentElement.dataset.theme = chosen;
 } catch (error) {
-  console.info("The theme is the browser's own, since nothing can be remembered.", error);
+  console.info("Cannot read the stored theme; using the browser's.", error);
 }

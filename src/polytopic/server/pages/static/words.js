@@ -1,31 +1,31 @@
-// The text with its words marked by topic.
+// Draws a text with its words marked by topic.
 
 import { el } from "./dom.js";
-import { _, percent } from "./sentences.js";
+import { _, percent } from "./i18n.js";
 
-const FAINT = 0.12; // strength below which a word says too little to be marked
-const MOST = 100_000; // characters that are drawn
-const UNDERLINES = 5;
+const MIN_STRENGTH = 0.12; // weaker evidence is not marked
+const MAX_CHARACTERS = 100_000;
+const UNDERLINES = 5; // underline styles in style.css
 
-/** Return the classes of a topic's colour and underline. */
-export function signOf(place, colours) {
+/** Return the CSS classes of a topic: its colour and underline. */
+export function markClass(place, colours) {
   return `l${place % colours} u${place % UNDERLINES}`;
 }
 
-/** The drawn text: one word at a time can be looked at, with the pointer or by arrow keys. */
+/** A drawn text whose words can be inspected one at a time, with the pointer or the arrow keys. */
 export class Words {
-  /** @param text where it is drawn, @param told where a word's shares are told. */
-  constructor(text, told, colours) {
-    Object.assign(this, { text, told, colours, places: [], marks: [], current: -1 });
-    text.addEventListener("mouseover", (event) => this.lookAt(this.marks.indexOf(event.target)));
-    text.addEventListener("click", (event) => this.lookAt(this.marks.indexOf(event.target)));
+  /** @param text the element to draw in, @param details the element that describes the current word. */
+  constructor(text, details, colours) {
+    Object.assign(this, { text, details, colours, places: [], marks: [], current: -1 });
+    text.addEventListener("mouseover", (event) => this.select(this.marks.indexOf(event.target)));
+    text.addEventListener("click", (event) => this.select(this.marks.indexOf(event.target)));
     text.addEventListener("keydown", (event) => this.move(event));
   }
 
   /**
-   * Draw strings with the places of an explanation.
-   * @param strings maps fields to strings, "" being the field of a plain text.
-   * @param labels the topics in order, @param only a topic whose words alone are marked.
+   * Draw a text, with the words of an explanation marked.
+   * @param strings maps field names to texts; a plain text has the field "".
+   * @param labels the topics in order, @param only the one topic to mark, or null for all.
    */
   draw(strings, explanation, labels, only, name) {
     Object.assign(this, { labels, name, current: -1, places: [], marks: [] });
@@ -39,26 +39,26 @@ export class Words {
       return [...heading, ...this.pieces(string, own, (place) => {
         const label = only ?? labels.reduce((a, b) => (part(place, b) > part(place, a) ? b : a), labels[0]);
         const strength = strongest > 0 ? part(place, label) / strongest : 0;
-        return [label, strength >= FAINT ? strength : 0];
+        return [label, strength >= MIN_STRENGTH ? strength : 0];
       })];
     });
-    this.text.removeAttribute("dir"); // else it is judged again with each piece, which takes seconds
+    this.text.removeAttribute("dir"); // otherwise the browser recomputes it for every piece, which takes seconds
     this.text.replaceChildren(...drawn);
     this.text.dir = "auto";
   }
 
-  pieces(string, places, judge) {
-    const points = Array.from(string.slice(0, MOST)); // places count characters, not halves of them
+  pieces(string, places, strongestTopic) {
+    const points = Array.from(string.slice(0, MAX_CHARACTERS)); // places count code points, not UTF-16 units
     const pieces = [];
     let end = 0;
     for (const place of places) {
       if (place.end > points.length) break;
-      const [label, strength] = judge(place);
+      const [label, strength] = strongestTopic(place);
       pieces.push(points.slice(end, place.start).join(""));
       const word = points.slice(place.start, place.end).join("");
-      const title = this.sentence(place);
-      const sign = signOf(this.labels.indexOf(label), this.colours);
-      const mark = strength ? el("mark", { class: sign, title }, word) : el("span", { title }, word);
+      const title = this.describe(place);
+      const classes = markClass(this.labels.indexOf(label), this.colours);
+      const mark = strength ? el("mark", { class: classes, title }, word) : el("span", { title }, word);
       if (strength) mark.style.setProperty("--a", (0.25 + 0.75 * strength).toFixed(2));
       this.marks.push(mark);
       this.places.push(place);
@@ -66,23 +66,23 @@ export class Words {
       end = place.end;
     }
     pieces.push(points.slice(end).join(""));
-    if (string.length > MOST) pieces.push(el("p", { class: "soft" }, _("… only the beginning of this long text is drawn.")));
+    if (string.length > MAX_CHARACTERS) pieces.push(el("p", { class: "soft" }, _("… only the beginning of this long text is shown.")));
     return pieces;
   }
 
-  /** Tell the shares of a word. */
-  lookAt(place) {
+  /** Describe a word. */
+  select(place) {
     if (place < 0) return;
     this.marks[this.current]?.classList.remove("current");
     this.current = place;
     this.marks[place].classList.add("current");
-    this.told.textContent = this.sentence(this.places[place]);
+    this.details.textContent = this.describe(this.places[place]);
   }
 
-  sentence(place) {
+  describe(place) {
     const shares = Object.entries(place.shares).sort((a, b) => b[1] - a[1]);
-    const told = shares.map(([label, share]) => `${this.name(label)} ${percent(share)}`).join(", ");
-    return `${place.term}: ${told}; ${_("evidence {x}", { x: place.evidence.toFixed(1) })}`;
+    const parts = shares.map(([label, share]) => `${this.name(label)} ${percent(share)}`).join(", ");
+    return `${place.term}: ${parts}; ${_("evidence {x}", { x: place.evidence.toFixed(1) })}`;
   }
 
   move(event) {
@@ -95,7 +95,7 @@ export class Words {
     else if (event.key === "End") next = last;
     else return;
     event.preventDefault();
-    this.lookAt(next);
+    this.select(next);
     this.marks[next].scrollIntoView({ block: "nearest" });
   }
 }

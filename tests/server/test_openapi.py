@@ -1,6 +1,6 @@
 """The page of the routes: what it makes of an OpenAPI document."""
 
-from polytopic.server.pages.reference import Field, Route, routes_of
+from polytopic.server.openapi import Field, Route, read_routes
 
 DOCUMENT = {
     "paths": {
@@ -71,7 +71,7 @@ CHANGE = [
 
 def test_a_route_with_everything():
     """Parameters come before the fields of the body; statuses are sorted."""
-    route, *_ = routes_of(DOCUMENT)
+    route, *_ = read_routes(DOCUMENT)
 
     assert route == Route(
         "POST",
@@ -90,20 +90,20 @@ def test_a_route_with_everything():
 
 def test_a_route_with_nothing():
     """What a document does not say is empty."""
-    _, route, _ = routes_of(DOCUMENT)
+    _, route, _ = read_routes(DOCUMENT)
 
     assert route == Route("GET", "/things/{name}", "", "", [], [], [])
 
 
 def test_a_body_of_two_kinds():
     """The fields of both are listed."""
-    *_, route = routes_of(DOCUMENT)
+    *_, route = read_routes(DOCUMENT)
 
     assert route.fields == [*CHANGE, Field("all", "boolean", required=False, where="body")]
 
 
 def test_a_document_without_schemas():
     """A reference that leads nowhere has no fields."""
-    (_, _, route) = routes_of({"paths": DOCUMENT["paths"]})
+    (_, _, route) = read_routes({"paths": DOCUMENT["paths"]})
 
     assert [field.name for field in route.fields] == ["all"]

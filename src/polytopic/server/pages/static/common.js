@@ -1,7 +1,7 @@
-// What every page does: change the theme, fetch parts that take a while, take a token from the address.
+// On every page: switch the theme, fetch slow parts, and sign in with a token from the URL.
 
 import { byId } from "./dom.js";
-import { _ } from "./sentences.js";
+import { _ } from "./i18n.js";
 
 byId("theme").addEventListener("click", () => {
   const root = document.documentElement;
@@ -12,7 +12,7 @@ byId("theme").addEventListener("click", () => {
   try {
     localStorage.setItem("polytopic-theme", root.dataset.theme);
   } catch (error) {
-    console.info("The theme cannot be remembered.", error);
+    console.info("Cannot store the theme.", error);
   }
 });
 
@@ -20,16 +20,16 @@ for (const place of document.querySelectorAll("[data-part]")) fetchPart(place);
 
 async function fetchPart(place) {
   place.setAttribute("aria-busy", "true");
-  place.textContent = _("This takes a moment …");
+  place.textContent = _("Loading …");
   try {
     const response = await fetch(place.dataset.part);
-    if (response.redirected) return location.reload(); // to sign in again
+    if (response.redirected) return location.reload(); // the session has ended
     if (!response.ok) throw new Error(response.statusText);
-    // written by the service, which escapes whatever comes from a text
+    // rendered by the service, which escapes all content of texts
     const part = new DOMParser().parseFromString(await response.text(), "text/html");
     place.replaceChildren(...part.body.childNodes);
   } catch (error) {
-    place.textContent = _("That did not work: {reason}", { reason: error.message });
+    place.textContent = _("Something went wrong: {reason}", { reason: error.message });
   }
   place.removeAttribute("aria-busy");
 }

@@ -1,13 +1,13 @@
-// Sentences in the reader's language, and numbers as people read them.
+// Translations, and numbers formatted for people.
 
-const known = JSON.parse(document.getElementById("sentences").textContent);
+const known = JSON.parse(document.getElementById("translations").textContent);
 
-/** Return a sentence in the reader's language, with values in the place of {names}. */
+/** Return the translation of a sentence, with its {placeholders} filled in. */
 export function _(sentence, values = {}) {
   return (known[sentence] ?? sentence).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** Return a part in percent; only nothing is 0 %, and only all is 100 %. */
+/** Format a fraction as a percentage; only 0 is 0%, and only 1 is 100%. */
 export function percent(part) {
   if (part === null || part === undefined) return "–";
   const shown = Math.round(100 * part);
@@ -15,7 +15,7 @@ export function percent(part) {
   return shown === 100 && part < 1 ? ">99%" : `${shown}%`;
 }
 
-/** Return a number with its sign. */
+/** Format a number with its sign. */
 export function signed(number, digits) {
   return (number < 0 ? "−" : "+") + Math.abs(number).toFixed(digits);
 }

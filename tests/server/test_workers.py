@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from polytopic.corpus import load_sample
-from polytopic.server.batching import Batches
-from polytopic.server.work import BusyError, Workers
+from polytopic.server.workers import Batcher, BusyError, Workers
 from tests.server.conftest import served
 
 
@@ -19,14 +18,14 @@ def halves(items):
     return [item // 2 for item in items]
 
 
-def gathered(function, calls, *, threads=2, most=64):
+def gathered(function, calls, *, threads=2, max_items=64):
     """Return the results or failures of calls (kind, item) that come at the same time."""
 
     async def run():
         workers = Workers(threads, 256)
-        batches = Batches(workers, function, most)
+        batcher = Batcher(workers, function, max_items)
         found = await asyncio.gather(
-            *(batches.run(*call) for call in calls), return_exceptions=True
+            *(batcher.run(*call) for call in calls), return_exceptions=True
         )
         assert workers.pending == 0
         workers.close()
@@ -40,7 +39,7 @@ def test_results_come_in_their_places():
     calls = [("", 2 * k) for k in range(50)]
 
     assert gathered(halves, calls) == list(range(50))
-    assert gathered(halves, calls, most=7) == list(range(50))
+    assert gathered(halves, calls, max_items=7) == list(range(50))
 
 
 def test_what_waits_is_taken_together():
@@ -51,7 +50,7 @@ def test_what_waits_is_taken_together():
         sizes.append(len(items))
         return items
 
-    gathered(noted, [("", k) for k in range(10)], threads=1, most=4)
+    gathered(noted, [("", k) for k in range(10)], threads=1, max_items=4)
 
     assert sizes == [4, 4, 2]
 
@@ -90,11 +89,11 @@ def test_too_many_are_sent_away():
 
     async def run():
         workers = Workers(1, 3)
-        batches = Batches(workers, lambda items: free.wait() and items)
-        calls = [asyncio.create_task(batches.run("", k)) for k in range(4)]
+        batcher = Batcher(workers, lambda items: free.wait() and items)
+        calls = [asyncio.create_task(batcher.run("", k)) for k in range(4)]
         await asyncio.sleep(0)
         with pytest.raises(BusyError):
-            await batches.run("", 4)
+            await batcher.run("", 4)
         free.set()
         found = await asyncio.gather(*calls)
         workers.close()
@@ -108,8 +107,8 @@ def test_nobody_waits_any_more():
 
     async def run():
         workers = Workers(1, 256)
-        batches = Batches(workers, halves)
-        gone, stays = (asyncio.create_task(batches.run("", k)) for k in (2, 4))
+        batcher = Batcher(workers, halves)
+        gone, stays = (asyncio.create_task(batcher.run("", k)) for k in (2, 4))
         await asyncio.sleep(0)
         gone.cancel()
         found = await stays
@@ -123,7 +122,7 @@ def test_nobody_waits_any_more():
 def test_the_service_answers_many_as_one_by_one(path):
     """At once in threads, asked for in several ways, with bad ones among them."""
     texts = [document.text for document in load_sample()[:40]]
-    ways = [{}, {"limit": 2}, {"include": ["sport/football", "culture/film"]}]
+    ways = [{}, {"k": 2}, {"include": ["sport/football", "culture/film"]}]
     asked = [{"text": text, **ways[k % 3]} for k, text in enumerate(texts)]
     asked[5] = {"text": "a", "include": ["nobody"]}
     asked[8] = {"counts": {"film": -1}}

@@ -1,0 +1,155 @@
+"""Rendering of pages: templates, translations, and what every page shows around its content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from polytopic import __version__
+from polytopic.errors import PolytopicError
+from polytopic.explain.drawing import PALETTE, percent
+from polytopic.server.auth import TOKEN_COOKIE
+from polytopic.server.live import ActiveModel
+from polytopic.server.service import Service
+from polytopic.store.tokens import ROLES
+
+LANGUAGES = {"en": "English", "cs": "Čeština"}
+LANGUAGE_COOKIE = "polytopic_language"
+YEAR = 365 * 24 * 3600  # seconds
+
+
+# Languages
+
+
+def language_of(request: Request) -> str:
+    """Return the language of a page: from the query, a cookie, or the browser's settings."""
+    chosen = request.query_params.get("lang") or request.cookies.get(LANGUAGE_COOKIE)
+    if chosen in LANGUAGES:
+        return chosen
+    for part in request.headers.get("Accept-Language", "").split(","):
+        code = part.partition(";")[0].partition("-")[0].strip().lower()
+        if code in LANGUAGES:
+            return code
+    return "en"
+
+
+@cache
+def translations(language: str) -> Mapping[str, str]:
+    """Return the translations of English sentences; none for English itself."""
+    if language == "en":
+        return {}
+    return json.loads((files(__package__) / "languages" / f"{language}.json").read_text("utf-8"))
+
+
+def translator(language: str) -> Callable[..., str]:
+    """Return the function that translates a sentence and fills in its placeholders."""
+    known = translations(language)
+
+    def translate(sentence: str, **values: object) -> str:
+        return known.get(sentence, sentence).format(**values)
+
+    return translate
+
+
+# Pages
+
+
+class SignInError(Exception):
+    """The page requires a token."""
+
+
+class Pages:
+    """Renders templates with what all pages share.
+
+    Parameters
+    ----------
+    app : FastAPI
+        The application.
+    service : Service
+        What all routes share.
+    """
+
+    def __init__(self, app: FastAPI, service: Service):
+        self.app, self.service = app, service
+        self.templates = Environment(
+            loader=PackageLoader(__package__),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.templates.filters |= {
+            "percent": lambda part: "–" if part is None else percent(part),
+            "path": lambda text: quote(text, safe=""),
+            "number": lambda n: f"{n:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
+            "signed": lambda x: f"{x:+.2f}".replace("-", "\N{MINUS SIGN}"),
+        }
+
+    @property
+    def active(self) -> ActiveModel | None:
+        """The active model; None if nothing has been learned yet."""
+        try:
+            return self.service.live.active
+        except PolytopicError:
+            return None
+
+    async def render(
+        self,
+        request: Request,
+        template: str,
+        get_content: Callable[[], dict[str, Any]] = dict,
+        *,
+        status: int = 200,
+        public: bool = False,
+    ) -> Response:
+        """Return a page with the variables that ``get_content`` returns; runs in a worker.
+
+        Pages that are not ``public`` raise :class:`SignInError` for readers without a role.
+        """
+        arguments = (request, template, get_content, public)
+        html = await self.service.workers.run(self._render, *arguments)
+        response = HTMLResponse(html, status, {"Cache-Control": "no-store"})
+        chosen = request.query_params.get("lang")
+        if chosen in LANGUAGES:
+            response.set_cookie(
+                LANGUAGE_COOKIE, chosen, max_age=YEAR, httponly=True, samesite="strict"
+            )
+        return response
+
+    def _render(self, request: Request, template: str, get_content, public: bool) -> str:
+        role = self.service.guard.role(request)
+        if role is None and not public:
+            raise SignInError
+        language, active = language_of(request), self.active
+        shared = {
+            "_": translator(language),
+            "language": language,
+            "languages": LANGUAGES,
+            "translations": translations(language),
+            "here": request.url.path,
+            "address": address_of(request),
+            "query": [(k, v) for k, v in request.query_params.multi_items() if k != "lang"],
+            "role": role,
+            "may_write": role is not None and ROLES.index(role) >= ROLES.index("write"),
+            "is_admin": role == "admin",
+            "signed_in": TOKEN_COOKIE in request.cookies,
+            "has_store": self.service.live.store is not None,
+            "active": None if active is None or role is None else active.to_dict(),
+            "version": __version__,
+            "colours": len(PALETTE),
+        }
+        return self.templates.get_template(template).render(**shared, **get_content())
+
+
+def address_of(request: Request) -> str:
+    """Return the path and the query of a request."""
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path

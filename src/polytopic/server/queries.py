@@ -1,0 +1,229 @@
+"""What the service reads from the active model: plain values, computed off the event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import asdict
+from functools import cache
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from fastapi import HTTPException
+from pydantic_core import to_json
+
+from polytopic.corpus.document import Document
+from polytopic.labeler import Labeler
+from polytopic.labeler.learning import sees_documents
+from polytopic.server.live import ActiveModel
+from polytopic.server.schemas import ExplainRequest, SuggestOptions
+
+NDJSON = "application/x-ndjson"
+MAX_SUGGESTIONS = 100_000  # in one response
+MAX_REVIEWED = 2000  # newest documents that a review queue is drawn from
+EXCERPT_CHARACTERS = 300
+EXCERPT_TERMS = 40  # of a document without a text
+
+
+# Labels of documents
+
+
+def suggest(
+    active: ActiveModel, documents: Sequence[Document], options: SuggestOptions
+) -> list[dict[str, Any]]:
+    """Label documents."""
+    labeler = active.labeler
+    each = min(options.k, labeler.classes_.size)
+    if len(documents) * each > MAX_SUGGESTIONS:
+        raise ValueError(
+            f"{len(documents):,} documents with {each:,} suggestions each exceed "
+            f"{MAX_SUGGESTIONS:,} suggestions. Send fewer documents, a smaller k, or {NDJSON}."
+        )
+    if options.abstain is not None and options.abstain != labeler.abstain:
+        labeler = copy(labeler)
+        labeler.abstain = options.abstain
+    answers = labeler.suggest(
+        documents,
+        options.k,
+        include=options.include or None,
+        exclude=options.exclude or None,
+        level=options.level,
+    )
+    name = cache(lambda label: labeler.name(label, options.language))
+    return [
+        {
+            "id": document.id,
+            "labels": sorted(s.label for s in found if s.chosen),
+            "suggestions": [
+                {
+                    "label": s.label,
+                    "score": s.score if isfinite(s.score) else None,
+                    "probability": s.probability if isfinite(s.probability) else None,
+                    "chosen": s.chosen,
+                    "name": name(s.label),
+                }
+                for s in found
+                if options.threshold is None or s.chosen or s.probability >= options.threshold
+            ],
+            "abstained": labeler.abstain is not None and not any(s.chosen for s in found),
+        }
+        for document, found in zip(documents, answers, strict=True)
+    ]
+
+
+def explain(active: ActiveModel, request: ExplainRequest) -> bytes:
+    """Explain the labels of a text; encoded as JSON here because long texts have many reasons."""
+    labeler, document = active.labeler, request.to_document(1)
+    explanation = labeler.explain(
+        document.content, request.labels, why_not=request.why_not or None, shares=request.shares
+    )
+    names = {reason.label: labeler.name(reason.label) for reason in explanation.labels}
+    return to_json({"model": active.to_dict(), **explanation.to_dict(), "names": names})
+
+
+# Labels
+
+
+def find_label(active: ActiveModel, label: str) -> str:
+    """Return the id of a label that is given by its id or name; status 404 if there is none."""
+    found = active.labeler.resolve(label)
+    if found not in set(active.labeler.classes_.tolist()):
+        raise HTTPException(404, f"Label {label!r} is not known.")
+    return found
+
+
+def list_labels(
+    active: ActiveModel, query: str, k: int | None = None, language: str | None = None
+) -> list[dict[str, Any]]:
+    """Return labels whose id or name contains a string: exact matches first, then prefixes."""
+    labeler, wanted = active.labeler, query.casefold()
+    documents = labeler.model_.label_docs_.tolist()
+    rows = (
+        {
+            "label": label,
+            "name": labeler.name(label, language),
+            "parent": _parent(labeler, label),
+            "documents": n,
+        }
+        for label, n in zip(labeler.classes_.tolist(), documents, strict=True)
+    )
+    found = [
+        row for row in rows if wanted in row["label"].casefold() or wanted in row["name"].casefold()
+    ]
+    if wanted:
+        found.sort(key=lambda row: _match_rank(wanted, row))
+    return found[:k]
+
+
+def _match_rank(wanted: str, row: dict[str, Any]) -> int:
+    """Return 0 for an exact match of the id or name, 1 for a prefix, 2 for others."""
+    names = row["label"].casefold(), row["name"].casefold()
+    return 0 if wanted in names else 1 if any(n.startswith(wanted) for n in names) else 2
+
+
+def describe_label(active: ActiveModel, label: str, k: int) -> dict[str, Any]:
+    """Return a label's ``k`` top terms, its neighbours, its place in the tree, and its counts."""
+    labeler, tree = active.labeler, active.labeler.tree
+    (facts,) = labeler.label_terms(k, [label])
+    neighbours = labeler.neighbours(label)
+    in_tree = tree is not None and label in tree
+    return facts | {
+        "children": tree.children(label) if in_tree else [],
+        "ancestors": tree.ancestors(label) if in_tree else [],
+        "together": [
+            {"label": pair.second, "correlation": pair.correlation, "documents": pair.documents}
+            for pair in neighbours.together
+        ],
+        "alike": neighbours.alike,
+        "counts": _label_counts(active, label),
+    }
+
+
+def label_drift(active: ActiveModel, label: str) -> list[dict[str, Any]]:
+    """Return the periods of the store in which a label has documents, or was expected to."""
+    drift = active.drift
+    return [
+        {"start": period.start} | asdict(one)
+        for period in ([] if drift is None else drift.periods)
+        for one in period.labels
+        if one.label == label
+    ]
+
+
+def _label_counts(active: ActiveModel, label: str) -> dict[str, Any] | None:
+    """Return the documents of a label over time."""
+    timeline = active.timeline
+    if timeline is None:
+        return None
+    documents = timeline.labels.get(label, [0] * len(timeline.starts))
+    return {"by": timeline.by, "starts": timeline.starts, "documents": documents}
+
+
+def _parent(labeler: Labeler, label: str) -> str | None:
+    tree = labeler.tree
+    return tree.parent(label) if tree is not None and label in tree else None
+
+
+# Documents to review
+
+
+def review_unlabelled(active: ActiveModel, k: int) -> list[dict[str, Any]]:
+    """Return the ``k`` documents without labels whose labels are least certain."""
+    labeler = active.labeler
+    documents = _newest(active, labelled=False)
+    if not documents:
+        return []
+    certainty = labeler.certainty(documents)
+    first = np.argsort(certainty, kind="stable")[:k].tolist()
+    predicted = labeler.predict([documents[i] for i in first])
+    return [
+        _excerpt(documents[i]) | {"suggested": labels, "certainty": float(certainty[i])}
+        for i, labels in zip(first, predicted, strict=True)
+    ]
+
+
+def review_doubtful(active: ActiveModel, k: int) -> list[dict[str, Any]]:
+    """Return the ``k`` labelled documents whose labels are most likely wrong.
+
+    The list is empty for models that cannot leave out a document (mml, col, boostexter), and for
+    models that were fitted on a part of the store.
+    """
+    labeler = active.labeler
+    if (
+        active.store is None
+        or sees_documents(labeler.model_)
+        or labeler.counts_ is None
+        or active.is_part
+    ):
+        return []
+    documents = _newest(active, labelled=True, as_of=active.revision)
+    suspects = labeler.audit(documents, k=k) if documents else []
+    return [
+        _excerpt(documents[suspect.index])
+        | {
+            "suggested": suspect.better,
+            "missing": suspect.missing,
+            "extra": suspect.extra,
+            "words": suspect.words,
+        }
+        for suspect in suspects
+    ]
+
+
+def _newest(active: ActiveModel, **which: Any) -> list[Document]:
+    store = active.store
+    return [] if store is None else list(store.documents(newest=MAX_REVIEWED, **which))
+
+
+def _excerpt(document: Document) -> dict[str, Any]:
+    """Return a document's id, labels, and the beginning of its text or its most frequent terms."""
+    if document.text is not None:
+        text = document.text
+    elif document.fields is not None:
+        text = "\n".join(document.fields.values())
+    else:
+        counts = document.counts or {}
+        text = ", ".join(sorted(counts, key=lambda term: (-counts[term], term))[:EXCERPT_TERMS])
+    labels = list(document.labels)
+    return {"id": document.id, "labels": labels, "excerpt": text[:EXCERPT_CHARACTERS]}

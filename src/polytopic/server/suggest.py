@@ -1,0 +1,294 @@
+"""The route ``POST /v1/suggest``, which answers nearly all requests of a busy service.
+
+It takes a JSON body with one or many documents, or a stream of lines (NDJSON) of any length.
+:class:`SuggestRoute` is FastAPI's route with a fast path: a JSON body goes straight to
+:class:`JSONSuggest`, because resolving FastAPI's dependencies takes longer than finding the labels.
+The fast path sits behind the same limits, error handlers and metrics as every other route, and
+checks the token itself. Streams take the usual way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.routing import APIRoute
+from pydantic_core import to_json
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from polytopic.corpus.document import Document
+from polytopic.errors import PolytopicError
+from polytopic.server import openapi, queries, schemas
+from polytopic.server.bodies import (
+    JSON,
+    BodyMemory,
+    check_media_type,
+    media_type,
+    parse_json,
+    parse_json_in,
+)
+from polytopic.server.queries import NDJSON
+from polytopic.server.service import Service
+from polytopic.server.workers import Batcher, BusyError, Workers
+
+PATH = "/v1/suggest"
+MAX_LINES = 256  # answered at once
+MAX_SUGGESTIONS = 25_600  # in the answers to them
+MAX_LINE_BYTES = 16 << 20
+TOO_MANY_LINES = "The service is reading too many long lines. Try again in a moment."
+RETRY_INTERVAL = 0.05  # seconds until a stream tries again while the service is busy
+LINES = {NDJSON: {"schema": {"type": "string"}}}
+
+
+def add_suggest_route(app: FastAPI, service: Service) -> None:
+    """Add the route to an application.
+
+    It belongs to the application itself rather than to a router, and comes first, because FastAPI
+    searches routers and routes in order.
+    """
+    suggest_json = JSONSuggest(service)
+
+    class SuggestRoute(APIRoute):
+        """FastAPI's route, but JSON bodies skip its dependencies."""
+
+        async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+            """Answer a request."""
+            if scope["method"] == "POST" and _is_json(scope):
+                await suggest_json(scope, receive, send)
+            else:
+                await super().handle(scope, receive, send)
+
+    async def suggest(
+        request: Request, options: Annotated[schemas.SuggestOptions, Query()]
+    ) -> Response:
+        """Label documents: one or many as JSON, or any number as lines of JSON (NDJSON).
+
+        A JSON body contains the options; with NDJSON they are in the query.
+        """
+        check_media_type(request, JSON, NDJSON)  # JSON itself takes the fast path
+
+        def answer(documents: Sequence[Document]) -> list[dict]:
+            # asks for the active model per block: it may change or vanish during a long stream
+            found = queries.suggest(service.live.active, documents, options)
+            service.metrics.count_labelled(len(found))
+            return found
+
+        max_lines = min(MAX_LINES, MAX_SUGGESTIONS // options.k)
+        blocks = read_lines(request, service.memory, max_lines)
+        return LineResponse(answer_blocks(blocks, service.workers, answer))
+
+    app.router.add_api_route(
+        PATH,
+        suggest,
+        methods=["POST"],
+        route_class_override=SuggestRoute,
+        dependencies=[Depends(service.guard.requires("read"))],
+        response_model=schemas.SuggestResponse,
+        responses={
+            200: {"content": LINES},
+            **openapi.errors(*openapi.READ_ERRORS, *openapi.BODY_ERRORS, 409),
+        },
+        openapi_extra=openapi.body(
+            schemas.SuggestRequest, schemas.SuggestOneRequest, token_required=False, **LINES
+        ),
+    )
+
+
+def _is_json(scope: Scope) -> bool:
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            return media_type(value.decode("latin-1")) == JSON
+    return False
+
+
+# JSON
+
+
+class BatchItem(NamedTuple):
+    """A document to label, and the options of its request."""
+
+    document: Document
+    options: schemas.SuggestOptions
+
+
+class JSONSuggest:
+    """Labels the documents of a JSON body.
+
+    Requests with one document that wait at the same time are answered as one batch.
+
+    Parameters
+    ----------
+    service : Service
+        What all routes share.
+    """
+
+    def __init__(self, service: Service):
+        self.service = service
+        self._check_token = service.guard.requires("read")
+        self._batcher = Batcher(service.workers, self._answer_each)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, as an ASGI application."""
+        if not self.service.guard.open_reading:
+            await self._check_token(Request(scope, receive))
+        body = await _read_body(receive)
+        request = await parse_json_in(self.service.workers, schemas.SuggestRequest, body)
+        if len(request.documents) == 1:
+            item = BatchItem(request.documents[0].to_document(1), request)
+            content = await self._batcher.run(request.key, item)
+        else:
+            content = await self.service.workers.run(self._answer_all, request)
+        length = str(len(content)).encode()
+        headers = [(b"content-type", JSON.encode()), (b"content-length", length)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    def _answer_each(self, batch: Sequence[BatchItem]) -> list[bytes]:
+        """Return one response per document; all have equal options."""
+        model, answers = self._label([item.document for item in batch], batch[0].options)
+        return [to_json({"model": model, "documents": [answer]}) for answer in answers]
+
+    def _answer_all(self, request: schemas.SuggestRequest) -> bytes:
+        """Return one response for all documents of a request."""
+        documents = [one.to_document(n) for n, one in enumerate(request.documents, start=1)]
+        model, answers = self._label(documents, request)
+        return to_json({"model": model, "documents": answers})
+
+    def _label(
+        self, documents: Sequence[Document], options: schemas.SuggestOptions
+    ) -> tuple[dict, list[dict]]:
+        active = self.service.live.active
+        answers = queries.suggest(active, documents, options)
+        self.service.metrics.count_labelled(len(answers))
+        return active.to_dict(), answers
+
+
+async def _read_body(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+# Lines
+
+
+async def read_lines(
+    request: Request, memory: BodyMemory, max_lines: int = MAX_LINES
+) -> AsyncIterator[list[bytes]]:
+    """Yield the lines of a body as they arrive, in blocks of at most ``max_lines``.
+
+    Lines that are incomplete or not answered yet count towards the memory of all bodies.
+    """
+    rest, n_held = bytearray(), 0
+    try:
+        async for chunk in request.stream():
+            n_held += len(chunk)
+            memory.n_bytes += len(chunk)
+            if memory.is_full:
+                headers = {"Retry-After": "1", "Connection": "close"}
+                raise HTTPException(503, TOO_MANY_LINES, headers)
+            *lines, last = chunk.split(b"\n")
+            if lines:
+                lines[0] = bytes(rest) + lines[0]
+                rest.clear()
+            rest += last
+            if len(rest) > MAX_LINE_BYTES:
+                raise HTTPException(413, f"A line is longer than {MAX_LINE_BYTES:,} bytes.")
+            lines = list(filter(bytes.strip, lines))
+            for start in range(0, len(lines), max_lines):  # now, in case the stream is slow
+                yield lines[start : start + max_lines]
+            memory.n_bytes -= n_held - len(rest)
+            n_held = len(rest)
+        if rest.strip():
+            yield [bytes(rest)]
+    finally:
+        memory.n_bytes -= n_held
+
+
+async def answer_blocks(
+    blocks: AsyncIterator[list[bytes]],
+    workers: Workers,
+    answer: Callable[[Sequence[Document]], Sequence[dict]],
+) -> AsyncIterator[bytes]:
+    """Yield the answers to blocks of lines, in order.
+
+    An error before the first answer is raised; later ones become the last line.
+    """
+    n_lines = 0
+    try:
+        async for block in blocks:
+            arguments = (_answer_block, block, n_lines + 1, answer)
+            yield await (_retry(workers, *arguments) if n_lines else workers.run(*arguments))
+            n_lines += len(block)
+    except ClientDisconnect:
+        return
+    except (HTTPException, PolytopicError, ValueError) as error:
+        if not n_lines:
+            raise
+        detail = getattr(error, "detail", None) or str(error)
+        yield _to_lines([{"line": n_lines + 1, "error": detail}])
+
+
+async def _retry(workers: Workers, *arguments: Any) -> Any:
+    """Run a call of a stream that has begun: if the service is busy, wait."""
+    while True:
+        try:
+            return await workers.run(*arguments)
+        except BusyError:
+            await asyncio.sleep(RETRY_INTERVAL)
+
+
+def _answer_block(
+    lines: Sequence[bytes], number: int, answer: Callable[[Sequence[Document]], Sequence[dict]]
+) -> bytes:
+    """Return a line per line, an answer or an error; ``number`` is that of the first line."""
+    parsed = [_parse_line(line, n) for n, line in enumerate(lines, start=number)]
+    documents = [one for one in parsed if isinstance(one, Document)]
+    answers = iter(answer(documents) if documents else ())
+    return _to_lines(next(answers) if isinstance(one, Document) else one for one in parsed)
+
+
+def _parse_line(line: bytes, number: int) -> Document | dict[str, Any]:
+    """Return the document of a line, or its error."""
+    try:
+        return parse_json(schemas.NewDocument, line).to_document(number)
+    except ValueError as error:
+        return {"line": number, "error": str(error)}
+
+
+def _to_lines(rows: Iterable[dict]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+class LineResponse(Response):
+    """Sends lines while the request still arrives.
+
+    Starlette's ``StreamingResponse`` would listen for a disconnect meanwhile, and so swallow parts
+    of the body.
+    """
+
+    media_type = NDJSON
+
+    def __init__(self, lines: AsyncIterator[bytes]):
+        self._lines, self.status_code, self.background = lines, 200, None
+        self.init_headers()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the lines; the response starts with the first one, which may still raise."""
+        first = await anext(self._lines, b"")
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": first, "more_body": True})
+        async for line in self._lines:
+            await send({"type": "http.response.body", "body": line, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
