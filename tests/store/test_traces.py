@@ -57,6 +57,13 @@ class Life:
         self.marks.setdefault(name, {name}).update(own, labels[1:])
         return Document(name, " ".join(text), labels=labels)
 
+    def document_of_its_own(self):
+        """Return a document whose label, which may be long, no other document has."""
+        name, label, word = self.word(), self.word() + "y" * self.rng.randrange(200), self.word()
+        self.marks[name] = {name, label, word}
+        common = self.rng.choices(COMMON, k=self.rng.choice([0, 5, 60]))
+        return Document(name, " ".join([word, *common]), labels=[label])
+
     def some(self):
         """Return some ids that are known."""
         known = sorted(self.marks)
@@ -123,6 +130,21 @@ def test_a_random_life_leaves_no_trace(path, seed):
 def test_a_long_random_life_leaves_no_trace(path, seed):
     """The same for longer lives."""
     live(path, seed, steps=80)
+
+
+def test_labels_by_the_hundred_leave_no_trace(path):
+    """Labels that fill many pages of a tree, which SQLite balances, are erased with their texts."""
+    with open_store(path) as store:
+        life = Life(store, seed=0)
+        for _ in range(3):
+            documents = [life.document_of_its_own() for _ in range(300)]
+            store.learn(documents)
+            names = life.rng.sample(sorted(life.marks), 150)
+
+            store.forget(names)
+
+            life.gone += [mark for name in names for mark in life.marks.pop(name)]
+            assert traces(path, life.gone) == []
 
 
 SECRET = Document("secret-id", "unheard syllables xylophone", labels=["private"])
