@@ -25,7 +25,8 @@ MODELS = {
     "col": [CoL(5), CoL(5, predict_mode="sets"), CoL(2, batch_size=9, predict_mode="paper")],
     "boostexter": [BoosTexter(3)],
     "rules": [
-        TreeCohort(LabelTree({"a": "b"})) if r is TreeCohort else r() for r in RULES.values()
+        kind(LabelTree({"a": "b"})) if kind.needs_tree else kind()
+        for kind in (entry.load() for entry in RULES.values())
     ],
 }
 

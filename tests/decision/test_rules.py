@@ -1,4 +1,4 @@
-"""Rules: which labels are enough, beside slow twins and by laws."""
+"""Decision rules: against their twins, and by their laws."""
 
 import pickle
 
@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from polytopic.decision import (
-    RULES,
     MeanPlusStd,
     Threshold,
     TNorm,
@@ -19,11 +18,15 @@ from polytopic.decision import (
     TreeCohort,
     UnconstrainedCohort,
     WorldModel,
-    base,
 )
+from polytopic.decision import (
+    rules as rules_module,
+)
+from polytopic.decision.registry import RULES
 from polytopic.labels import LabelTree
-from tests.decision import slow
+from tests.twins import decision as twins
 
+KINDS = [entry.load() for entry in RULES.values()]
 LABELS = ["arts/film", "arts/opera", "arts/song", "science", "sport/golf", "sport/judo", "zoo"]
 TREE = LabelTree.from_names(LABELS[:-1])  # which does not know the zoo
 PARENTS = ["arts", "arts", "arts", None, "sport", "sport", "zoo"]
@@ -45,7 +48,7 @@ def score_arrays(elements=None, max_labels=7, min_labels=1):
 @st.composite
 def rules(draw, *kinds):
     """Draw a rule of any kind with any parameters."""
-    kind = draw(st.sampled_from(kinds or tuple(RULES.values())))
+    kind = draw(st.sampled_from(kinds or KINDS))
     settings = {"reject": draw(st.booleans())}
     if kind is TopK:
         settings["k"] = draw(st.integers(1, 8))
@@ -77,7 +80,7 @@ def test_rules_do_what_they_say(scores, rule, single):
     decided = decide(rule, scores)
 
     for row, found, reference in zip(scores, decided, np.linspace(-2, 1, len(scores)), strict=True):
-        right = slow.decide(rule, row, reference=reference, siblings=siblings)
+        right = twins.decide(rule, row, reference=reference, siblings=siblings)
         found = set(np.flatnonzero(found))
         assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
         assert found or rule.reject or row.max() == -np.inf
@@ -107,7 +110,7 @@ def test_rules_on_many_labels(rule, seed, single):
     decided = rule.decide(scores, reference=np.full(3, -310.0)).toarray() > 0
 
     for row, found in zip(scores, decided, strict=True):
-        right = slow.decide(rule, row, reference=-310.0, siblings=siblings)
+        right = twins.decide(rule, row, reference=-310.0, siblings=siblings)
         found = set(np.flatnonzero(found))
         assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
 
@@ -129,10 +132,10 @@ def test_monotone_in_the_ratio(scores, rule, low, high):
 
 
 def is_clear(rule, row):
-    """Tell whether neither rounding nor the order of equal scores decides a document."""
+    """Return whether neither rounding nor the order of equal scores decides a document."""
     known = range(len(row))
     siblings = {c: [o for o in SIBLINGS[c] if o in known] for c in known}
-    doubtful = slow.decide(rule, row, siblings=siblings).doubtful
+    doubtful = twins.decide(rule, row, siblings=siblings).doubtful
     return not doubtful and (rule.swept == "ratio" or len(set(row.tolist())) == len(row))
 
 
@@ -168,7 +171,7 @@ def test_a_shift_changes_nothing(scores, rule, shift):
     np.testing.assert_array_equal(shifted[clear], decided[clear])
 
 
-@pytest.mark.parametrize("kind", RULES.values())
+@pytest.mark.parametrize("kind", KINDS)
 def test_equal_scores(kind):
     """Where all labels are equally good, ratio rules accept all of them, others the first ones."""
     rule = kind(TREE) if kind is TreeCohort else kind()
@@ -182,7 +185,7 @@ def test_equal_scores(kind):
         assert not decide(rule.set_params(reject=True), np.full((2, 7), -0.1)).any()
 
 
-@pytest.mark.parametrize("kind", RULES.values())
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_label(kind):
     """One label is accepted, however bad it is."""
     rule = kind(TREE) if kind is TreeCohort else kind()
@@ -195,7 +198,7 @@ def test_one_label(kind):
     ]
 
 
-@pytest.mark.parametrize("kind", RULES.values())
+@pytest.mark.parametrize("kind", KINDS)
 def test_forms_of_scores(kind, monkeypatch):
     """Integers, single precision, any memory layout, lists, blocks of any size, no document."""
     rng = np.random.default_rng(0)
@@ -205,7 +208,7 @@ def test_forms_of_scores(kind, monkeypatch):
 
     for form in (scores, scores.astype(np.float32), np.asfortranarray(scores), scores.astype("f2")):
         np.testing.assert_array_equal(decide(rule, form), expected)
-    monkeypatch.setattr(base, "BLOCK_CELLS", 20)
+    monkeypatch.setattr(rules_module, "BLOCK_CELLS", 20)
     np.testing.assert_array_equal(decide(rule, scores), expected)
     none = rule.decide(np.empty((0, 7)), reference=[])
     assert sparse.issparse(none)
@@ -232,7 +235,7 @@ def test_siblings_by_the_tree():
     assert TreeCohort(TREE).fit(classes=np.array(LABELS)[[0, 3]]).group_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("kind", RULES.values())
+@pytest.mark.parametrize("kind", KINDS)
 def test_nan_is_refused(kind):
     """In whatever place, also where nothing else is known."""
     rule = kind(TREE) if kind is TreeCohort else kind()
@@ -271,7 +274,7 @@ def test_bad_scores_and_parameters(decide, sentence):
         decide()
 
 
-@pytest.mark.parametrize("kind", RULES.values())
+@pytest.mark.parametrize("kind", KINDS)
 def test_copies_of_rules(kind):
     """A clone is not fitted and has the same parameters; a pickle decides the same."""
     rule = (kind(TREE) if kind is TreeCohort else kind()).fit(classes=LABELS)
@@ -332,7 +335,7 @@ def test_scores_that_lie_far_below_the_best(dtype, power):
             decided = rule.decide(scores).toarray() > 0
 
             for row, found in zip(scores, decided, strict=True):
-                right, found = slow.decide(rule, row), set(np.flatnonzero(found))
+                right, found = twins.decide(rule, row), set(np.flatnonzero(found))
                 assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
 
 

@@ -218,7 +218,7 @@ def test_documents_without_labels_count_where_they_may_be_rejected():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"Y": [0, 1] * 30}, "one label a document"),
+        ({"Y": [0, 1] * 30}, "one label per document"),
         ({"cv": "none"}, "cv == 'none', must be a number, 'prefit'"),
         ({"cv": []}, "cv gives no split"),
         ({"cv": 100}, "n_splits == 100"),
@@ -234,7 +234,10 @@ def test_documents_without_labels_count_where_they_may_be_rejected():
         ({"grid": {"size": [1.5]}}, "must be whole numbers"),
         ({"grid": {"ratio": [0.5, 1.5]}}, "ratio == 1.5, must be <= 1"),
         ({"estimator": MML(), "rules": [WorldModel()]}, "MML has no world_score"),
-        ({"estimator": NaiveBayes().fit(*corpus()), "cv": "prefit", "Y": "names"}, "not speak"),
+        (
+            {"estimator": NaiveBayes().fit(*corpus()), "cv": "prefit", "Y": "names"},
+            "different labels",
+        ),
     ],
 )
 def test_bad_arguments(arguments, sentence):
@@ -364,13 +367,13 @@ def test_thresholds_without_any_finite_score():
 
 def test_nothing_to_measure_by():
     """Held-out documents need labels."""
-    with pytest.raises(ValueError, match="no held-out document has a label"):
+    with pytest.raises(ValueError, match="No held-out document has a label"):
         tune_decision(_Given(2), np.eye(2), np.zeros((2, 2), dtype=int), [TopK()], cv="prefit")
 
 
 def test_scores_of_other_labels():
     """An estimator gives one score for each of its labels."""
-    with pytest.raises(ValueError, match=r"3 scores for the 2 labels in classes_"):
+    with pytest.raises(ValueError, match=r"3 scores for 2 labels in classes_"):
         tune_decision(_Given(2), np.eye(3), np.eye(2)[[0, 1, 0]], [TopK()], cv="prefit")
 
 

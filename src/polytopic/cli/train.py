@@ -8,6 +8,7 @@ import click
 from polytopic.cli.cluster import cluster_options, engine, tell_skipped
 from polytopic.cli.documents import document_options, language_option, read
 from polytopic.cli.numbers import FiniteFloat
+from polytopic.decision.registry import RULES as ALL_RULES
 
 OPTIONS = {  # that are not for all models
     ("pmm1", "pmm2", "pdmm"): ("decode", "prior"),
@@ -17,13 +18,7 @@ OPTIONS = {  # that are not for all models
     ("col",): ("topics",),
     ("boostexter",): ("rounds",),
 }
-RULES = {  # names of rules, and what they are called here
-    "mean-plus-std": "MeanPlusStd",
-    "world-model": "WorldModel",
-    "cohort": "UnconstrainedCohort",
-    "tree-cohort": "TreeCohort",
-    "t-norm": "TNorm",
-}
+RULES = {rule.option: rule for rule in ALL_RULES.values() if rule.option}
 HELD_OUT = 0.2  # share of documents that a rule is chosen by
 
 
@@ -224,10 +219,10 @@ def _check_rule(rule, model, tree, ratio, size):
         raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
     if rule == "tree-cohort" and tree is None:
         raise click.UsageError("--rule tree-cohort needs --tree.")
-    if ratio is not None and rule not in ("world-model", "cohort", "tree-cohort", "t-norm"):
-        raise click.UsageError("--ratio is for world-model, cohort, tree-cohort and t-norm.")
-    if size is not None and rule != "cohort":
-        raise click.UsageError("--size is for cohort.")
+    for setting, value in (("ratio", ratio), ("size", size)):
+        takers = [name for name, entry in RULES.items() if setting in entry.settings]
+        if value is not None and rule not in takers:
+            raise click.UsageError(f"--{setting} is for {_listed(takers)}.")
 
 
 def _rule(name, ratio, size):
@@ -239,14 +234,13 @@ def _rule(name, ratio, size):
         return decision.TopK(int(name.removeprefix("top-")))
     given = {"ratio": ratio, "size": size}
     given = {key: value for key, value in given.items() if value is not None}
-    return decision.RULES[RULES[name]](**given)
+    return RULES[name].load()(**given)
 
 
 def _best_rule(labeler, documents, tree):
     """Return the best rule for documents that were held out; None where the model does better."""
     from polytopic.corpus import stratified_split
-    from polytopic.decision import tune_decision
-    from polytopic.decision.surface import told
+    from polytopic.decision import describe_rule, tune_decision
     from polytopic.labels import LabelTree
     from polytopic.metrics import samples_f1
 
@@ -262,10 +256,10 @@ def _best_rule(labeler, documents, tree):
     tuned = tune_decision(labeler.model_, X, labels, cv="prefit", tree=labeler.tree)
     own = samples_f1(labels, labeler.predict(rest))
     best = tuned.best_rule if tuned.best_score > own else None
-    chosen = "the model's own way" if best is None else told(best)
+    chosen = "the model's own way" if best is None else describe_rule(best)
     click.echo(
         f"Chose {chosen}: samples F1 on {tuned.n_docs:,} held-out documents is {own:.3f} by the "
-        f"model itself, and {tuned.best_score:.3f} by {told(tuned.best_rule)}.",
+        f"model itself, and {tuned.best_score:.3f} by {describe_rule(tuned.best_rule)}.",
         err=True,
     )
     return best

@@ -1,16 +1,32 @@
-"""Decisions: which labels are enough, apart from how they are scored."""
+"""Decision rules: how many of the scored labels a document gets.
 
-from polytopic.decision.base import Rule
-from polytopic.decision.estimator import LabelDecision, apply_rule
-from polytopic.decision.normalisation import TNorm, TreeCohort, UnconstrainedCohort, WorldModel
-from polytopic.decision.rules import MeanPlusStd, Threshold, TopK
-from polytopic.decision.surface import DecisionSurface
-from polytopic.decision.tuning import tune_decision
+``rules`` holds the base class :class:`Rule` and the rules, which turn scores into label sets by the
+compiled loops in ``kernels``; ``registry`` lists them. ``estimator`` puts a rule on any estimator's
+scores (:class:`LabelDecision`), and ``tuning`` finds the best rule on held-out documents. Modules
+are imported when one of their names is first used, so that the list of rules costs nothing.
+"""
 
-RULES = {
-    rule.__name__: rule
-    for rule in (TopK, Threshold, MeanPlusStd, WorldModel, UnconstrainedCohort, TreeCohort, TNorm)
-}
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from polytopic.decision.registry import RULES
+
+if TYPE_CHECKING:
+    from polytopic.decision.estimator import LabelDecision, apply_rule
+    from polytopic.decision.rules import (
+        MeanPlusStd,
+        Rule,
+        Threshold,
+        TNorm,
+        TopK,
+        TreeCohort,
+        UnconstrainedCohort,
+        WorldModel,
+    )
+    from polytopic.decision.surface import DecisionSurface, describe_rule
+    from polytopic.decision.tuning import tune_decision
 
 __all__ = [
     "RULES",
@@ -25,5 +41,21 @@ __all__ = [
     "UnconstrainedCohort",
     "WorldModel",
     "apply_rule",
+    "describe_rule",
     "tune_decision",
 ]
+
+_MODULES = {name: entry.module for name, entry in RULES.items()} | {
+    "Rule": "polytopic.decision.rules",
+    "LabelDecision": "polytopic.decision.estimator",
+    "apply_rule": "polytopic.decision.estimator",
+    "DecisionSurface": "polytopic.decision.surface",
+    "describe_rule": "polytopic.decision.surface",
+    "tune_decision": "polytopic.decision.tuning",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -1,8 +1,6 @@
-"""LabelDecision: any rule on any estimator's scores."""
+"""LabelDecision: any decision rule on any estimator's scores."""
 
 from __future__ import annotations
-
-from copy import copy
 
 import numpy as np
 from scipy import sparse
@@ -27,19 +25,19 @@ def _has(method):
 class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
     """An estimator whose labels are chosen by a rule.
 
-    A document without a known word, or all of whose scores are ``-inf``, gets the most frequent
-    label set of the training documents, whatever the rule, unless the rule may reject. (Where the
-    estimator takes texts, it alone knows which words are known.) The rule may be replaced after
-    ``fit``, which it has no part in.
+    A document without a known word, or whose scores are all ``-inf``, gets the most frequent label
+    set of the training documents, whatever the rule, unless the rule may reject. (If the estimator
+    takes texts, only the estimator can tell which words are known.) The rule takes no part in
+    ``fit``, and may be replaced afterwards.
 
     Parameters
     ----------
     estimator : estimator
-        Gives the scores: ``decision_function``, else ``predict_log_proba`` or ``predict_proba``.
-        Ours or scikit-learn's.
+        Scores the labels by ``decision_function``, else ``predict_log_proba`` or
+        ``predict_proba``; one of ours or of scikit-learn's.
     rule : rule of :mod:`polytopic.decision`
-        Accepts labels by their scores. Its parameters are open to search: ``rule__ratio``;
-        :func:`~polytopic.decision.tune_decision` finds them without a fit for each.
+        Accepts labels by their scores. Its parameters can be searched as ``rule__ratio``;
+        :func:`~polytopic.decision.tune_decision` finds them without a fit for each value.
 
     Attributes
     ----------
@@ -71,13 +69,13 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def get_metadata_routing(self):
-        """Return which metadata (weights of documents) go to the estimator's ``fit``."""
+        """Return which metadata, such as document weights, go to the estimator's ``fit``."""
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=to_fit)
 
     def fit(self, X, y, **fit_params):
-        """Fit the estimator; the rule itself learns nothing from documents."""
+        """Fit the estimator; the rule learns nothing from documents."""
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         targets = read_targets(y)
@@ -99,7 +97,7 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        """Return the labels that the rule accepts; for a 1-D ``y`` the estimator's own answer."""
+        """Return the labels the rule accepts; for a 1-D ``y`` the estimator's own prediction."""
         check_is_fitted(self)
         if self._form.kind == "single":
             return self.estimator_.predict(X)
@@ -127,7 +125,7 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
 
 
 def takes_names(estimator) -> bool:
-    """Tell whether an estimator learns from names of labels: a count model, or one of texts."""
+    """Return whether an estimator learns from label names: a count model, or one of texts."""
     return isinstance(estimator, CountModel) or get_tags(estimator).input_tags.string
 
 
@@ -137,23 +135,23 @@ def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=
     Parameters
     ----------
     estimator : fitted estimator
-        Gives the scores.
+        Scores the labels.
     rule : rule of :mod:`polytopic.decision`
         Accepts labels by them.
     X : documents
-        As the estimator takes them.
+        In the form the estimator takes.
     fallback : array of int
-        Columns of the labels that documents without words, or without any score, get unless the
-        rule may reject.
+        Columns of the labels for documents without words or without any score, unless the rule may
+        reject.
     classes : sequence of labels, default=None
         Labels of the columns; those of the estimator by default.
     unseen : array of bool, default=None
         Labels without training documents, which are never accepted.
     tree : LabelTree, default=None
-        For a rule that needs one and brings none.
+        The tree for a rule that needs one and has none.
     """
     classes = estimator.classes_ if classes is None else classes
-    rule = knowing(rule, classes, tree)
+    rule = rule.with_labels(classes, tree)
     scores = label_scores(estimator, X, unseen, n_labels=len(classes))
     reference = world_score(estimator, rule, X) if rule.needs_reference else None
     Y = rule.decide(scores, reference=reference)
@@ -163,30 +161,20 @@ def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=
     return with_fallback(X, Y, fallback) if holds_numbers(X) else Y
 
 
-def knowing(rule, classes, tree=None):
-    """Return the rule, or one like it that knows the labels of the columns if it needs to."""
-    if not rule.needs_classes:
-        return rule
-    rule = copy(rule)  # the tree stays the same
-    if rule.tree is None:
-        rule.tree = tree
-    return rule.fit(classes=classes)
-
-
 def holds_numbers(X):
-    """Tell whether X are words, not texts, so that documents without words can be seen."""
+    """Return whether X holds numbers of words, not texts, so that empty documents can be seen."""
     return sparse.issparse(X) or np.asarray(X).dtype.kind in "biuf"
 
 
 def label_scores(estimator, X, unseen=None, n_labels=None):
-    """Return one score for each document and label; ``-inf`` for labels that were not seen."""
+    """Return one score for each document and label; ``-inf`` for labels that were never seen."""
     scores = _raw_scores(estimator, X)
-    if isinstance(scores, list):  # scikit-learn's, one array of two columns a label
+    if isinstance(scores, list):  # scikit-learn's: one array of two columns per label
         scores = np.column_stack([column[:, -1] for column in scores])
     scores = np.asarray(scores)
     scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     scores = scores[:, None] if scores.ndim == 1 else scores  # 1-D: one label only
-    if n_labels == 1 and scores.shape[1] == 2:  # of no and of yes
+    if n_labels == 1 and scores.shape[1] == 2:  # those of absence and of presence
         scores = scores[:, 1:]
     if unseen is not None and unseen.any():
         scores = np.where(unseen, scores.dtype.type(-np.inf), scores)
@@ -194,10 +182,10 @@ def label_scores(estimator, X, unseen=None, n_labels=None):
 
 
 def _raw_scores(estimator, X):
-    """Return the scores as the estimator gives them, by the first method that works.
+    """Return the estimator's scores, by the first method that works.
 
-    Where a label has one value only, scikit-learn's OneVsRestClassifier claims a
-    ``decision_function`` that the models of other labels do not have.
+    Where a label has only one value, scikit-learn's OneVsRestClassifier claims a
+    ``decision_function`` that the estimators of other labels do not have.
     """
     missing = None
     for name in SCORES:
@@ -209,13 +197,18 @@ def _raw_scores(estimator, X):
     if missing is not None:
         raise missing
     raise ValueError(
-        f"{type(estimator).__name__} gives no scores; one of {', '.join(SCORES)} is needed."
+        f"{type(estimator).__name__} has no scores; it needs one of {', '.join(SCORES)}."
     )
+
+
+def has_world_score(estimator) -> bool:
+    """Return whether an estimator scores documents under a general model."""
+    return hasattr(estimator, "world_score")
 
 
 def world_score(estimator, rule, X):
     """Return each document's score under the general model."""
-    if not hasattr(estimator, "world_score"):
+    if not has_world_score(estimator):
         raise ValueError(
             f"{type(rule).__name__} needs each document's score under a general model, and "
             f"{type(estimator).__name__} has no world_score; use NaiveBayes or another rule."
@@ -224,7 +217,7 @@ def world_score(estimator, rule, X):
 
 
 def _most_frequent(Y, weight=None):
-    """Return the columns of the label set that most rows have; of several, the first."""
+    """Return the columns of the most frequent label set; of several, the first."""
     labelled = np.flatnonzero(np.diff(Y.indptr) > 0)
     if not labelled.size:
         raise ValueError("Y has no labelled document; at least one is needed.")

@@ -1,4 +1,4 @@
-"""What tuning has found: the best rule, and what every rule reaches with every parameter."""
+"""The result of tuning: the best rule, and what every rule reaches with every parameter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
-from polytopic.decision.base import Rule
+from polytopic.decision.rules import Rule
 from polytopic.errors import PolytopicError
 
-PARAMETERS = ("size", "ratio", "k", "value")
 SHOWN = ("samples_precision", "samples_recall", "document_f1", "subset_accuracy")
-FIXED_RATIOS = (0.7, 0.8)  # of Figure 2a
+FIXED_RATIOS = (0.7, 0.8)  # of Figure 2a in Skorkovská et al.
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,15 +25,15 @@ class DecisionSurface:
     best_score : float
         What it reaches on the held-out documents.
     best_rules : dict of str to rule
-        The best parameters of each kind of rule.
+        Each kind of rule with its best parameters.
     metric : str
-        The measure that they are best in.
+        The metric by which they are best.
     n_docs : int
-        Held-out documents.
+        Number of held-out documents.
     surface : list of dict
-        What was measured: for each point ``rule`` (its name), its parameters (``size``,
-        ``ratio``, ``k``, ``value``; None for one that it has not), ``reject``, and the measures
-        by name. ``pandas.DataFrame(tuned.surface)`` makes it a table.
+        One point per rule and setting: ``rule`` (its name), its parameters (``size``, ``ratio``,
+        ``k``, ``value``; None for those it does not have), ``reject``, and the metrics by name.
+        ``pandas.DataFrame(tuned.surface)`` makes it a table.
     """
 
     best_rule: Rule
@@ -45,28 +44,45 @@ class DecisionSurface:
     surface: list[dict[str, Any]]
 
     @classmethod
-    def of_points(cls, points: Sequence[tuple[Rule, dict]], metric: str, n_docs: int):
-        """Find the best of measured rules.
+    def of_points(
+        cls,
+        points: Sequence[tuple[Rule, dict[str, float]]],
+        parameters: Sequence[str],
+        metric: str,
+        n_docs: int,
+    ) -> DecisionSurface:
+        """Find the best of rules and their metrics; ``parameters`` names what was tried.
 
-        Of points with equal scores, next to each other, the middle one is the best: it is the
-        farthest from what is worse.
+        Of neighbouring points with equal scores, the middle one is the best: it is the farthest
+        from worse ones.
         """
-        records = [_record(rule, measures) for rule, measures in points]
+        records = [
+            {
+                "rule": type(rule).__name__,
+                **{name: rule.get_params().get(name) for name in parameters},
+                "reject": rule.reject,
+                **metrics,
+            }
+            for rule, metrics in points
+        ]
+        scores = [metrics[metric] for _, metrics in points]
         best = {}
         for name in dict.fromkeys(record["rule"] for record in records):
             own = [place for place, record in enumerate(records) if record["rule"] == name]
-            best[name] = _middle_of_best(records, own, metric)
-        top = max(best.values(), key=lambda place: (records[place][metric], -place))
+            best[name] = _middle_of_best([rule for rule, _ in points], own, scores)
+        top = max(best.values(), key=lambda place: (scores[place], -place))
         rules = {name: _unfitted(points[place][0]) for name, place in best.items()}
-        score = records[top][metric]
-        return cls(rules[records[top]["rule"]], score, rules, metric, n_docs, records)
+        return cls(rules[records[top]["rule"]], scores[top], rules, metric, n_docs, records)
 
     def __repr__(self) -> str:
         columns = list(dict.fromkeys([self.metric, *SHOWN]))
         best = [(rule, self._at(rule)) for rule in self.best_rules.values()]
         best.sort(key=lambda pair: -pair[1][self.metric])
         rows = [["rule", *columns]]
-        rows += [[told(rule), *(f"{point[name]:.4f}" for name in columns)] for rule, point in best]
+        rows += [
+            [describe_rule(rule), *(f"{point[name]:.4f}" for name in columns)]
+            for rule, point in best
+        ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
@@ -74,13 +90,13 @@ class DecisionSurface:
         ]
         return "\n".join([f"{self.n_docs:,} held-out documents", *lines])
 
-    def _at(self, rule: Rule) -> dict:
-        """Return what was measured of a rule."""
-        wanted = _record(rule, {})
+    def _at(self, rule: Rule) -> dict[str, Any]:
+        """Return the point of a rule with its parameters."""
+        wanted = {"rule": type(rule).__name__, "reject": rule.reject, **_tuned_parameters(rule)}
         return next(point for point in self.surface if wanted.items() <= point.items())
 
     def plot(self):
-        """Draw the measure against the ratio for each rule, and for each size of the cohort.
+        """Draw the metric against the ratio for each rule, and for each size of the cohort.
 
         These are Figures 1 and 2 of Skorkovská et al. Needs matplotlib; returns its figure.
         """
@@ -95,25 +111,22 @@ class DecisionSurface:
         axes = figure.subplots(1, 3 if cohort else 1, squeeze=False)[0]
         self._draw_rules(axes[0])
         if cohort:
+            best = self.best_rules[cohort[0]["rule"]]
+            near = [p for p in cohort if p["ratio"] in (*FIXED_RATIOS, best.ratio)]
             _draw_lines(axes[1], cohort, "ratio", "size", self.metric)
-            near = [p for p in cohort if p["ratio"] in (*FIXED_RATIOS, self._cohort_ratio)]
             _draw_lines(axes[2], near, "size", "ratio", self.metric)
             axes[2].set_xscale("log")
         return figure
 
-    @property
-    def _cohort_ratio(self) -> float:
-        return next(r.ratio for r in self.best_rules.values() if hasattr(r, "size"))
-
     def _draw_rules(self, axes) -> None:
-        """Draw the measure against the ratio; rules without one are level lines."""
+        """Draw the metric against the ratio; rules without one are horizontal lines."""
         styles = cycle([":", "--", "-."])
         for name, rule in self.best_rules.items():
             if rule.swept != "ratio":
                 score = self._at(rule)[self.metric]
-                axes.axhline(score, linestyle=next(styles), color="grey", label=told(rule))
+                axes.axhline(score, linestyle=next(styles), color="grey", label=describe_rule(rule))
                 continue
-            size = getattr(rule, "size", None)
+            size = rule.get_params().get("size")
             own = [p for p in self.surface if p["rule"] == name and p["size"] == size]
             label = name if size is None else f"{name}, size {size}"
             axes.plot([p["ratio"] for p in own], [p[self.metric] for p in own], label=label)
@@ -121,8 +134,18 @@ class DecisionSurface:
         axes.legend(fontsize="small")
 
 
+def describe_rule(rule: Rule) -> str:
+    """Return a rule with its tuned parameters, such as ``TNorm(ratio=0.9)``."""
+    settings = [f"{name}={value:.4g}" for name, value in _tuned_parameters(rule).items()]
+    return f"{type(rule).__name__}({', '.join(settings + ['reject=True'] * rule.reject)})"
+
+
+def _tuned_parameters(rule: Rule) -> dict[str, Any]:
+    return {name: getattr(rule, name) for name in rule.grid}
+
+
 def _draw_lines(axes, points, across: str, line: str, metric: str) -> None:
-    """Draw the measure against one parameter, a line for each value of another."""
+    """Draw the metric against one parameter, with a line for each value of another."""
     values = list(dict.fromkeys(point[line] for point in points))
     for place, value in enumerate(values):
         own = [point for point in points if point[line] == value]
@@ -137,30 +160,21 @@ def _draw_lines(axes, points, across: str, line: str, metric: str) -> None:
     axes.legend(fontsize="x-small", ncols=2)
 
 
-def _record(rule: Rule, measures: dict) -> dict[str, Any]:
-    """Return a point of the surface."""
-    parameters = {name: getattr(rule, name, None) for name in PARAMETERS}
-    return {"rule": type(rule).__name__, **parameters, "reject": rule.reject, **measures}
-
-
-def told(rule: Rule) -> str:
-    """Return a rule with its parameters, short."""
-    values = {name: getattr(rule, name) for name in PARAMETERS if hasattr(rule, name)}
-    settings = [f"{name}={value:.4g}" for name, value in values.items()]
-    return f"{type(rule).__name__}({', '.join(settings + ['reject=True'] * rule.reject)})"
-
-
 def _unfitted(rule: Rule) -> Rule:
     return type(rule)(**rule.get_params(deep=False))
 
 
-def _middle_of_best(records: Sequence[dict], places: Sequence[int], metric: str) -> int:
-    """Return the middle of the first run of highest scores, of one size."""
-    first = max(places, key=lambda place: (records[place][metric], -place))
-    best, size = records[first][metric], records[first]["size"]
+def _middle_of_best(rules: Sequence[Rule], places: Sequence[int], scores: Sequence[float]) -> int:
+    """Return the middle of the first run of highest scores along the swept parameter."""
+    first = max(places, key=lambda place: (scores[place], -place))
     last = first
     while last + 1 in places and (
-        records[last + 1][metric] == best and records[last + 1]["size"] == size
+        scores[last + 1] == scores[first] and _fixed(rules[last + 1]) == _fixed(rules[first])
     ):
         last += 1
     return (first + last) // 2
+
+
+def _fixed(rule: Rule) -> dict[str, Any]:
+    """Return the tuned parameters that are not swept."""
+    return {name: value for name, value in _tuned_parameters(rule).items() if name != rule.swept}

@@ -1,9 +1,11 @@
-"""Which rule, and with which parameters: all of them on the same held-out scores."""
+"""Find the best rule and its parameters on documents that the model has not learned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
+from itertools import product
 from numbers import Integral
 from typing import Any
 
@@ -11,21 +13,26 @@ import numpy as np
 from scipy import sparse
 
 from polytopic import metrics
-from polytopic.decision.base import Rule
-from polytopic.decision.estimator import knowing, world_score
-from polytopic.decision.held_out import HeldOut, held_out
-from polytopic.decision.normalisation import TNorm, TreeCohort, UnconstrainedCohort, WorldModel
-from polytopic.decision.rules import MeanPlusStd, Threshold, TopK
+from polytopic.corpus.splits import folds
+from polytopic.decision.estimator import (
+    LabelDecision,
+    has_world_score,
+    holds_numbers,
+    label_scores,
+    takes_names,
+    world_score,
+)
+from polytopic.decision.registry import RULES
+from polytopic.decision.rules import Rule, TopK, check_scores
 from polytopic.decision.surface import DecisionSurface
+from polytopic.labels import LabelSpace, Targets, indicator, read_targets
 from polytopic.metrics.label_sets import PER_DOCUMENT, f1, harmonic_mean
+from polytopic.models import LabelSetClassifier
 
-RATIOS = tuple(step / 100 for step in range(101))
-SIZES = (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 120)
-KS = tuple(range(1, 11))
-N_VALUES = 101  # of a threshold
-SAMPLE = 1 << 21  # scores that they are chosen by
+N_THRESHOLDS = 101
+SAMPLE = 1 << 21  # scores by which thresholds are chosen
 
-COUNTED = (*PER_DOCUMENT, "micro_f1", "document_f1")
+COUNTED = (*PER_DOCUMENT, "micro_f1", "document_f1")  # from numbers of labels, in one pass
 DECIDED = ("macro_f1", "hierarchical_f1", "hierarchical_precision", "hierarchical_recall")
 
 
@@ -42,43 +49,43 @@ def tune_decision(
 ) -> DecisionSurface:
     """Find the rule, its ratio and its size that are best on held-out documents.
 
-    The estimator is fitted once a fold. On the scores of the documents that it did not learn, all
-    rules are tried with all their parameters: for each rule and size one pass over the scores
-    counts the labels that are accepted, and those of them that are true, at all ratios.
+    The estimator is fitted once per fold. All rules are tried, with all their parameters, on the
+    scores of the documents it did not learn: for each rule and size, one pass over the scores
+    counts the accepted labels, and the right ones among them, at all ratios.
 
     Parameters
     ----------
     estimator : estimator
         Gives the scores, see :class:`~polytopic.decision.LabelDecision`.
     X, Y
-        Documents and labels, as the estimator takes them. Documents without a label count only
+        Documents and labels in the form the estimator takes. Documents without a label count only
         if a rule may reject.
     rules : sequence of rules, default=None
-        Rules to try; parameters that are not in the grid are kept. By default all for which
-        there is what they need: :class:`WorldModel` for an estimator with a ``world_score``,
-        :class:`TreeCohort` with a ``tree``.
+        Rules to try; parameters that are not in the grid are kept. By default all rules that can be
+        used: :class:`WorldModel` if the estimator has a ``world_score``, :class:`TreeCohort` with a
+        ``tree``.
     metric : str or function of true and predicted labels, default="samples_f1"
-        What is to be highest: a measure of label sets in :mod:`polytopic.metrics`. Those that are
-        counted by document cost least; for others labels are decided at each point of the grid.
+        The metric of label sets to maximise, one of :mod:`polytopic.metrics`. Metrics that are
+        means over documents cost least; for others, labels are decided at each point of the grid.
     cv : int, "prefit", splitter or iterable of pairs of rows, default=5
-        Folds, with equal shares of labels; or "prefit" for an estimator that is fitted, on other
-        documents than these.
+        Number of folds, which have equal shares of labels; or "prefit" for an estimator that was
+        fitted on other documents.
     grid : mapping, default=None
-        Values to try: of ``"ratio"``, ``"size"``, ``"k"`` and ``"value"``. By default ratios in
-        steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the 1 to 10 best, and
-        thresholds that accept from an eighth to eight times as many labels as are true.
+        Values to try of ``"ratio"``, ``"size"``, ``"k"`` and ``"value"``. By default ratios in
+        steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the 1 to 10 best labels,
+        and thresholds that accept from an eighth to eight times as many labels as are true.
     tree : LabelTree, default=None
-        The tree of labels, for :class:`TreeCohort` and measures along the tree.
+        The tree of labels, for :class:`TreeCohort` and hierarchical metrics.
 
     Returns
     -------
     DecisionSurface
-        The best rule, and what was measured at all points.
+        The best rule, and the metrics at all points.
 
     Examples
     --------
     >>> from polytopic import NaiveBayes
-    >>> from polytopic.decision import LabelDecision
+    >>> from polytopic.decision import LabelDecision, TopK, WorldModel
     >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0], [4, 1, 0], [0, 3, 1], [1, 1, 0]]
     >>> Y = [["sport"], ["film"], ["film", "sport"], ["sport"], ["film"], ["film", "sport"]]
     >>> tuned = tune_decision(NaiveBayes(), X, Y, rules=[TopK(), WorldModel()], cv=3)
@@ -86,33 +93,178 @@ def tune_decision(
     (WorldModel(ratio=0.21), 0.944)
     >>> model = LabelDecision(NaiveBayes(), tuned.best_rule).fit(X, Y)
     """
-    wanted = _check_grid(grid)
     rules = None if rules is None else _check_rules(rules)
-    name, decided = _check_metric(metric, tree)
-    known = held_out(estimator, X, Y, cv)
+    values = _check_grid(grid, rules or ())
+    name, decided_metric = _check_metric(metric, tree)
+    held_out = score_held_out(estimator, X, Y, cv)
     if rules is None:
-        rules = _all_rules(known, tree)
-    labelled = np.flatnonzero(np.diff(known.Y.indptr) > 0)
-    if labelled.size < known.Y.shape[0] and not any(rule.reject for rule in rules):
-        known = known.rows(labelled)
+        rules = _usable_rules(held_out, tree)
+    labelled = np.flatnonzero(np.diff(held_out.Y.indptr) > 0)
+    if labelled.size < held_out.Y.shape[0] and not any(rule.reject for rule in rules):
+        held_out = held_out.rows(labelled)
     if not labelled.size:
-        raise ValueError("no held-out document has a label to measure by.")
-    points: list[tuple[Rule, dict[str, Any]]] = []
+        raise ValueError("No held-out document has a label.")
+    points: list[tuple[Rule, dict[str, float]]] = []
     for rule in rules:
-        if rule.needs_reference and known.reference is None:
-            world_score(estimator, rule, X)  # says that there is none
-        for candidate in _sizes(knowing(rule, known.classes, tree), wanted, known):
-            points += _measured(candidate, wanted, known, name, decided)
-    return DecisionSurface.of_points(points, name, known.scores.shape[0])
+        if rule.needs_reference and held_out.reference is None:
+            world_score(estimator, rule, X)  # raises: there is none
+        for candidate in _fixed_settings(rule, values, held_out, tree):
+            points += _measure(candidate, values, held_out, name, decided_metric)
+    return DecisionSurface.of_points(points, list(values), name, held_out.scores.shape[0])
 
 
-def _all_rules(known: HeldOut, tree) -> list[Rule]:
-    rules: list[Rule] = [TopK(), Threshold(), MeanPlusStd(), UnconstrainedCohort(), TNorm()]
-    if known.reference is not None:
-        rules.append(WorldModel())
-    if tree is not None:
-        rules.append(TreeCohort(tree))
-    return rules
+@dataclass(frozen=True)
+class HeldOut:
+    """Scores, references and true labels of held-out documents.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_docs, n_labels)
+        Scores of the labels, ``-inf`` where the model does not know one.
+    reference : ndarray of shape (n_docs,) or None
+        Scores under the general model, if there is one.
+    Y : csr_matrix of shape (n_docs, n_labels)
+        True labels.
+    wordless : ndarray of bool, shape (n_docs,)
+        Documents without words or scores, which get the ``fallback`` whatever the rule.
+    fallback : csr_matrix of shape (n_docs, n_labels)
+        Labels of these documents; no label for others.
+    classes : tuple
+        Labels of the columns.
+    """
+
+    scores: np.ndarray
+    reference: np.ndarray | None
+    Y: sparse.csr_matrix
+    wordless: np.ndarray
+    fallback: sparse.csr_matrix
+    classes: tuple
+
+    def rows(self, rows) -> HeldOut:
+        """Return some of the documents."""
+        return HeldOut(
+            self.scores[rows],
+            None if self.reference is None else self.reference[rows],
+            self.Y[rows],
+            self.wordless[rows],
+            self.fallback[rows],
+            self.classes,
+        )
+
+
+def score_held_out(estimator, X, Y, cv) -> HeldOut:
+    """Score each fold by a model of the others, or all documents by a fitted model."""
+    targets = read_targets(Y)
+    if targets.form.kind == "single":
+        raise ValueError("Y has one label per document (1-D), which leaves nothing to decide.")
+    n_docs = X.shape[0] if sparse.issparse(X) else len(X)
+    n_rows = targets.Y.shape[0]
+    if n_docs != n_rows:
+        raise ValueError(f"X has {n_docs} documents and Y {n_rows}, must be the same.")
+    if isinstance(cv, str):
+        if cv != "prefit":
+            raise ValueError(f"cv == {cv!r}, must be a number, 'prefit', a splitter or pairs.")
+        return _score_fitted(estimator, X, targets)
+    Y = targets.Y
+    if not isinstance(estimator, LabelSetClassifier):
+        Y = Y.toarray().astype(np.int64)  # what scikit-learn understands
+    named = targets.form.kind == "names" and takes_names(estimator)
+    given = LabelSpace(targets.labels).decode(Y) if named else Y
+    parts = []
+    for train, test in _splits(cv, X, Y, targets):
+        decision = LabelDecision(estimator, TopK()).fit(take(X, train), take(given, train))
+        parts.append(_score(decision, take(X, test), targets.Y[test], targets.labels))
+    if not parts:
+        raise ValueError("cv gives no split, must give at least one.")
+    return _join(parts)
+
+
+def take(X, rows):
+    """Return some documents of a matrix, a table or a list."""
+    if sparse.issparse(X):
+        return X.tocsr()[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if isinstance(X, np.ndarray) else [X[row] for row in rows]
+
+
+def _splits(cv, X, Y, targets):
+    if hasattr(cv, "split"):
+        return cv.split(X, Y.toarray() if sparse.issparse(Y) else Y)
+    if isinstance(cv, Integral):
+        return folds(targets.Y, int(cv))
+    return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+
+
+def _score_fitted(estimator, X, targets: Targets) -> HeldOut:
+    """Score documents by a fitted estimator, over its labels and the true ones."""
+    known = list(range(targets.Y.shape[1]))
+    known = np.asarray(getattr(estimator, "classes_", known)).tolist()
+    if isinstance(targets.labels[0], str) != isinstance(known[0], str):
+        raise ValueError(
+            "Y and the estimator use different labels: one has names, the other columns; give Y in "
+            "the form that the estimator was fitted on."
+        )
+    space = LabelSpace([*known, *targets.labels])
+    part = _score(estimator, X, targets.over(space.ids), space.ids)
+    if part.scores.shape[1] != len(known):
+        raise ValueError(
+            f"The estimator has {part.scores.shape[1]} scores for {len(known)} labels in classes_."
+        )
+    scores = np.full((part.scores.shape[0], len(space)), -np.inf, part.scores.dtype)
+    columns = [space.index(label) for label in known]
+    scores[:, columns] = part.scores
+    fallback = indicator(
+        np.array(columns, dtype=np.int64)[part.fallback.indices], part.fallback.indptr, len(space)
+    )
+    return HeldOut(scores, part.reference, part.Y, part.wordless, fallback, space.ids)
+
+
+def _score(fitted, X, Y, classes) -> HeldOut:
+    """Score documents by a fitted estimator, with or without a decision around it."""
+    decision = fitted if isinstance(fitted, LabelDecision) else None
+    model = fitted if decision is None else decision.estimator_
+    known = {} if decision is None else {"unseen": decision._unseen, "n_labels": len(classes)}
+    scores = check_scores(label_scores(model, X, **known))
+    labels: Any = getattr(fitted, "fallback", ()) if decision is None else decision._fallback
+    wordless = np.full(scores.shape[0], holds_numbers(X) and len(labels) > 0)
+    if wordless.any():
+        wordless[sparse.csr_matrix(X).nonzero()[0]] = False
+    if len(labels):
+        wordless |= ~(scores > -np.inf).any(axis=1)
+    ends = np.cumsum([0, *(wordless * len(labels))])
+    return HeldOut(
+        scores,
+        model.world_score(X) if has_world_score(model) else None,
+        Y,
+        wordless,
+        indicator(np.tile(labels, wordless.sum()).astype(np.int64), ends, scores.shape[1]),
+        tuple(classes),
+    )
+
+
+def _join(parts: list[HeldOut]) -> HeldOut:
+    references = [part.reference for part in parts if part.reference is not None]
+    return HeldOut(
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate(references) if references else None,
+        sparse.vstack([part.Y for part in parts], format="csr"),
+        np.concatenate([part.wordless for part in parts]),
+        sparse.vstack([part.fallback for part in parts], format="csr"),
+        parts[0].classes,
+    )
+
+
+def _usable_rules(held_out: HeldOut, tree) -> list[Rule]:
+    """Return all rules that have what they need, with their default parameters."""
+    kinds = [entry.load() for entry in RULES.values()]
+    if held_out.reference is None:
+        kinds = [kind for kind in kinds if not kind.needs_reference]
+    return [
+        kind(tree=tree) if kind.needs_tree else kind()
+        for kind in kinds
+        if tree is not None or not kind.needs_tree
+    ]
 
 
 def _check_rules(rules) -> list[Rule]:
@@ -122,21 +274,25 @@ def _check_rules(rules) -> list[Rule]:
     return found
 
 
-def _check_grid(grid) -> dict[str, Sequence]:
+def _check_grid(grid, rules) -> dict[str, Sequence]:
+    """Return the values to try of each parameter of the rules."""
+    defaults: dict[str, Sequence] = {}
+    for kind in (*(entry.load() for entry in RULES.values()), *rules):
+        defaults |= kind.grid
     given = {name: np.sort(np.unique(values)).tolist() for name, values in (grid or {}).items()}
-    defaults: dict[str, Sequence] = {"ratio": RATIOS, "size": SIZES, "k": KS, "value": ()}
     for name, values in given.items():
         if name not in defaults or not values:
             raise ValueError(
                 f"grid has {name!r}: {values}; it needs values of {', '.join(defaults)}."
             )
-        if name in ("size", "k") and not all(isinstance(value, Integral) for value in values):
+        whole = defaults[name] and all(isinstance(value, Integral) for value in defaults[name])
+        if whole and not all(isinstance(value, Integral) for value in values):
             raise ValueError(f"grid has {name!r}: {values}, must be whole numbers.")
     return defaults | given
 
 
 def _check_metric(metric, tree):
-    """Return the name of a measure, and its function where labels must be decided for it."""
+    """Return the name of a metric, and its function if it needs the decided labels."""
     if callable(metric):
         return getattr(metric, "__name__", "metric"), lambda Y, found, classes: metric(Y, found)
     if metric not in COUNTED and metric not in DECIDED:
@@ -145,94 +301,101 @@ def _check_metric(metric, tree):
         )
     if metric in COUNTED:
         return metric, None
-    measure = getattr(metrics, metric)
+    function = getattr(metrics, metric)
     if metric == "macro_f1":
-        return metric, lambda Y, found, classes: measure(Y, found)
+        return metric, lambda Y, found, classes: function(Y, found)
     if tree is None:
         raise ValueError(f"metric == {metric!r} needs the tree of labels; give tree.")
-    return metric, lambda Y, found, classes: measure(Y, found, tree, classes=classes)
+    return metric, lambda Y, found, classes: function(Y, found, tree, classes=classes)
 
 
-def _sizes(rule: Rule, grid, known: HeldOut):
-    """Yield the rule with each size of its cohort, or by itself if it has none."""
-    if not hasattr(rule, "size"):
-        yield rule
-        return
-    n_others = max(1, len(known.classes) - 1)
-    for size in sorted({min(size, n_others) for size in grid["size"]}):
-        yield _with(rule, size=size)
+def _fixed_settings(rule: Rule, grid, held_out: HeldOut, tree):
+    """Yield the rule with all combinations of tuned parameters that are not swept."""
+    rule = rule.with_labels(held_out.classes, tree)
+    n_others = max(1, len(held_out.classes) - 1)
+    names = [name for name in rule.grid if name != rule.swept]
+    values = [
+        sorted({min(size, n_others) for size in grid[name]}) if name == "size" else grid[name]
+        for name in names
+    ]
+    for setting in product(*values):
+        yield _with(rule, **dict(zip(names, setting, strict=True)))
 
 
 def _with(rule: Rule, **parameters) -> Rule:
-    """Return the rule with other parameters; what it has learned is kept."""
+    """Return the rule with other parameters; what it has learned stays."""
     return copy(rule).set_params(**parameters)
 
 
-def _measured(rule: Rule, grid, known: HeldOut, name: str, decided) -> list:
-    """Return the rule at all values of the parameter that is swept, and what it reaches."""
+def _measure(rule: Rule, grid, held_out: HeldOut, name: str, decided_metric) -> list:
+    """Return the rule at all values of its swept parameter, with its metrics."""
     if rule.swept is None:
         candidates, values = [rule], None
     else:
-        values = grid[rule.swept]
-        values = _thresholds(known) if rule.swept == "value" and not len(values) else values
+        values = grid[rule.swept] if len(grid[rule.swept]) else _thresholds(held_out)
         candidates = [_with(rule, **{rule.swept: _plain(value)}) for value in values]
         for candidate in (candidates[0], candidates[-1]):
             candidate._check_parameters()
-    curves = _counted(rule, values, known)
+    curves = _count_curves(rule, values, held_out)
     records = [
-        {measure: float(curve[place]) for measure, curve in curves.items()}
+        {metric: float(curve[place]) for metric, curve in curves.items()}
         for place in range(len(candidates))
     ]
-    if decided is not None:
+    if decided_metric is not None:
         for candidate, record in zip(candidates, records, strict=True):
-            record[name] = float(decided(known.Y, _labels(candidate, known), known.classes))
+            Y = _decide(candidate, held_out)
+            record[name] = float(decided_metric(held_out.Y, Y, held_out.classes))
     return list(zip(candidates, records, strict=True))
 
 
-def _counted(rule: Rule, values, known: HeldOut) -> dict[str, np.ndarray]:
-    """Return the measures that are counted by document, at all values, from one pass."""
-    n_true = np.diff(known.Y.indptr)
-    n_fallback = np.diff(known.fallback.indptr)
-    n_right = known.fallback.multiply(known.Y).sum(axis=1).A1
-    falls = rule.swept == "k"  # label sets shrink where it falls
+def _count_curves(rule: Rule, values, held_out: HeldOut) -> dict[str, np.ndarray]:
+    """Return the counted metrics at all values, from one pass over the scores."""
+    n_true = np.diff(held_out.Y.indptr)
+    n_fallback = np.diff(held_out.fallback.indptr)
+    n_right = held_out.fallback.multiply(held_out.Y).sum(axis=1).A1
+    order = slice(None, None, -1 if rule.falls else 1)
 
     def sums(taken, right, rows):
         if not rule.reject:
-            lost = known.wordless[rows]
-            taken[lost] = n_fallback[rows][lost, None]
-            right[lost] = n_right[rows][lost, None]
+            wordless = held_out.wordless[rows]
+            taken[wordless] = n_fallback[rows][wordless, None]
+            right[wordless] = n_right[rows][wordless, None]
         true = n_true[rows, None]
-        means = [measure(right, true, taken).sum(axis=0) for measure in PER_DOCUMENT.values()]
+        means = [metric(right, true, taken).sum(axis=0) for metric in PER_DOCUMENT.values()]
         return np.array([*means, right.sum(axis=0), taken.sum(axis=0)], dtype=np.float64)
 
-    swept = None if values is None else np.asarray(values)[:: -1 if falls else 1]
-    parts = rule.count(known.scores, known.Y, swept, reference=known.reference, measure=sums)
-    *totals, right, taken = sum(parts)[:, :: -1 if falls else 1]
+    parts = rule.count(
+        held_out.scores,
+        held_out.Y,
+        None if values is None else np.asarray(values)[order],
+        reference=held_out.reference,
+        measure=sums,
+    )
+    *totals, right, taken = sum(parts)[:, order]
     curves = {name: total / n_true.size for name, total in zip(PER_DOCUMENT, totals, strict=True)}
-    precision, recall = (curves[f"samples_{side}"] for side in ("precision", "recall"))
     curves["micro_f1"] = f1(right, n_true.sum(), taken)
-    curves["document_f1"] = harmonic_mean(precision, recall)
+    curves["document_f1"] = harmonic_mean(curves["samples_precision"], curves["samples_recall"])
     return curves
 
 
-def _labels(rule: Rule, known: HeldOut) -> sparse.csr_matrix:
+def _decide(rule: Rule, held_out: HeldOut) -> sparse.csr_matrix:
     """Return the labels of the held-out documents, with those of documents without words."""
-    Y = rule.decide(known.scores, reference=known.reference)
-    if rule.reject or not known.wordless.any():
+    Y = rule.decide(held_out.scores, reference=held_out.reference)
+    if rule.reject or not held_out.wordless.any():
         return Y
-    rest = sparse.diags_array((~known.wordless).astype(np.float64))
-    return sparse.csr_matrix(rest @ Y + known.fallback)
+    rest = sparse.diags_array((~held_out.wordless).astype(np.float64))
+    return sparse.csr_matrix(rest @ Y + held_out.fallback)
 
 
-def _thresholds(known: HeldOut) -> np.ndarray:
+def _thresholds(held_out: HeldOut) -> np.ndarray:
     """Return thresholds that accept from an eighth to eight times as many labels as are true."""
-    step = max(1, known.scores.size // SAMPLE)
-    scores = known.scores[::step]
+    step = max(1, held_out.scores.size // SAMPLE)
+    scores = held_out.scores[::step]
     scores = scores[np.isfinite(scores)]
     if not scores.size:
         return np.zeros(1)
-    share = known.Y[::step].nnz / scores.size
-    shares = np.minimum(1.0, share * np.geomspace(0.125, 8, N_VALUES))
+    share = held_out.Y[::step].nnz / scores.size
+    shares = np.minimum(1.0, share * np.geomspace(0.125, 8, N_THRESHOLDS))
     return np.unique(np.quantile(scores, 1 - shares).astype(np.float64))
 
 

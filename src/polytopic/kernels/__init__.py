@@ -5,8 +5,8 @@ marks a function that only kernels call: it becomes part of their machine code.
 
 A kernel contains the code of every kernel and helper that it calls, so a cached kernel is valid
 only as long as none of their sources change. The cache folder is therefore named after a digest of
-all kernel sources. They are the modules in this folder and every module below ``models`` whose name
-contains "kernels".
+all kernel sources. They are the modules in this folder and every other module whose name contains
+"kernels".
 """
 
 import os
@@ -43,8 +43,7 @@ def _find_folder() -> Path | None:
 def _digest() -> str:
     """Return a digest of everything that compiled kernels depend on."""
     digest = sha256(f"{numba.__version__} {np.__version__}".encode())
-    sources = [*_PACKAGE.glob("kernels/*.py"), *_PACKAGE.glob("models/**/*kernels*.py")]
-    for source in sorted(sources):
+    for source in sorted({*_PACKAGE.glob("kernels/*.py"), *_PACKAGE.glob("**/*kernels*.py")}):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 

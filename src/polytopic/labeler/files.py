@@ -14,7 +14,6 @@ from sklearn.utils import check_scalar
 from polytopic import decision
 from polytopic.array_specs import DOUBLE, ArraySpec, check_arrays, check_names
 from polytopic.counts import LabelSetCounts
-from polytopic.decision.estimator import knowing
 from polytopic.errors import ModelFileError
 from polytopic.labeler.answers import check_abstention
 from polytopic.labeler.estimator import Labeler
@@ -196,7 +195,7 @@ def _check_answers(labeler: Labeler) -> None:
         check_abstention(labeler.abstain, rule, model)
     if rule is not None:
         none = np.zeros((0, model.classes_.size))
-        knowing(rule, model.classes_, labeler.tree).decide(none, reference=none[:, 0])
+        rule.with_labels(model.classes_, labeler.tree).decide(none, reference=none[:, 0])
 
 
 def _kept_parts(
@@ -263,7 +262,7 @@ def _rule_to_dict(rule, tree: LabelTree | None) -> dict[str, Any] | None:
     if rule is None:
         return None
     name = type(rule).__name__
-    if decision.RULES.get(name) is not type(rule):
+    if name not in decision.RULES or decision.RULES[name].load() is not type(rule):
         raise ModelFileError(
             f"the rule {name} is not one of {', '.join(decision.RULES)} and cannot be saved."
         )
@@ -295,4 +294,4 @@ def _rule_from_dict(rule: Mapping[str, Any] | None):
     if rule["name"] not in decision.RULES:
         names = ", ".join(decision.RULES)
         raise ValueError(f"rule == {rule['name']!r}, must be one of {names}")
-    return decision.RULES[rule["name"]](**parameters)
+    return decision.RULES[rule["name"]].load()(**parameters)

@@ -146,7 +146,7 @@ def new_model(model, rule, tree):
             f"the rule {type(rule).__name__} needs a general model, which "
             f"{type(model).__name__} has not; use model='nb' or another rule."
         )
-    if rule is not None and rule.needs_classes and rule.tree is None and tree is None:
+    if rule is not None and rule.needs_tree and rule.tree is None and tree is None:
         raise ValueError(
             f"the rule {type(rule).__name__} needs the tree of labels; give it to the labeler: "
             "Labeler(tree=...)."

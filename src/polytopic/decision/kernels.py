@@ -1,33 +1,44 @@
-"""Decisions: from which score on the labels of each document are accepted.
+r"""Where each document's accepted labels begin: cuts through its scores.
 
-A rule gives each document a cut for each value of one of its parameters (a ratio, a number of
-labels): ``cut[d, r]``, in the precision of the scores, along which label sets shrink. A label is
-accepted if its score is above the cut, and at the very cut if it is one of the first
-``ties[d, r]`` there. Infinite scores enter no statistic; those of ``-inf`` are never accepted, and
-nothing is near a best score of ``inf``. NaN is found by what reads the cuts.
+A rule gives each document one cut for each value of its swept parameter (a ratio, a number of
+labels), along which label sets shrink. A label is accepted if its score is above the cut; of the
+labels exactly at the cut, the first ``ties`` are accepted.
 
-Statistics are of distances from the best score, so that equal scores are at a distance of zero,
-however sums are rounded. Loops over indices, not over values, are those that compilers turn into
-vector instructions.
+================  =================================================================================
+``scores[d, j]``  score of label j for document d, :math:`s_l` in Skorkovská et al.; -inf is never
+                  accepted, infinite scores enter no statistic, nothing is near a best score of inf
+``reference[d]``  score of document d under the general model, :math:`\log p(A \mid G)`
+``ratios[r]``     how near to the best a label must be, :math:`k`
+``z``             normalised score, :math:`z_l`
+``cut[d, r]``     lowest score that is accepted, in the precision of the scores
+``ties[d, r]``    how many labels exactly at the cut are accepted
+``best``          highest score of a document; distances are measured downwards from it
+``gap``           mean distance of the scores from the best
+================  =================================================================================
+
+Statistics are computed from distances to the best score, so that equal scores have a distance of
+exactly zero, however sums are rounded. NaN is detected by the kernels that read the cuts. Loops run
+over indices, not over values, so that compilers vectorise them.
 """
 
 import numpy as np
 
-from polytopic.kernels import compiled
+from polytopic.kernels import compiled, helper
 
-ALL = 2**31 - 1  # ties that are accepted, where all are
-FEW = 2  # scores too many that are taken out one by one
-HALVINGS = 24
-IN_VAIN = 10  # of them in a row
+ALL = 2**31 - 1  # value of ``ties`` that accepts all of them
+FEW = 2  # surplus scores that are removed one by one
+MAX_HALVINGS = 24
+MAX_FAILED = 10  # halvings in a row that went too far
 
 
 @compiled
 def top_cuts(scores, ks, reject, cut, ties):
-    """Cut after the ``ks`` best labels, falling; of equal scores, the first are taken.
+    """Cut after the ``ks[r]`` best labels; ``ks`` falls, and of equal scores the first are taken.
 
-    With ``reject``, a document whose best score is not above zero has no label.
+    Equivalent to ``cut[d, r] = np.sort(scores[d])[-ks[r]]``. With ``reject``, a document whose best
+    score is not above zero gets no label.
     """
-    room = np.empty(scores.shape[1], scores.dtype)
+    scratch = np.empty(scores.shape[1], scores.dtype)
     for d in range(scores.shape[0]):
         n, least, best = _extent(scores[d])
         if best < np.inf and _is_settled(best, reject and not best > 0, d, cut, ties):
@@ -36,18 +47,21 @@ def top_cuts(scores, ks, reject, cut, ties):
             k = min(ks[r], n)
             cut[d, r], ties[d, r] = best, 1
             if best == np.inf:
-                room[:] = scores[d]
-                room.sort()
-                cut[d, r] = room[-k]
-                ties[d, r] = k - room.size + np.searchsorted(room, room[-k], side="right")
+                scratch[:] = scores[d]
+                scratch.sort()
+                cut[d, r] = scratch[-k]
+                ties[d, r] = k - scratch.size + np.searchsorted(scratch, scratch[-k], side="right")
             elif k > 1:
-                top = _top(scores[d], k, n, least, best, room)
+                top = _top(scores[d], k, n, least, best, scratch)
                 cut[d, r], ties[d, r] = top[1:]
 
 
 @compiled
 def threshold_cuts(scores, values, reject, cut, ties):
-    """Cut at values; a document whose labels are all below has its best, or none."""
+    """Cut at ``values``; a document without a label above gets its best or, with ``reject``, none.
+
+    Equivalent to ``cut[d, r] = values[r]`` where ``scores[d].max() >= values[r]``.
+    """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
         if best < np.inf and _is_settled(best, False, d, cut, ties):
@@ -58,10 +72,11 @@ def threshold_cuts(scores, values, reject, cut, ties):
 
 @compiled
 def deviation_cuts(scores, reject, cut, ties):
-    """Cut at the mean plus one standard deviation: ``scores.mean() + scores.std()``.
+    """Cut at the mean plus one standard deviation.
 
-    The best score is at most ``sqrt(n)`` deviations from the mean, so that little is lost where
-    squared distances from it are subtracted. Where all scores are equal, none stands out.
+    Equivalent to ``cut[d, 0] = scores[d].mean() + scores[d].std()``. The best score is at most
+    ``sqrt(n)`` deviations from the mean, so little precision is lost when squared distances from it
+    are subtracted. Where all scores are equal, none stands out.
     """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
@@ -70,20 +85,20 @@ def deviation_cuts(scores, reject, cut, ties):
             continue
         gap, square = _distances(scores[d], finite)
         deviation = np.sqrt(max(square - gap * gap, 0.0))
-        deviation *= 1.0 - 1e-9  # a score at the very cut is in, however sums are rounded
+        deviation *= 1.0 - 1e-9  # a score exactly at the cut is accepted, however sums are rounded
         value = finite - (gap - deviation) if gap > 0 else np.inf
         _cut_at(best, value, reject, d, 0, cut, ties)
 
 
 @compiled
 def ratio_cuts(scores, reference, ratios, reject, cut, ties):
-    """Cut where the score above the reference is as near to the best as a ratio says.
+    """Cut where the score above the reference is near enough to the best.
 
-    Accepted is, with ``z = scores[d] - reference[d]`` (Skorkovská et al., Eqs. (4), (5))::
+    With ``z = scores[d] - reference[d]`` (Skorkovská et al., Eqs. (4), (5)), equivalent to::
 
-        z >= z.max() - (1 - ratio) * abs(z.max())
+        cut[d, r] = reference[d] + z.max() - (1 - ratios[r]) * abs(z.max())
 
-    With ``reject``, a document whose best ``z`` is not above zero has no label.
+    With ``reject``, a document whose best ``z`` is not above zero gets no label.
     """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
@@ -96,19 +111,21 @@ def ratio_cuts(scores, reference, ratios, reject, cut, ties):
 
 @compiled
 def cohort_cuts(scores, size, ratios, reject, cut, ties):
-    """Cut as :func:`ratio_cuts`, where ``z`` is a score less the mean of the ``size`` best others.
+    """Cut as :func:`ratio_cuts` does, with ``z`` relative to the ``size`` best other labels.
 
-    (Skorkovská et al., Eq. (6).) Let ``k = size + 1``, ``total`` be the sum of the distances of
-    the ``k`` best scores from the best, and ``far`` the last of them. A score at a distance ``e``
-    has ``z = (total - k * e) / size``, or ``(total - far) / size - e`` if ``e > far``.
+    Equivalent, with the other scores of each label sorted in falling order, to
+    ``z[j] = scores[d, j] - others[:size].mean()`` (Skorkovská et al., Eq. (6)). Let
+    ``k = size + 1``, ``total`` be the summed distance of the ``k`` best scores from the best, and
+    ``far`` the distance of the last of them. A score at a distance ``e`` has
+    ``z = (total - k * e) / size``, or ``(total - far) / size - e`` if ``e > far``.
     """
-    room = np.empty(scores.shape[1], scores.dtype)
+    scratch = np.empty(scores.shape[1], scores.dtype)
     for d in range(scores.shape[0]):
         n, least, best = _extent(scores[d])
         if _is_settled(best, False, d, cut, ties):
             continue
         k = min(size + 1, n)
-        total, last, _ = _top(scores[d], k, n, least, best, room)
+        total, last, _ = _top(scores[d], k, n, least, best, scratch)
         if _is_settled(best, reject and not total > 0, d, cut, ties):
             continue
         far = np.float64(best) - last
@@ -122,10 +139,10 @@ def cohort_cuts(scores, size, ratios, reject, cut, ties):
 
 @compiled
 def tnorm_cuts(scores, ratios, reject, cut, ties):
-    """Cut as :func:`ratio_cuts`, where ``z = (scores - scores.mean()) / scores.std()``.
+    """Cut as :func:`ratio_cuts` does, with ``z = (scores - scores.mean()) / scores.std()``.
 
-    (Skorkovská et al., Eq. (7).) The best ``z`` is not below zero, so the deviation cancels.
-    Where all scores are equal, all are the best.
+    (Skorkovská et al., Eq. (7).) The best ``z`` is not below zero, so the deviation cancels. Where
+    all scores are equal, all are accepted.
     """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
@@ -140,10 +157,12 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
 
 @compiled
 def sibling_scores(scores, group, members, out):
-    """Set ``out`` to each score less the mean of the others of its group (Eq. (6)).
+    """Set ``out`` to each score less the mean of the others in its group.
 
-    Group ``g`` has ``members[g]`` labels. A label that is alone in its group is compared with all
-    others; where there is none, with itself. Infinite scores stay as they are.
+    Equivalent, for the labels ``others`` that share the group of label ``j``, to
+    ``out[d, j] = scores[d, j] - scores[d, others].mean()`` (Skorkovská et al., Eq. (6)). Group
+    ``g`` has ``members[g]`` labels. A label that is alone in its group is compared with all others;
+    a single label has 0. Infinite scores stay as they are.
     """
     totals, more = np.empty(members.size), np.empty(members.size)
     all_shares = _shares(members, group.size)
@@ -154,7 +173,7 @@ def sibling_scores(scores, group, members, out):
             z[:] = row
             continue
         totals[:] = 0.0
-        more[:] = 0.0  # a second sum, added at the same time
+        more[:] = 0.0  # a second sum that the processor can add at the same time
         for j in range(0, row.size - 1, 2):
             totals[group[j]] += best - row[j]
             more[group[j + 1]] += best - row[j + 1]
@@ -174,14 +193,15 @@ def sibling_scores(scores, group, members, out):
 
 @compiled
 def accept(scores, cut, ties, indices, ends):
-    """Write the accepted labels of each document, at the first of its cuts, into ``indices``.
+    """Write the labels that each document's first cut accepts into ``indices``.
 
-    Those of document ``d`` end at ``ends[d]``. Returns whether no score is NaN.
+    Without ties, equivalent to ``np.flatnonzero(scores[d] >= cut[d, 0])``; those of document ``d``
+    end at ``ends[d]``. Return whether no score is NaN.
     """
     n = 0
     for d in range(scores.shape[0]):
         row, start, lowest, left = scores[d], n, cut[d, 0], ties[d, 0]
-        for j in range(row.size):  # a label that is not accepted is overwritten: no branch
+        for j in range(row.size):  # branch-free: a label that is not accepted is overwritten
             indices[n] = j
             n += not row[j] < lowest
         equal, unknown = 0, 0
@@ -196,9 +216,9 @@ def accept(scores, cut, ties, indices, ends):
     return True
 
 
-@compiled
+@helper
 def _without_ties(row, lowest, left, indices, start, stop):
-    """Leave out labels at the very cut, but for the first; return where the others end."""
+    """Remove all labels exactly at the cut but the first ones; return where the rest ends."""
     n = start
     for k in range(start, stop):
         label = indices[k]
@@ -211,9 +231,10 @@ def _without_ties(row, lowest, left, indices, start, stop):
 
 @compiled
 def count_accepted(scores, cut, ties, Y_indices, Y_indptr, taken, right):
-    """Count the accepted labels of each document at each cut, and those of them that are true.
+    """Count the labels that each cut accepts, and those of them that are true.
 
-    Uses up ``ties``. Returns whether no score is NaN.
+    Without ties, equivalent to ``taken[d, r] = (scores[d] >= cut[d, r]).sum()``. Overwrites
+    ``ties``. Return whether no score is NaN.
     """
     true = np.zeros(scores.shape[1], np.bool_)
     taken[:] = 0
@@ -236,9 +257,9 @@ def count_accepted(scores, cut, ties, Y_indices, Y_indptr, taken, right):
     return True
 
 
-@compiled
+@helper
 def _cuts_passed(score, cut, ties):
-    """Return at how many cuts a score is accepted."""
+    """Return how many cuts accept a score."""
     r = 0
     while r < cut.size and (score > cut[r] or (score == cut[r] and ties[r] > 0)):
         ties[r] -= score == cut[r]
@@ -246,27 +267,27 @@ def _cuts_passed(score, cut, ties):
     return r
 
 
-@compiled
+@helper
 def _best(row):
-    """Return the highest score, ``-inf`` if there is none."""
+    """Return the highest score, -inf if there is none."""
     best = row.dtype.type(-np.inf)
     for j in range(row.size):
         best = row[j] if row[j] > best else best
     return best
 
 
-@compiled
+@helper
 def _best_finite(row):
-    """Return the highest finite score, ``-inf`` if there is none."""
+    """Return the highest finite score, -inf if there is none."""
     best = row.dtype.type(-np.inf)
     for j in range(row.size):
         best = row[j] if best < row[j] < np.inf else best
     return best
 
 
-@compiled
+@helper
 def _extent(row):
-    """Return how many scores there are but for ``-inf``, the lowest of them, and the highest."""
+    """Return the number of scores above -inf, the lowest of them, and the highest."""
     least, best = row.dtype.type(np.inf), row.dtype.type(-np.inf)
     for j in range(row.size):
         least = row[j] if row[j] < least else least
@@ -278,12 +299,12 @@ def _extent(row):
     return n, least, best
 
 
-@compiled
+@helper
 def _distances(row, best):
-    """Return the mean of ``best - row``, and that of its square; of finite scores."""
+    """Return the mean of ``best - row`` and the mean of its square, over finite scores."""
     n, best = row.size, np.float64(best)
     total, square = 0.0, 0.0
-    more, more_square = 0.0, 0.0  # second sums, added at the same time
+    more, more_square = 0.0, 0.0  # second sums that the processor can add at the same time
     for j in range(0, n - 1, 2):
         total += best - row[j]
         square += (best - row[j]) ** 2
@@ -303,48 +324,48 @@ def _distances(row, best):
     return total / n, square / n
 
 
-@compiled
-def _top(row, k, n, least, best, room):
-    """Return how far the ``k`` best scores are from the best in all, the last, and its ties.
+@helper
+def _top(row, k, n, least, best, scratch):
+    """Return the summed distance of the ``k`` best scores from the best, the last one, its ties.
 
-    There are ``n`` finite scores, from ``least`` to ``best``. Those from ``low`` on hold the
-    ``k`` best; ``low`` is raised half way to the best, or to what has turned out too high.
+    There are ``n`` finite scores, from ``least`` to ``best``. At least ``k`` of them are not below
+    ``low``, which is raised half way to the best, or to a value that proved too high.
     """
-    low, high, vain = least, best, 0
-    for _ in range(HALVINGS):
+    low, high, failed = least, best, 0
+    for _ in range(MAX_HALVINGS):
         middle = row.dtype.type(0.5 * low + 0.5 * high)
-        if n <= k + FEW or vain == IN_VAIN or not low < middle < high:
+        if n <= k + FEW or failed == MAX_FAILED or not low < middle < high:
             break
         n_middle = _count(row, middle)
         if n_middle >= k:
-            low, n, vain = middle, n_middle, 0
+            low, n, failed = middle, n_middle, 0
         else:
-            high, vain = middle, vain + 1
+            high, failed = middle, failed + 1
     held = 0
     for j in range(row.size):
-        room[held] = row[j]
+        scratch[held] = row[j]
         held += row[j] >= low
-    last, equal = _lowest(room[:held], low)
-    if held - equal > k + FEW:  # halving has not told them apart: most lie far below the best
-        last = _select(room[:held], held - k)
+    last, equal = _lowest(scratch[:held], low)
+    if held - equal > k + FEW:  # halving did not separate them: most lie far below the best
+        last = _select(scratch[:held], held - k)
         total, above = 0.0, 0
         for j in range(held - k, held):
-            total += np.float64(best) - room[j]
-            above += room[j] > last
+            total += np.float64(best) - scratch[j]
+            above += scratch[j] > last
         return total, last, k - above
     while held - equal >= k:
         held -= equal
-        last, equal = _lowest(room[:n], np.nextafter(last, best))
+        last, equal = _lowest(scratch[:n], np.nextafter(last, best))
     total = 0.0
     for j in range(n):
-        total += np.float64(best) - max(room[j], last)
+        total += np.float64(best) - max(scratch[j], last)
     total -= (n - k) * (np.float64(best) - last)
     return total, last, k - held + equal
 
 
-@compiled
+@helper
 def _select(values, place):
-    """Put the value that sorting would put there into a place, and higher ones after it."""
+    """Move the value that belongs at ``place`` in sorted order there, higher ones after it."""
     start, stop = 0, values.size - 1
     while start < stop:
         pivot = values[(start + stop) // 2]
@@ -367,9 +388,9 @@ def _select(values, place):
     return values[place]
 
 
-@compiled
+@helper
 def _count(values, low):
-    """Return how many values are not below ``low``."""
+    """Return the number of values that are not below ``low``."""
     n = 0
     for j in range(values.size):
         if values[j] >= low:
@@ -377,9 +398,9 @@ def _count(values, low):
     return n
 
 
-@compiled
+@helper
 def _lowest(values, low):
-    """Return the lowest value from ``low`` on, and how many values equal it."""
+    """Return the lowest value that is not below ``low``, and how many values equal it."""
     lowest = values.dtype.type(np.inf)
     for j in range(values.size):
         lowest = values[j] if low <= values[j] < lowest else lowest
@@ -390,9 +411,9 @@ def _lowest(values, low):
     return lowest, n
 
 
-@compiled
+@helper
 def _finite_totals(row, group, best, totals):
-    """Set ``totals`` to the distances of each group's finite scores; return how many these are."""
+    """Set ``totals`` to the summed distance of each group's finite scores; return their number."""
     known = np.zeros(totals.size, np.int64)
     totals[:] = 0.0
     for j in range(row.size):
@@ -402,9 +423,9 @@ def _finite_totals(row, group, best, totals):
     return known
 
 
-@compiled
+@helper
 def _shares(members, n):
-    """Return the weight of each of the others that a label of each group is compared with."""
+    """Return, for each group, the weight of each label that its labels are compared with."""
     shares = np.zeros(members.size)
     for g in range(members.size):
         others = members[g] - 1 if members[g] > 1 else n - 1
@@ -413,9 +434,9 @@ def _shares(members, n):
     return shares
 
 
-@compiled
+@helper
 def _is_settled(best, rejected, d, cut, ties):
-    """Cut where a document has no score or is rejected, or where labels score ``inf``."""
+    """Handle documents without a score, rejected ones, and those with a best score of inf."""
     if -np.inf < best < np.inf and not rejected:
         return False
     cut[d] = np.inf
@@ -423,9 +444,9 @@ def _is_settled(best, rejected, d, cut, ties):
     return True
 
 
-@compiled
+@helper
 def _cut_at(best, value, reject, d, r, cut, ties):
-    """Cut at a value, or where all is below it at the first best label, or above all."""
+    """Cut at a value or, if no score reaches it, at the first best label or above all."""
     if best >= value:
         _put(best, value, d, r, cut, ties)
     else:
@@ -433,9 +454,9 @@ def _cut_at(best, value, reject, d, r, cut, ties):
         ties[d, r] = 0 if reject else 1
 
 
-@compiled
+@helper
 def _put(best, value, d, r, cut, ties):
-    """Cut at a value, rounded up to the precision of scores, but not above the best."""
+    """Cut at a value, rounded up to the precision of the scores, but not above the best."""
     cut[d, r] = min(np.float64(best), value)
     if cut[d, r] < value or cut[d, r] == -np.inf:
         cut[d, r] = min(best, np.nextafter(cut[d, r], best))
