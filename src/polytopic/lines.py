@@ -1,12 +1,14 @@
-"""Lines of any source, one at a time, in constant memory."""
+"""Lines of any source, and records of several lines, in constant memory."""
 
 import gzip
 import io
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from reprlib import repr as short
 from typing import IO, Any
 
 from polytopic.errors import CorpusError
@@ -15,24 +17,25 @@ Source = str | os.PathLike[str] | IO[Any] | Iterable[str | bytes]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_LINE_BYTES = 64 * 2**20
+SKIPPED_AT_ONCE = 1 << 20  # bytes
 
 
 class Lines:
     """Iterator of decoded lines, with their line ends.
 
-    A bad line raises ValueError, and the next call goes on with the line after it.
+    An invalid line raises ValueError; the next call continues with the line after it.
 
     Attributes
     ----------
     name : str
-        What the source is called in a message.
+        Name of the source, for messages.
     number : int
-        Number of the last line read; the first is 1, or follows the ``before`` lines that there
-        are before a piece of a file.
+        Number of the line read last. The first line is 1, plus the ``before`` lines that precede a
+        piece of a file.
     first : int
         Number of the first line of the record.
     last : str
-        The last line read.
+        The line read last.
     """
 
     def __init__(
@@ -56,21 +59,21 @@ class Lines:
 
     @property
     def place(self) -> str:
-        """Where the record is, for a message."""
+        """The position of the record, for messages."""
         return f"{self.name}, line {self.first}"
 
     def start_record(self) -> None:
-        """Begin a record, which may take several lines, with the next line."""
+        """Start a record, which may have several lines, with the next line."""
         self._used = 0
         self.first = self.number + 1
 
     def start_here(self) -> None:
-        """Begin a record with the line just read."""
+        """Start a record with the line just read."""
         self._used = len(self.last)
         self.first = self.number
 
     def unread(self) -> None:
-        """Let the next line be the last one again."""
+        """Return the line just read once more."""
         self._again = True
         self.number -= 1
 
@@ -92,7 +95,7 @@ class Lines:
             raise ValueError(f"longer than {self._max_bytes:,} bytes")
         line = self._decode(raw)
         if "\0" in line:
-            raise ValueError("holds a NUL byte")
+            raise ValueError("contains a NUL byte")
         self.last = line.removeprefix("\ufeff") if self.number == 1 else line
         return self.last
 
@@ -102,14 +105,135 @@ class Lines:
         try:
             return raw.decode(self._encoding)
         except UnicodeDecodeError as error:
-            wrong = f"byte 0x{raw[error.start]:02x} at place {error.start + 1}"
+            wrong = f"byte 0x{raw[error.start]:02x} at position {error.start + 1}"
             raise ValueError(f"not valid {self._encoding.upper()} ({wrong})") from None
 
 
-def read_lines(source: Source, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[str, str]]:
-    """Yield each line in UTF-8 with its place, for a message.
+class Blocks:
+    """Iterator of records of several lines, each a list of lines.
 
-    A bad line raises ValueError and names its place.
+    An invalid line raises ValueError; the next call continues with the record after it.
+
+    Parameters
+    ----------
+    lines : Lines
+        The lines.
+    begins : str
+        Pattern of the first line of a record.
+    ends : str, optional
+        Pattern of its last line; without it, a record ends where the next one begins.
+    between : str, optional
+        Pattern of lines that may occur between records, besides blank ones.
+    """
+
+    def __init__(self, lines: Lines, begins: str, *, ends: str = "(?!)", between: str = "(?!)"):
+        self._lines = lines
+        self._begins = re.compile(begins).match
+        self._ends = re.compile(ends).search
+        self._between = re.compile(between).match
+        self._lost = False  # in the rest of a record after an invalid line
+
+    def __iter__(self) -> "Blocks":
+        return self
+
+    def __next__(self) -> list[str]:
+        try:
+            return self._block(self._first())
+        except ValueError:
+            self._lost = True
+            raise
+
+    def _first(self) -> str:
+        for line in self._lines:
+            self._lines.start_here()
+            if self._begins(line):
+                self._lost = False
+                return line
+            if line.strip() and not self._lost and not self._between(line):
+                raise ValueError(f"{short(line.strip())} is outside of a record")
+        raise StopIteration
+
+    def _block(self, first: str) -> list[str]:
+        block = [first]
+        if self._ends(first):
+            return block
+        for line in self._lines:
+            if self._begins(line):
+                self._lines.unread()
+                break
+            block.append(line)
+            if self._ends(line):
+                break
+        return block
+
+
+class Piece:
+    """The lines of a file that begin in a range of bytes, as the source of a reader.
+
+    Pieces of adjacent ranges contain each line of the file exactly once.
+
+    Parameters
+    ----------
+    file : binary file
+        A seekable file.
+    name : str
+        Its name, for messages.
+    start, stop : int
+        The range of bytes.
+    lines_before : int, default=0
+        Number of lines before the piece, to number its lines.
+    max_bytes : int
+        Only the beginning of a longer line is read, one byte more than this.
+    """
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        name: str,
+        start: int,
+        stop: int,
+        *,
+        lines_before: int = 0,
+        max_bytes: int,
+    ):
+        self.name, self.lines_before = name, lines_before
+        self._file, self._start, self._stop, self._max_bytes = file, start, stop, max_bytes
+
+    def __iter__(self) -> Iterator[bytes]:
+        file, place = self._file, max(self._start - 1, 0)
+        file.seek(place)
+        if self._start:  # the line of the preceding byte belongs to another piece
+            place += self._skip_line()
+        while place < self._stop and (line := file.readline(self._max_bytes + 1)):
+            yield line
+            place += len(line)
+            if line[-1:] != b"\n":
+                place += self._skip_line()
+
+    def _skip_line(self) -> int:
+        """Skip the rest of the line; return its number of bytes."""
+        passed = 0
+        while part := self._file.readline(SKIPPED_AT_ONCE):
+            passed += len(part)
+            if part[-1:] == b"\n":
+                break
+        return passed
+
+
+def count_lines(file: IO[bytes], start: int, stop: int) -> int:
+    """Return the number of lines that end in a range of bytes."""
+    file.seek(start)
+    found, left = 0, stop - start
+    while left > 0 and (part := file.read(min(SKIPPED_AT_ONCE, left))):
+        found += part.count(b"\n")
+        left -= len(part)
+    return found
+
+
+def read_lines(source: Source, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[str, str]]:
+    """Yield the position, for messages, and the text of each line in UTF-8.
+
+    An invalid line raises ValueError with its position.
     """
     with raw_lines(source, max_bytes) as raw:
         lines = Lines(raw, name=source_name(source), encoding="utf-8", max_bytes=max_bytes)
@@ -125,7 +249,7 @@ def read_lines(source: Source, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[t
 
 
 def read_text(source: str | os.PathLike[str], *, max_bytes: int = MAX_LINE_BYTES) -> str:
-    """Return a whole text in UTF-8, which is held to the limit of one line."""
+    """Return a whole text in UTF-8, no longer than one line may be."""
     with _opened(source) as file:
         try:
             with _one_kind_of_error():
@@ -136,24 +260,33 @@ def read_text(source: str | os.PathLike[str], *, max_bytes: int = MAX_LINE_BYTES
 
 
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_LINE_BYTES) -> bytes:
-    """Return what a file of lines holds, unzipped; a line that is too long raises ValueError."""
+    """Return the content of a file, unzipped; a line that is too long raises ValueError."""
     lines: list[bytes] = []
     with raw_lines(path, max_bytes) as raw:
         try:
             for line in raw:
                 if len(line) > max_bytes:
                     raise ValueError(f"line {len(lines) + 1} is longer than {max_bytes:,} bytes")
-                lines.append(line)  # type: ignore[arg-type]  # a file of its own is binary
+                lines.append(line)  # type: ignore[arg-type]  # files opened here are binary
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)!r}: {error}.") from error
     return b"".join(lines)
 
 
 @contextmanager
-def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]:
-    """Open a source and give its lines; what was opened here is closed at the end.
+def open_lines(source: Source, *, encoding: str, max_bytes: int) -> Iterator[Lines]:
+    """Open a source as decoded lines."""
+    before = source.lines_before if isinstance(source, Piece) else 0
+    with raw_lines(source, max_bytes) as raw:
+        name = source_name(source)
+        yield Lines(raw, name=name, encoding=encoding, max_bytes=max_bytes, before=before)
 
-    ``"-"`` is standard input. A gzipped file is known by its first bytes, not by its name.
+
+@contextmanager
+def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]:
+    """Open a source as an iterator of raw lines; close it afterwards if it was opened here.
+
+    ``"-"`` is standard input. Gzipped data are recognized by their first bytes, not by the name.
     """
     if isinstance(source, (str, os.PathLike)):
         with _opened(source) as file:
@@ -166,7 +299,7 @@ def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]
 
 @contextmanager
 def _opened(source: str | os.PathLike[str]) -> Iterator[Any]:
-    """Open a file, which is closed at the end, or standard input, which is not."""
+    """Open a file, which is closed afterwards, or standard input, which is not."""
     if isinstance(source, str) and source == "-":
         yield _standard_input()
     else:
@@ -182,20 +315,20 @@ def _open(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def _standard_input() -> Any:
-    """Return standard input as a file of its own.
+    """Return standard input, opened once more.
 
-    Python cannot end while a thread waits in ``sys.stdin`` itself.
+    Python cannot exit while a thread waits for ``sys.stdin`` itself.
     """
     if sys.stdin is None:
         raise CorpusError("standard input is closed.")
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
-    except (AttributeError, OSError, ValueError):  # it was replaced by something without a file
+    except (AttributeError, OSError, ValueError):  # replaced by something that is not a file
         return getattr(sys.stdin, "buffer", sys.stdin)
 
 
 def source_name(source: Source) -> str:
-    """Return what to call a source in a message."""
+    """Return the name of a source, for messages."""
     if isinstance(source, str) and source == "-":
         return "standard input"
     if isinstance(source, (str, os.PathLike)):
@@ -205,7 +338,7 @@ def source_name(source: Source) -> str:
 
 
 def file_error(path: str | os.PathLike[str], error: OSError) -> CorpusError:
-    """Tell in a sentence why a file cannot be read."""
+    """Return an error that says why a file cannot be read."""
     name = os.fspath(path)
     if isinstance(error, FileNotFoundError):
         return CorpusError(f"{name!r} does not exist.")
@@ -215,7 +348,7 @@ def file_error(path: str | os.PathLike[str], error: OSError) -> CorpusError:
 
 
 def _file_lines(file: Any, max_bytes: int) -> Iterator[str | bytes]:
-    """Read lines; of one that is too long, give the beginning and pass over the rest."""
+    """Yield lines; of a line that is too long, yield the beginning and skip the rest."""
     with _one_kind_of_error():
         file = _unzipped(file)
         while line := file.readline(max_bytes + 1):
@@ -226,7 +359,7 @@ def _file_lines(file: Any, max_bytes: int) -> Iterator[str | bytes]:
 
 @contextmanager
 def _one_kind_of_error() -> Iterator[None]:
-    """Raise ValueError for whatever keeps a file from being read."""
+    """Raise ValueError for any error while a file is read."""
     try:
         yield
     except EOFError:

@@ -142,7 +142,7 @@ def test_counts_beyond_all_measure(tmp_path, model):
         ("a.arff", "@attribute a string\n@attribute a string\n@data\n", "attribute 'a' occurs"),
         ("a.jsonl", '{"text": "x", "labels": ["y"], "text": "z"}\n', "key 'text' occurs twice"),
         ("a.jsonl", '{"counts": {"x": 1, "x": 2}, "labels": ["y"]}\n', "key 'x' occurs twice"),
-        ("a.svm", "y x:1 x:2\n", "holds a term twice"),
+        ("a.svm", "y x:1 x:2\n", "a term occurs twice"),
     ],
 )
 def test_a_name_that_occurs_twice(tmp_path, name, content, reason):

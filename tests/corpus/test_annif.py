@@ -35,7 +35,7 @@ def test_a_line_without_a_tab():
 
     assert [document.id for document in found] == ["1", "3"]
     assert errors == [
-        "input, line 2: holds no tab, must be a text, a tab, and URIs with spaces between."
+        "input, line 2: has no tab, must be a text, a tab, and URIs separated by spaces."
     ]
 
 
@@ -57,10 +57,10 @@ def test_written_and_read(tmp_path_factory, corpus):
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (Document("1", counts={"a": 1}), "holds only texts and labels"),
+        (Document("1", counts={"a": 1}), "has only texts and labels"),
         (Document("1", text="a\tb"), "has a tab"),
         (Document("1", text=" "), "its text is empty"),
-        (Document("1", text="a", labels=["b c"]), "the label 'b c' holds space"),
+        (Document("1", text="a", labels=["b c"]), "the label 'b c' contains space"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, document, reason):
@@ -103,8 +103,8 @@ def test_bad_files_of_a_folder(folder):
 
     assert [document.id for document in found] == ["b"]
     assert errors == [
-        f"{folder / 'a.tsv'}: not valid UTF-8 (byte 0xff at place 1) in line 2.",
-        f"{folder / 'c.txt.gz'}: holds a NUL byte in line 1.",
+        f"{folder / 'a.tsv'}: not valid UTF-8 (byte 0xff at position 1) in line 2.",
+        f"{folder / 'c.txt.gz'}: contains a NUL byte in line 1.",
     ]
 
 

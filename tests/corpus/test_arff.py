@@ -160,12 +160,12 @@ def test_quoting(texts):
 
 
 BAD_ROWS = {
-    "1,2": "2 values, must be 6 as there are attributes",
-    "-1,0,0,red,0,0": "'wheat' is -1, must not be negative: numbers are counts of terms",
+    "1,2": "2 values, must be 6, one per attribute",
+    "-1,0,0,red,0,0": "'wheat' is -1, must be >= 0: numbers are counts of terms",
     "x,0,0,red,0,0": "'wheat' is 'x', must be a number",
     "nan,0,0,red,0,0": "counts['wheat'] == nan, must be a number > 0 and <= 2**53",
     "0,0,0,red,2,0": "label 'grain trade' is '2', must be 0 or 1",
-    "0,0,0,'red,2,0": '"\'red,2,0" is no value, or a quote is not closed',
+    "0,0,0,'red,2,0": '"\'red,2,0" is not a value, or a quote is not closed',
     "{0 1": "begins with {, must end with }",
     "{0}": "'0' is not a pair 'attribute value'",
     "{6 1}": "attribute 6 must be below 6",
@@ -190,7 +190,7 @@ BAD_HEADS = {
     "@attribute a real\n@attribute a real\n@data\n": "line 3: attribute 'a' occurs twice",
     "words\n": "line 1: 'words' must begin with @relation, @attribute or @data",
     "@attribute a real\n": "line 1: the file ends without @data",
-    "@attribute a real\n@data\n1\n": "line 2: nothing tells which attributes are labels; needs",
+    "@attribute a real\n@data\n1\n": "line 2: no labels are declared; add",
     "@relation 'a: -C 3'\n@attribute a real\n@data\n": "line 3: -C 3 in @relation, but there are 1",
 }
 

@@ -18,11 +18,11 @@ BAD_LINES = {
     b"plain words": "not valid JSON (Expecting value at column 1)",
     b"[1, 2]": "[1, 2] is not a JSON object",
     b"null": "None is not a JSON object",
-    b"[" * 100_000: "not valid JSON (too many brackets inside brackets)",
-    b'{"text": "\xff"}': "not valid UTF-8 (byte 0xff at place 11)",
-    b'{"text": "\x00"}': "holds a NUL byte",
-    b'{"text": "\\ud800"}': "holds half of a surrogate pair, which is no character",
-    b'{"id": 1}': "text is missing; a document needs one of text, counts and fields",
+    b"[" * 100_000: "not valid JSON (brackets are nested too deeply)",
+    b'{"text": "\xff"}': "not valid UTF-8 (byte 0xff at position 11)",
+    b'{"text": "\x00"}': "contains a NUL byte",
+    b'{"text": "\\ud800"}': "contains half of a surrogate pair, which is not a character",
+    b'{"id": 1}': "text is missing, a document must have one of text, counts and fields",
     b'{"text": 5}': "text == 5, must be a string",
     b'{"text": "a", "labels": "earn"}': "labels == 'earn', must be a list of strings",
     b'{"counts": {"a": NaN}}': "counts['a'] == nan, must be a number > 0 and <= 2**53",
@@ -40,7 +40,7 @@ BAD_PAIRS = {
     "1 3:nan": "counts['3'] == nan, must be",
     "1 3:-1": "counts['3'] == -1.0, must be",
     "1 3:inf": "counts['3'] == inf, must be",
-    "1 3:1 3:2": "holds a term twice",
+    "1 3:1 3:2": "a term occurs twice",
 }
 
 

@@ -45,10 +45,10 @@ def test_files_of_several_formats(write, tmp_path):
     write("a.csv", "text\none\n")
     write("b.jsonl", '{"text": "two"}\n')
 
-    with pytest.raises(CorpusError, match=r"holds files of .*csv, jsonl.*Give the format"):
+    with pytest.raises(CorpusError, match=r"contains files of .*csv, jsonl.*Give the format"):
         read_documents(tmp_path)
     assert [document.text for document in read_documents(tmp_path, format="jsonl")] == ["two"]
-    with pytest.raises(CorpusError, match=r"holds no files to read as tsv \(endings: \.tsv\)"):
+    with pytest.raises(CorpusError, match=r"contains no tsv files \(endings: \.tsv\)"):
         read_documents(tmp_path, format="tsv")
 
 

@@ -113,8 +113,8 @@ def test_bad_rows(table):
 
     assert [document.id for document in documents] == ["1", "4"]
     assert errors == [
-        f"{path}, row 2: text is missing; a document needs one of text, counts and fields.",
-        f"{path}, row 3: labels == [''], must be a list of strings, none of them empty.",
+        f"{path}, row 2: text is missing, a document must have one of text, counts and fields.",
+        f"{path}, row 3: labels == [''], must be a list of non-empty strings.",
     ]
 
 
@@ -167,7 +167,7 @@ def test_a_gzipped_file(table, write):
     """The columns are packed already; the sentence says so."""
     path = write("a.parquet.gz", gzip.compress(table({"text": ["a"]}).read_bytes()))
 
-    with pytest.raises(CorpusError, match="is gzipped; Parquet must be unzipped"):
+    with pytest.raises(CorpusError, match="is gzipped, must be a plain Parquet"):
         list(read_documents(path))
 
 

@@ -129,7 +129,7 @@ def test_the_rest_of_a_bad_story_is_passed_over():
 
     assert [document.id for document in documents] == ["1", "3"]
     assert len(errors) == 1
-    assert errors[0].endswith("holds a NUL byte.")
+    assert errors[0].endswith("contains a NUL byte.")
 
 
 def test_something_else_is_told_once():

@@ -234,14 +234,14 @@ def test_a_number_of_documents():
 @pytest.mark.parametrize("n_docs", [0, 1])
 def test_too_few_documents(split, n_docs):
     """One document cannot be split."""
-    with pytest.raises(ValueError, match=f"{n_docs} documents, must be 2 or more"):
+    with pytest.raises(ValueError, match=f"{n_docs} documents, must be at least 2"):
         split([["a"]] * n_docs)
 
 
 @pytest.mark.parametrize("n_splits", [1, 5])
 def test_wrong_number_of_folds(n_splits):
     """There are two folds at least and a document in each."""
-    with pytest.raises(ValueError, match=f"n_splits == {n_splits}, must be from 2 to the 4"):
+    with pytest.raises(ValueError, match=f"n_splits == {n_splits}, must be from 2 to 4"):
         folds([["a"]] * 4, n_splits)
 
 

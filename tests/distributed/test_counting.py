@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from polytopic import Document
 from polytopic.corpus import read_documents
-from polytopic.corpus.pieces import Piece
+from polytopic.lines import Piece
 from polytopic.distributed import count, read
 from polytopic.distributed.counting import _count_part, _sum
 from polytopic.distributed.partitions import documents, number_lines

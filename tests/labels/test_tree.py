@@ -116,8 +116,8 @@ def test_negative_level(tree):
 @pytest.mark.parametrize(
     ("parents", "sentence"),
     [
-        ({"a": "a"}, "labels form a cycle, 'a' under 'a'; a tree has none."),
-        ({"x": "a", "a": "b", "b": "a"}, "labels form a cycle, 'a' under 'b' under 'a'; "),
+        ({"a": "a"}, "labels form a cycle, 'a' under 'a', must be a tree."),
+        ({"x": "a", "a": "b", "b": "a"}, "labels form a cycle, 'a' under 'b' under 'a', must"),
         ({"": "a"}, "a label is empty"),
         ({"a": ""}, "a label is empty"),
     ],
@@ -143,7 +143,7 @@ def test_deep_tree():
     assert tree.level("049999") == 49_999
     assert len(tree.descendants("000000")) == 49_999
     assert len(tree.ancestors("049999")) == 49_999
-    with pytest.raises(ValueError, match=r"cycle, .{1,100}; a tree"):
+    with pytest.raises(ValueError, match=r"cycle, .{1,100}, must be a tree"):
         LabelTree(deep | {"000000": "049999"})
 
 
@@ -185,7 +185,7 @@ def test_guess_separator(separator):
 @pytest.mark.parametrize("labels", [["a/b", "c::d"], ["a", "b.c"], []])
 def test_separator_not_clear(labels):
     """With none or several, the caller has to say."""
-    with pytest.raises(ValueError, match=r"separator is not clear: .* Give separator\."):
+    with pytest.raises(ValueError, match=r"separator is ambiguous: .* Give separator\."):
         LabelTree.from_names(labels, None)
 
 
@@ -294,7 +294,7 @@ def test_from_file_short_rows(tmp_path):
         ("a,b,c,d\n", "t.csv", "has 4 columns in line 1, needs id, parent"),
         ("id,parent\na,,b\n", "t.csv", "has 3 columns in line 2, needs id, parent"),
         ("id,titel,oben\n", "t.csv", "has the header id, titel, oben; needs id, parent"),
-        ('a,b,"c\n', "t.csv", "is no CSV: line 1"),
+        ('a,b,"c\n', "t.csv", "is not valid CSV: line 1"),
         ("a\tb\nb\ta\n", "t.tsv", "cycle"),
     ],
 )

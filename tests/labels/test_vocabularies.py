@@ -151,7 +151,7 @@ def test_columns_in_any_order(tmp_path):
     text = "id,label_fi,broader,altLabel_pt_BR,label,definition\nb,Beta,a,x| y\\|z,B,?\n"
     path = write(tmp_path, text, "tree.csv")
 
-    with pytest.warns(LabelWarning, match="the columns definition are left out"):
+    with pytest.warns(LabelWarning, match="the columns definition are ignored"):
         tree = LabelTree.from_file(path)
 
     assert tree == LabelTree(
@@ -240,7 +240,7 @@ def test_columns_that_say_the_same(tmp_path, header, columns):
     path = tmp_path / "tree.csv"
     path.write_text(f"{header}\n{','.join('abcd'[: header.count(',') + 1])}\n")
 
-    with pytest.raises(ValueError, match=f"has the columns {columns}, which say the same"):
+    with pytest.raises(ValueError, match=f"has the columns {columns}, which mean the same"):
         LabelTree.from_file(path)
 
 
@@ -269,7 +269,7 @@ def test_entities_that_grow(tmp_path, declared, encoding):
     path = tmp_path / "tree.rdf"
     path.write_bytes(ENTITIES.format(declared=declared).encode(encoding))
 
-    with pytest.raises(ValueError, match="declares the entity 'a'; an entity must be a text"):
+    with pytest.raises(ValueError, match="declares the entity 'a', must be at most 1,000 characters"):
         LabelTree.from_file(path)
 
 

@@ -94,7 +94,7 @@ def read(
 
 def read_objects(source: str, needed: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
     """Yield the JSON object of each line that is not blank, with the keys that it needs."""
-    from polytopic.corpus.parsers import parse_object
+    from polytopic.corpus.text_formats import parse_object
     from polytopic.lines import read_lines
 
     for place, line in read_lines(source):

@@ -58,7 +58,7 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
 def _content(text):
     """Return the text, or the content of a document that is written as a JSON object."""
     from polytopic.corpus import Document
-    from polytopic.corpus.parsers import parse_object
+    from polytopic.corpus.text_formats import parse_object
 
     try:
         document = json.loads(text)

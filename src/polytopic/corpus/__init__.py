@@ -1,10 +1,9 @@
-"""Documents: read them, write them, split them."""
+"""Documents: read, write and split them."""
 
 from typing import TYPE_CHECKING, Any
 
 from polytopic.corpus.document import Document
-from polytopic.corpus.readers import read_documents
-from polytopic.corpus.sample import load_sample
+from polytopic.corpus.readers import load_sample, read_documents
 from polytopic.corpus.writers import write_documents
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the splits on first use: they bring numpy, which takes time to import."""
+    """Import the splits, which need NumPy, on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from polytopic.corpus import splits

@@ -2,18 +2,29 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from polytopic.corpus.formats import Columns, Record
-from polytopic.lines import Lines, file_error, raw_lines
+from polytopic.lines import Lines, Source, file_error, open_lines, raw_lines
 
 ENDINGS = (".txt", ".txt.gz")
-SUBJECTS = (".tsv", ".key")  # the first that is there tells the labels
+SUBJECTS = (".tsv", ".key")  # the first that exists lists the labels
 
 
-def records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
-    """Return the texts of a TSV file with their URIs; the columns say nothing about them."""
-    return map(_record, lines)
+@contextmanager
+def open_source(source: Source, *, encoding: str, max_bytes: int) -> Iterator["Lines | Folder"]:
+    """Open a TSV file or a folder of documents."""
+    if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+        yield Folder(source, encoding=encoding, max_bytes=max_bytes)
+    else:
+        with open_lines(source, encoding=encoding, max_bytes=max_bytes) as lines:
+            yield lines
+
+
+def records(place: "Lines | Folder", *, columns: Columns) -> Iterator[Record | None]:
+    """Return the documents of a folder, or the texts of a TSV file with their URIs."""
+    return place if isinstance(place, Folder) else map(_record, place)
 
 
 def _record(line: str) -> Record | None:
@@ -21,7 +32,7 @@ def _record(line: str) -> Record | None:
         return None
     text, tab, uris = line.rstrip("\r\n").partition("\t")
     if not tab:
-        raise ValueError("holds no tab, must be a text, a tab, and URIs with spaces between")
+        raise ValueError("has no tab, must be a text, a tab, and URIs separated by spaces")
     return {"text": text, "labels": [_label(uri) for uri in uris.split()]}
 
 
@@ -32,7 +43,7 @@ def _label(value: str) -> str:
 class Folder:
     """Iterator of the documents of a folder: ``name.txt`` with ``name.tsv`` or ``name.key``.
 
-    The first column of a line there is a label, without the brackets of a URI; a document with
+    The first column of that file lists the labels, without the brackets of a URI. A document with
     neither file has no labels.
     """
 
@@ -53,11 +64,11 @@ class Folder:
 
     @property
     def place(self) -> str:
-        """The file that is read."""
+        """The current file."""
         return os.path.join(self._path, self._name)
 
     def start_record(self) -> None:
-        """Begin with the next file."""
+        """Start with the next file."""
         self.first += 1
 
     def __iter__(self) -> "Folder":
@@ -72,7 +83,7 @@ class Folder:
     def _labels(self, stem: str) -> list[str]:
         for ending in SUBJECTS:
             if os.path.exists(os.path.join(self._path, stem + ending)):
-                self._name = stem + ending  # if it is bad, that is the place
+                self._name = stem + ending  # named if it is invalid
                 cells = (line.partition("\t")[0].strip() for line in self._read(stem + ending))
                 return [_label(cell) for cell in cells if cell]
         return []

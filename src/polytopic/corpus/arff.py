@@ -1,38 +1,50 @@
-"""ARFF, dense or sparse, as Weka, Mulan and MEKA write it."""
+"""ARFF, dense or sparse, as written by Weka, Mulan and MEKA."""
 
+import os
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from reprlib import repr as short
 from typing import Any
 
-from polytopic.corpus.arff_header import (
-    QUOTED,
-    Attribute,
-    cells,
-    find_labels,
-    read_header,
-    unquoted,
-)
-from polytopic.corpus.formats import Columns, Record
-from polytopic.lines import Lines
+from polytopic.corpus.formats import Columns, Record, check_distinct
+from polytopic.errors import CorpusError
+from polytopic.lines import Lines, read_bytes
 
+KINDS = {"numeric": "number", "real": "number", "integer": "number"}
 ANSWERS = {"1": True, "1.0": True, "true": True, "yes": True}
 ANSWERS |= {"0": False, "0.0": False, "false": False, "no": False}
 
-Put = Callable[[Record, str], Any]
-"""Puts the value of an attribute into a record."""
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_attribute = re.compile(rf"@attribute\s+({_QUOTED}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
+_cell = re.compile(rf"\s*({_QUOTED}|(?:[^\s,'\"][^,]*?)?)\s*(,|$)")
+_meka = re.compile(r":.*?-C\s+(-?\d+)\b")
+_escape = re.compile(r"\\(.)")
+_part = re.compile("[-_.](?:train|test)$", re.IGNORECASE)
+_pair = re.compile(rf"\s*(\d+)\s+({_QUOTED}|[^\s,'\"][^,]*)\s*(?:,|$)")
 
-_pair = re.compile(rf"\s*(\d+)\s+({QUOTED}|[^\s,'\"][^,]*)\s*(?:,|$)")
+Put = Callable[[Record, str], Any]
+"""A function that puts the value of an attribute into a record."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An attribute: its name, kind ("number", "nominal", "string", "date") and nominal values."""
+
+    name: str
+    kind: str
+    values: tuple[str, ...] = ()
 
 
 def records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
-    """Return the rows under the header, each as a record."""
-    header = read_header(lines)
+    """Return the rows below the header as records."""
+    header = _read_header(lines)
     if header is None:
         return iter(())
     relation, attributes = header
-    labels = find_labels(lines.name, relation, attributes, columns)
+    labels = _find_labels(lines.name, relation, attributes, columns)
     texts = _texts(attributes, labels, columns)
     puts = [_put(attribute, labels, texts, columns) for attribute in attributes]
     return map(partial(_record, puts=puts, texts=texts), lines)
@@ -54,14 +66,14 @@ def _record(line: str, puts: list[Put], texts: list[str]) -> Record | None:
 
 
 def _dense(line: str, size: int) -> Iterable[tuple[int, str | None]]:
-    found = cells(line)
+    found = _cells(line)
     if len(found) != size:
-        raise ValueError(f"{len(found)} values, must be {size} as there are attributes")
+        raise ValueError(f"{len(found)} values, must be {size}, one per attribute")
     return enumerate(found)
 
 
 def _sparse(line: str, size: int) -> Iterable[tuple[int, str | None]]:
-    """Return the attributes that a row in braces tells; the others are zero."""
+    """Return the attributes that a row in braces lists; the others are zero."""
     if not line.endswith("}"):
         raise ValueError("begins with {, must end with }")
     text, end = line[1:-1].strip(), 0
@@ -74,19 +86,19 @@ def _sparse(line: str, size: int) -> Iterable[tuple[int, str | None]]:
         if index >= size or index in found:
             reason = "comes twice" if index in found else f"must be below {size}"
             raise ValueError(f"attribute {index} {reason}")
-        found[index] = None if value == "?" else unquoted(value)
+        found[index] = None if value == "?" else _unquote(value)
         end = match.end()
     return found.items()
 
 
 def _texts(attributes: list[Attribute], labels: set[str], columns: Columns) -> list[str]:
-    """Return the attributes that are the text: those given, else all strings that are left."""
+    """Return the text attributes: those given, else all remaining strings."""
     strings = [attribute.name for attribute in attributes if attribute.kind == "string"]
     wanted = columns.texts if columns.text != Columns.text else []
     needed = columns.required if wanted else columns.required[len(columns.texts) :]
     names = {attribute.name for attribute in attributes}
     for name in needed:
-        if name not in names and name != columns.labels:  # which may be several, or a file
+        if name not in names and name != columns.labels:  # may be several attributes, or a file
             raise ValueError(f"attribute {name!r} is missing")
         if name in wanted and name not in strings:
             raise ValueError(f"attribute {name!r} is the text, must be of type string")
@@ -95,7 +107,7 @@ def _texts(attributes: list[Attribute], labels: set[str], columns: Columns) -> l
 
 
 def _put(attribute: Attribute, labels: set[str], texts: list[str], columns: Columns) -> Put:
-    """Return what puts the value of an attribute where it belongs."""
+    """Return the function that puts the value of an attribute into a record."""
     name, kind = attribute.name, attribute.kind
     own = {columns.id: "id", columns.time: "time", "split": "split"}
     if name in labels:
@@ -103,7 +115,7 @@ def _put(attribute: Attribute, labels: set[str], texts: list[str], columns: Colu
         if whole and not {value.lower() for value in attribute.values} & set(ANSWERS):
             return lambda record, value: record["labels"].extend(columns.split_labels(value))
         return partial(_put_label, name)
-    # words may be called id or time, too: a number is one only where it was named on purpose
+    # a word may be called id or time: a number is one only if the caller named it
     if name in own and (kind != "number" or name not in (Columns.id, Columns.time, "split")):
         return lambda record, value: record.update({own[name]: value or None})
     if texts:
@@ -114,7 +126,7 @@ def _put(attribute: Attribute, labels: set[str], texts: list[str], columns: Colu
 
 
 def _pass(record: Record, value: str) -> None:
-    """Leave out what is no part of a document."""
+    """Ignore a value that is not part of a document."""
 
 
 def _put_text(name: str, record: Record, value: str) -> None:
@@ -135,10 +147,134 @@ def _put_count(name: str, record: Record, value: str) -> None:
     except ValueError:
         raise ValueError(f"{name!r} is {short(value)}, must be a number") from None
     if number < 0:
-        raise ValueError(f"{name!r} is {value}, must not be negative: numbers are counts of terms")
+        raise ValueError(f"{name!r} is {value}, must be >= 0: numbers are counts of terms")
     if number != 0:
         record["counts"][name] = number
 
 
 def _put_value(name: str, record: Record, value: str) -> None:
     record["counts"][f"{name}={value}"] = 1
+
+
+# The header
+
+
+def _read_header(lines: Lines) -> tuple[str, list[Attribute]] | None:
+    """Read up to ``@data``; return relation and attributes, or None for an empty file."""
+    relation, attributes, begun = "", [], False
+    for line in lines:
+        lines.start_here()
+        line = line.strip()
+        word = line.partition(" ")[0].partition("\t")[0].lower()
+        if not line or line.startswith("%"):
+            continue
+        begun = True
+        if word == "@relation":
+            relation = _unquote(line[len(word) :].strip())
+        elif word == "@attribute":
+            attributes.append(_read_attribute(line))
+        elif word == "@data":
+            check_distinct("attribute", (attribute.name for attribute in attributes))
+            return relation, attributes
+        else:
+            raise ValueError(f"{short(line)} must begin with @relation, @attribute or @data")
+    if begun:
+        raise ValueError("the file ends without @data")
+    return None
+
+
+def _read_attribute(line: str) -> Attribute:
+    found = _attribute.fullmatch(line)
+    if not found:
+        raise ValueError(f"{short(line)} must be '@attribute name type'")
+    name, type = _unquote(found[1]), found[2].strip()
+    if type.startswith("{") and type.endswith("}"):
+        values = tuple(value or "?" for value in _cells(type[1:-1]))
+        return Attribute(name, "number" if all(map(_is_number, values)) else "nominal", values)
+    kind = type.split()[0].lower()
+    if kind not in {*KINDS, "string", "date"}:
+        raise ValueError(f"attribute {name!r} is of type {short(type)}, which cannot be read")
+    return Attribute(name, KINDS.get(kind, kind))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _cells(text: str) -> list[str | None]:
+    """Return the values between commas, None for a missing one."""
+    if "'" not in text and '"' not in text:
+        return [None if cell == "?" else cell for cell in map(str.strip, text.split(","))]
+    found, end = [], 0
+    while match := _cell.match(text, end):
+        found.append(None if match[1] == "?" else _unquote(match[1]))
+        end = match.end()
+        if not match[2]:
+            return found
+    raise ValueError(f"{short(text[end:])} is not a value, or a quote is not closed")
+
+
+def _unquote(text: str) -> str:
+    """Return a value without quotes and escapes."""
+    if text[:1] not in ("'", '"') or len(text) < 2:
+        return text
+    controls = {"n": "\n", "r": "\r", "t": "\t"}
+    return _escape.sub(lambda match: controls.get(match[1], match[1]), text[1:-1])
+
+
+def _find_labels(name: str, relation: str, attributes: list[Attribute], columns: Columns) -> set:
+    """Return the names of the attributes that are labels.
+
+    They are, in this order: those that the caller gave; those of MEKA's ``-C 6`` in the relation,
+    the first six, or with a negative number the last; those in Mulan's XML file, which has the name
+    of the ARFF file without "-train" or "-test"; the attribute "labels".
+    """
+    names = [attribute.name for attribute in attributes]
+    meka = _meka.search(relation)
+    if columns.labels != Columns.labels:
+        given = columns.labels
+        if given.lower().endswith(".xml"):
+            return _known(_mulan(given), names, given)
+        wanted = {given} if given in names else {part.strip() for part in given.split(",")}
+        return _known(wanted - {""}, names, "labels_column")
+    if meka:
+        number = int(meka[1])
+        if not 0 < abs(number) <= len(names):
+            raise ValueError(f"-C {number} in @relation, but there are {len(names)} attributes")
+        return set(names[:number] if number > 0 else names[number:])
+    stem = os.path.splitext(name.removesuffix(".gz"))[0]
+    for path in (f"{stem}.xml", f"{_part.sub('', stem)}.xml"):
+        if os.path.isfile(path):
+            return _known(_mulan(path), names, path)
+    if Columns.labels not in names and all(each.kind != "string" for each in attributes):
+        raise ValueError(
+            f"no labels are declared; add {stem + '.xml'!r} or -C in @relation, "
+            "or give their names as the labels column ('' for none)"
+        )
+    return {Columns.labels} & set(names)
+
+
+def _known(labels: set[str], names: list[str], place: str) -> set[str]:
+    unknown = sorted(labels - set(names))
+    if unknown:
+        raise ValueError(f"label {unknown[0]!r} of {place} is not an attribute")
+    return labels
+
+
+def _mulan(path: str) -> set[str]:
+    """Return the names in Mulan's list, or tree, of labels."""
+    try:
+        content = read_bytes(path)
+        if b"<!ENTITY" in content:
+            raise ValueError(f"{path!r} declares an entity, must not")
+        elements = ET.fromstring(content).iter()  # noqa: S314  # no entities
+    except CorpusError as error:
+        raise ValueError(str(error)) from error
+    except ET.ParseError as error:
+        raise ValueError(f"{path!r} is not valid XML ({error})") from None
+    found = [element.get("name") for element in elements if element.tag.split("}")[-1] == "label"]
+    return {name for name in found if name}

@@ -1,4 +1,4 @@
-"""One document: what is said in it, its labels, its time."""
+"""A document: its content, labels and time."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ class Document:
     Parameters
     ----------
     id : str
-        Name of the document; a whole number becomes a string.
+        Id of the document; an integer becomes a string.
     text : str, optional
         The text; it may be empty.
     counts : mapping of str to number, optional
-        Terms and how often they occur, each a number above 0 and at most 2**53.
+        Terms and their counts, each a number > 0 and <= 2**53.
     labels : iterable of str
-        Kept sorted, each once.
+        Stored sorted, without duplicates.
     time : datetime, date or ISO 8601 string, optional
-        Kept as a datetime with a time zone, so that any two compare: UTC where none is given,
-        midnight where only a date is.
+        Stored as a datetime with a time zone, so that any two compare: UTC if none is given, and
+        midnight if only a date is.
     split : str, optional
-        Part of the corpus that it belongs to, such as ``"train"`` or ``"test"``.
+        Part of the corpus, such as ``"train"`` or ``"test"``.
     fields : mapping of str to str, optional
         Texts by name, such as title and body.
 
@@ -63,21 +63,21 @@ class Document:
 
     @property
     def content(self) -> str | Mapping[str, float] | Mapping[str, str]:
-        """What an analyzer takes: the counts, else the fields, else the text."""
+        """What an analyzer reads: the counts, the fields or the text."""
         if self.counts is not None:
             return self.counts
         return self.fields if self.fields is not None else self.text or ""
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any], *, id: str | None = None) -> "Document":
-        """Build a document from a JSON object; ``id`` is for one that has none of its own.
+        """Return the document of a JSON object; ``id`` is the default for its id.
 
-        Unknown keys are ignored. A value of the wrong type raises ValueError and names its key.
+        Unknown keys are ignored. A value of the wrong type raises ValueError with its key.
         """
         own = mapping.get("id")
         labels = mapping.get("labels")
         return cls(
-            id=id if own is None else own,  # type: ignore[arg-type]  # judged by the constructor
+            id=id if own is None else own,  # type: ignore[arg-type]  # checked by the constructor
             text=mapping.get("text"),
             counts=mapping.get("counts"),
             labels=() if labels is None else labels,
@@ -87,7 +87,7 @@ class Document:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of this document, without the keys that are not set."""
+        """Return this document as a JSON object, without keys that are not set."""
         values = {
             "id": self.id,
             "text": self.text,
@@ -115,7 +115,7 @@ def parse_time(name: str, value: Any) -> datetime:
 def _check_one_content(document: Document) -> None:
     given = [name for name in ("text", "counts", "fields") if getattr(document, name) is not None]
     if not given:
-        raise ValueError("text is missing; a document needs one of text, counts and fields.")
+        raise ValueError("text is missing, a document must have one of text, counts and fields.")
     if len(given) > 1:
         names = " and ".join(given)
         raise ValueError(f"{names} are given, must be only one of text, counts and fields.")
@@ -125,7 +125,7 @@ def _id(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
-        raise _wrong("id", value, "a string that is not empty, or a whole number")
+        raise _wrong("id", value, "a non-empty string or an integer")
     return value
 
 
@@ -140,7 +140,7 @@ def _labels(value: Any) -> tuple[str, ...]:
         raise _wrong("labels", value, "a list of strings")
     labels = list(value)
     if not all(isinstance(label, str) and label for label in labels):
-        raise _wrong("labels", labels, "a list of strings, none of them empty")
+        raise _wrong("labels", labels, "a list of non-empty strings")
     return tuple(sorted(set(labels)))
 
 
@@ -155,7 +155,7 @@ def _counts(value: Any) -> dict[str, float] | None:
 
 
 def _plain(counts: Mapping[Any, Any]) -> bool:
-    """Tell fast whether all is well, as it mostly is; where it says no, each count is judged."""
+    """Return whether all counts are valid integers; otherwise each one is checked."""
     numbers = counts.values()
     if set(map(type, numbers)) != {int} or set(map(type, counts)) != {str}:
         return False
@@ -165,7 +165,7 @@ def _plain(counts: Mapping[Any, Any]) -> bool:
 def _count(term: str, value: Any) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool)
     count = value if type(value) is int or not number else float(value)
-    if not number or not 0 < count <= LARGEST_COUNT:  # false for NaN, too
+    if not number or not 0 < count <= LARGEST_COUNT:  # false for NaN as well
         raise _wrong(f"counts[{short(term)}]", value, "a number > 0 and <= 2**53")
     return count
 

@@ -1,32 +1,78 @@
-"""Formats of corpora: their names, endings and columns."""
+"""The formats of corpora: the registry of readers, the columns of a document, files and folders."""
 
-from collections.abc import Collection, Iterable, Mapping
+import glob
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from reprlib import repr as short
 from typing import Any
 
 from polytopic.errors import CorpusError
-
-FORMATS = {
-    "jsonl": (".jsonl", ".ndjson", ".json"),
-    "csv": (".csv",),
-    "tsv": (".tsv",),
-    "svmlight": (".svm", ".svmlight", ".libsvm"),
-    "text": (".txt",),
-    "arff": (".arff",),
-    "parquet": (".parquet", ".pq"),
-    "reuters": (".sgm", ".sgml"),
-    "ohsumed": (),
-    "medline": (".medline", ".nbib"),
-    "pubmed": (".xml",),
-    "annif": (),
-}
-WRITTEN = ("jsonl", "csv", "tsv", "svmlight", "text", "annif")
-DELIMITERS = {"csv": ",", "tsv": "\t"}
+from polytopic.lines import Source, file_error, source_name
 
 Record = dict[str, Any]
-REST = "columns that are no part of a document"  # their key in a record
-LINE = "the line that it was read from"
+REST = "columns that are not part of a document"  # their key in a record
+LINE = "the line of JSON"  # its key in a record
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that documents are read from.
+
+    Parameters
+    ----------
+    reader : str
+        Module in this package, and function in it that turns an open source into records.
+    endings : tuple of str
+        Endings of file names, besides ``.gz``.
+    opener : str
+        Module and function that opens a source: lines, by default.
+    encoding : str
+        Usual encoding.
+    list_of_labels : str, optional
+        Format that a list of labels next to such files seems to have.
+    """
+
+    reader: str
+    endings: tuple[str, ...] = ()
+    opener: str = "polytopic.lines:open_lines"
+    encoding: str = "utf-8"
+    list_of_labels: str | None = None
+
+    def load_reader(self) -> Callable[..., Any]:
+        """Import the function that turns an open source into records."""
+        return _load(f"polytopic.corpus.{self.reader}")
+
+    def load_opener(self) -> Callable[..., Any]:
+        """Import the context manager that opens a source."""
+        return _load(self.opener)
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+FORMATS = {
+    "jsonl": Format("text_formats:json_records", (".jsonl", ".ndjson", ".json")),
+    "csv": Format("text_formats:csv_records", (".csv",)),
+    "tsv": Format("text_formats:tsv_records", (".tsv",)),
+    "svmlight": Format("text_formats:svmlight_records", (".svm", ".svmlight", ".libsvm")),
+    "text": Format("text_formats:text_records", (".txt",)),
+    "arff": Format("arff:records", (".arff",), list_of_labels="pubmed"),
+    "parquet": Format(
+        "parquet:records", (".parquet", ".pq"), opener="polytopic.corpus.parquet:open_rows"
+    ),
+    "reuters": Format("reuters:records", (".sgm", ".sgml"), encoding="latin-1"),
+    "ohsumed": Format("medical:ohsumed_records"),
+    "medline": Format("medical:medline_records", (".medline", ".nbib")),
+    "pubmed": Format("medical:pubmed_records", (".xml",)),
+    "annif": Format(
+        "annif:records", opener="polytopic.corpus.annif:open_source", list_of_labels="tsv"
+    ),
+}
 
 
 def find_format(
@@ -41,26 +87,87 @@ def find_format(
         if format not in known:
             raise ValueError(f"format == {format!r}, must be one of {', '.join(known)}.")
         return format
-    found = format_of(name)
+    found = _format_of(name)
     if found is not None and found in known:
         return found
     if default is None:
-        endings = tuple(ending for each in known for ending in FORMATS[each])
         raise CorpusError(
-            f"{name!r} has no known ending ({', '.join(endings)}, each also with .gz). "
+            f"{name!r} has no known ending ({_endings(known)}, each also with .gz). "
             f"Give the format: {', '.join(known)}."
         )
     return default
 
 
-def format_of(name: str) -> str | None:
-    """Return the format that the ending of a name tells."""
+def _format_of(name: str) -> str | None:
+    """Return the format that the ending of a name stands for."""
     base = name.lower().removesuffix(".gz")
-    return next((each for each, endings in FORMATS.items() if base.endswith(endings)), None)
+    return next((key for key, format in FORMATS.items() if base.endswith(format.endings)), None)
+
+
+def _endings(formats: Iterable[str]) -> str:
+    return ", ".join(ending for format in formats for ending in FORMATS[format].endings)
+
+
+def find_sources(source: Source, format: str | None) -> tuple[str, Sequence[Source]]:
+    """Return the format, and the files or the source to read, in order."""
+    name = source_name(source)
+    if not isinstance(source, (str, os.PathLike)) or source == "-":
+        return find_format(format, name, default="jsonl"), [source]
+    if os.path.isdir(source):
+        format = find_format(format or _format_of_folder(name), name)
+        return format, [source] if format == "annif" else _files_of_folder(name, format)
+    if glob.has_magic(name) and not os.path.exists(name):
+        return find_format(format, name), _matches(name)
+    return find_format(format, name), [source]
+
+
+def _format_of_folder(folder: str) -> str:
+    found = {_format_of(name) for name in _names(folder)} - {None}
+    if "text" in found:  # a folder with a file per document is Annif's
+        found = found - {"text"} | {"annif"}
+    found -= {FORMATS[format].list_of_labels for format in found if format}
+    if not found:
+        raise CorpusError(
+            f"{folder!r} is a folder without files of a known ending ({_endings(FORMATS)}). "
+            f"Give the format: {', '.join(FORMATS)}."
+        )
+    if len(found) > 1:
+        several = ", ".join(sorted(map(str, found)))
+        raise CorpusError(
+            f"{folder!r} contains files of several formats ({several}). Give the format."
+        )
+    return str(found.pop())
+
+
+def _files_of_folder(folder: str, format: str) -> list[str]:
+    """Return the files with an ending of the format; all files if it has no endings."""
+    endings = FORMATS[format].endings
+    names = [name for name in _names(folder) if not endings or _format_of(name) == format]
+    if not names:
+        raise CorpusError(
+            f"{folder!r} contains no {format} files (endings: {', '.join(endings) or 'any'})."
+        )
+    return [os.path.join(folder, name) for name in names]
+
+
+def _names(folder: str) -> list[str]:
+    """Return the names of the files in a folder, sorted, without hidden ones."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(e.name for e in entries if e.is_file() and not e.name.startswith("."))
+    except OSError as error:
+        raise file_error(folder, error) from error
+
+
+def _matches(pattern: str) -> list[str]:
+    found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    if not found:
+        raise CorpusError(f"{pattern!r} matches no file.")
+    return found
 
 
 def check_distinct(what: str, names: Iterable[str]) -> None:
-    """Refuse names of which one occurs twice: nobody could tell which of the two is meant."""
+    """Raise ValueError if a name occurs twice: it would be ambiguous."""
     known: set[str] = set()
     for name in names:
         if name in known:
@@ -70,16 +177,16 @@ def check_distinct(what: str, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where the parts of a document are in a table, or in a JSON object.
+    """The columns of a table, or keys of a JSON object, that hold the parts of a document.
 
     Parameters
     ----------
     text : str
-        Name of the column, or several names with commas between: these become fields.
+        Name of the column, or several names separated by commas, which become fields.
     labels, id, time : str
         Names of the columns.
     separator : str
-        What stands between two labels.
+        Separates the labels in a cell.
     """
 
     text: str = "text"
@@ -92,29 +199,29 @@ class Columns:
         if not self.separator:
             raise ValueError("label_separator == '', must not be empty.")
         if not all(self.texts):
-            raise ValueError(f"text_column == {self.text!r}, must be names with commas between.")
+            raise ValueError(f"text_column == {self.text!r}, must be names separated by commas.")
 
     @property
     def texts(self) -> list[str]:
-        """Names of the columns that hold text."""
+        """Names of the text columns."""
         return [name.strip() for name in self.text.split(",")]
 
     @property
     def required(self) -> list[str]:
-        """Names that a table must have: the text, and whatever was named on purpose."""
+        """Names that a table must have: the text, and whatever the caller named."""
         usual = Columns()
         pairs = [(self.labels, usual.labels), (self.id, usual.id), (self.time, usual.time)]
         return self.texts + [name for name, default in pairs if name != default]
 
     def record(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return a JSON object with the keys that a Document has for its parts."""
+        """Return a JSON object with the keys of a Document."""
         own = values | {name: values.get(getattr(self, name)) for name in ("labels", "id", "time")}
         if self.text != "text":
             own |= {"text": None, "counts": None, "fields": None} | self.content(values)
         return own
 
     def content(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the text, or the fields where there are several columns of text."""
+        """Return the text, or the fields if there are several text columns."""
         missing = [name for name in self.texts if name not in values]
         if missing:
             raise ValueError(f"{missing[0]!r} is missing")
@@ -123,6 +230,6 @@ class Columns:
         return {"fields": {name: values[name] for name in self.texts}}
 
     def split_labels(self, cell: str) -> list[str]:
-        """Return the labels in a cell, without the space around them."""
+        """Return the labels in a cell, without surrounding space."""
         labels = (label.strip() for label in cell.split(self.separator))
         return [label for label in labels if label]

@@ -14,7 +14,7 @@ BATCH = 256
 
 
 class Rows:
-    """Iterator of the rows of a file, each as a dict of the columns that are asked for.
+    """Iterator of the rows of a file, each as a dict of the chosen columns.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Rows:
         self._rows: Iterator[Record] = iter(())
 
     def choose(self, columns: Columns) -> "Rows":
-        """Read the columns that make a document; without one that is needed, raise ValueError."""
+        """Read the columns of a document; raise ValueError if a required one is missing."""
         names = _wanted(self._file.schema_arrow.names, columns)
         self._batches = self._file.iter_batches(
             batch_size=BATCH, row_groups=self._groups, columns=names
@@ -40,7 +40,7 @@ class Rows:
 
     @property
     def place(self) -> str:
-        """Where the row is, for a message."""
+        """The current row, for messages."""
         return f"{self._name}, row {max(self.first, 1)}"
 
     def start_record(self) -> None:
@@ -58,23 +58,23 @@ class Rows:
     def _batch(self) -> list[Record]:
         try:
             return _without_nanoseconds(next(self._batches)).to_pylist()
-        except (OSError, ValueError) as error:  # of which Arrow's are
+        except (OSError, ValueError) as error:  # Arrow's errors are among them
             self._batches = iter(())
             reason = " ".join(str(error).split()).rstrip(".")
             raise ValueError(f"cannot be read further ({reason})") from error
 
 
 class RowGroups:
-    """Some groups of rows of a file, the source of a reader.
+    """Some row groups of a file, as the source of a reader.
 
     Parameters
     ----------
     source : path or binary file
         The file.
     groups : list of int or None
-        Numbers of the groups; None for all.
+        Numbers of the row groups; None for all.
     rows_before : int
-        Rows of the file before the first group, for the numbers of rows.
+        Number of rows before the first of these groups, to number rows.
     """
 
     def __init__(self, source: Source, groups: list[int] | None, rows_before: int):
@@ -83,7 +83,7 @@ class RowGroups:
 
 
 def group_sizes(source: Source) -> list[int]:
-    """Return how many rows each group of a file has."""
+    """Return the number of rows of each row group of a file."""
     with _opened(source) as file:
         groups = range(file.metadata.num_row_groups)
         return [file.metadata.row_group(group).num_rows for group in groups]
@@ -95,8 +95,8 @@ def records(rows: Rows, *, columns: Columns) -> Iterator[Record | None]:
 
 
 @contextmanager
-def open_rows(source: Source | RowGroups) -> Iterator[Rows]:
-    """Open a file, or some groups of its rows; what was opened here is closed at the end."""
+def open_rows(source: Source | RowGroups, **_: Any) -> Iterator[Rows]:
+    """Open a file, or some of its row groups; Parquet needs neither encoding nor limits."""
     part = source if isinstance(source, RowGroups) else RowGroups(source, None, 0)
     with _opened(part.source) as file:
         yield Rows(file, part.name, part.groups, part.rows_before)
@@ -110,14 +110,14 @@ def _opened(source: Source) -> Any:
         return parquet.ParquetFile(source, memory_map=False)
     except FileNotFoundError as error:
         raise file_error(name, error) from error
-    except (OSError, ValueError) as error:  # of which Arrow's are
+    except (OSError, ValueError) as error:  # Arrow's errors are among them
         if isinstance(error, OSError) and error.errno:
             raise file_error(name, error) from error
         raise CorpusError(f"{name!r} is not a Parquet file, or is damaged.") from error
 
 
 def _check_source(source: Any, name: str) -> None:
-    """Refuse what cannot be read from its end, where Parquet tells of its columns."""
+    """Raise for a source that cannot be read from its end, where Parquet lists the columns."""
     if isinstance(source, (str, os.PathLike)) and source != "-":
         try:
             with open(source, "rb") as file:
@@ -125,13 +125,13 @@ def _check_source(source: Any, name: str) -> None:
         except OSError as error:
             raise file_error(source, error) from error
         if zipped:
-            raise CorpusError(f"{name!r} is gzipped; Parquet must be unzipped to be read.")
+            raise CorpusError(f"{name!r} is gzipped, must be a plain Parquet file.")
     elif not (hasattr(source, "seekable") and source.seekable()):
         raise CorpusError(f"{name}: Parquet cannot be read from a stream, must be a file.")
 
 
 def _pyarrow() -> Any:
-    """Load pyarrow, which not everybody needs."""
+    """Import pyarrow, an optional dependency."""
     try:
         from pyarrow import parquet
     except ImportError:
@@ -151,7 +151,7 @@ def _wanted(names: list[str], columns: Columns) -> list[str]:
 
 
 def _without_nanoseconds(batch: Any) -> Any:
-    """Return a batch with times that Python can hold."""
+    """Return a batch with times that Python can represent."""
     import pyarrow
 
     fields = [

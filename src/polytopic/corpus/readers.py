@@ -1,38 +1,33 @@
-"""Documents from files, folders, standard input and lines, one at a time."""
+"""Read documents from files, folders, standard input and lines, one at a time."""
 
 import csv
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
 from typing import Any, Literal, Protocol
 
 from polytopic.corpus.document import Document, parse_time
-from polytopic.corpus.formats import LINE, REST, Columns, Record
-from polytopic.corpus.parsers import find_parser
-from polytopic.corpus.sources import find_sources
+from polytopic.corpus.formats import FORMATS, LINE, REST, Columns, Record, find_sources
 from polytopic.errors import CorpusError, CorpusWarning
-from polytopic.lines import MAX_LINE_BYTES, Lines, Source, raw_lines, source_name
-
-ENCODINGS = {"reuters": "latin-1"}  # of formats that are not in UTF-8
+from polytopic.lines import MAX_LINE_BYTES, Source, source_name
 
 Origin = str | Record
-"""The line of JSON that a document was read from; or what else the row of a table holds."""
+"""The line of JSON that a document was read from, or the other columns of its row."""
 
 
 class Place(Protocol):
-    """Where the reading is: lines of a file, rows of a table, or files of a folder."""
+    """An open source and the position in it: lines, rows of a table, or files of a folder."""
 
     first: int
 
     @property
     def place(self) -> str:
-        """What to call the record in a message."""
+        """Name of the current record, for messages."""
 
     def start_record(self) -> None:
-        """Begin a record."""
+        """Start a record."""
 
 
 def read_documents(
@@ -56,39 +51,39 @@ def read_documents(
     Parameters
     ----------
     source : path, file object or iterable of lines
-        ``"-"`` is standard input; a folder or a pattern such as ``"reut2-*.sgm"`` stands for its
-        files, in the order of their names. Gzipped data are known by their first bytes.
+        ``"-"`` is standard input. A folder, or a pattern such as ``"reut2-*.sgm"``, stands for its
+        files, sorted by name. Gzipped data are recognized by their first bytes.
     format : str, optional
         ``"jsonl"``, ``"csv"``, ``"tsv"``, ``"svmlight"``, ``"text"``, ``"arff"``, ``"parquet"``,
-        ``"reuters"``, ``"ohsumed"``, ``"medline"``, ``"pubmed"`` or ``"annif"``. By default told
-        by the ending of the file name; JSON lines where there is no name. ``svmlight`` also
-        reads the files of the extreme classification repository, ``text`` takes each line for a
-        document; the guide tells of the others.
+        ``"reuters"``, ``"ohsumed"``, ``"medline"``, ``"pubmed"`` or ``"annif"``. By default, it
+        follows from the ending of the file name; without a name, it is JSON lines. ``svmlight``
+        also reads files of the extreme classification repository, and ``text`` has a document per
+        line. The guide describes the others.
     split : str, optional
-        Keep the documents of this split; one that names no split is of ``"train"``.
+        Read only the documents of this split. Documents without a split belong to ``"train"``.
     on_error : {"stop", "skip"}, default="stop"
-        What to do at a bad line: raise its CorpusError, or go on with the next.
+        Whether to raise CorpusError at an invalid line, or to skip it.
     on_bad_line : callable, optional
-        With ``on_error="skip"``, called with the CorpusError of each line passed over.
+        With ``on_error="skip"``, called with the CorpusError of each skipped line.
     text_column, labels_column, id_column, time_column : str
         Columns of a table, attributes of ARFF, or keys of JSON objects. Several text columns,
-        with commas between, become fields. In ARFF also the labels are attributes, several with
-        commas between, or the XML file that lists them.
+        separated by commas, become fields. In ARFF, labels are attributes, separated by commas, or
+        the XML file that lists them.
     label_separator : str, default=","
-        What stands between the labels in a column.
+        Separates the labels in a column.
     line_ids : bool, default=True
-        Whether the line number is the id where the source gives none, after the name of the file
-        where there are several; else that is a bad line.
+        Whether a document without an id gets its line number, with the name of the file if there
+        are several. Otherwise its line is invalid.
     encoding : str, optional
-        Any encoding that extends ASCII, by default UTF-8, and Latin-1 for ``reuters``; a UTF-8
-        byte order mark is passed over.
+        Any encoding that extends ASCII; UTF-8 by default, Latin-1 for ``reuters``. A UTF-8 byte
+        order mark is skipped.
     max_line_bytes : int, default=64 MiB
-        A longer line, or record of several lines, is a bad line.
+        A longer line, or a longer record of several lines, is invalid.
 
     Yields
     ------
     Document
-        A time that cannot be read is left out with a CorpusWarning.
+        An invalid time is dropped with a CorpusWarning.
 
     Examples
     --------
@@ -130,24 +125,25 @@ def read_with_origins(
     max_line_bytes: int = MAX_LINE_BYTES,
     id_prefix: str | None = None,
 ) -> Iterator[tuple[Document, Origin]]:
-    """Read documents as :func:`read_documents` does, each with what it was read from.
+    """Read documents as :func:`read_documents` does, each with its origin.
 
-    That is the line of JSON, or a dict of the columns of a table that are no part of a document;
-    in other formats nothing is left over. ``id_prefix`` stands before the number of the line where
-    that is the id, by default the name of the file where there are several.
+    The origin is the line of JSON, or a dict of the columns of a table that are not part of the
+    document; in other formats it is empty. ``id_prefix`` goes before a line number that serves as
+    id; by default it is the name of the file if there are several.
     """
     if on_error not in ("stop", "skip"):
         raise ValueError(f"on_error == {on_error!r}, must be 'stop' or 'skip'.")
     columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
     format, sources = find_sources(source, format)
-    encoding = encoding or ENCODINGS.get(format, "utf-8")
+    encoding = encoding or FORMATS[format].encoding
     _check_encoding(encoding)
-    open_one = partial(
-        _opened, format=format, columns=columns, encoding=encoding, max_bytes=max_line_bytes
+    parse = partial(FORMATS[format].load_reader(), columns=columns)
+    open_source = partial(
+        FORMATS[format].load_opener(), encoding=encoding, max_bytes=max_line_bytes
     )
 
     def documents() -> Iterator[tuple[Document, Origin]]:
-        for item in _pairs_and_errors(sources, open_one, line_ids, id_prefix):
+        for item in _pairs_and_errors(sources, open_source, parse, line_ids, id_prefix):
             if isinstance(item, tuple):
                 if split is None or (item[0].split or "train") == split:
                     yield item
@@ -161,15 +157,16 @@ def read_with_origins(
 
 def _pairs_and_errors(
     sources: Sequence[Source],
-    open_one: Callable[[Source], Any],
+    open_source: Callable[[Source], Any],
+    parse: Callable[[Any], Iterator[Record | None]],
     line_ids: bool,
     prefix: str | None,
 ) -> Iterator[tuple[Document, Origin] | CorpusError]:
-    """Yield the documents of one source after the other with their origins, and the errors."""
+    """Yield the documents of all sources with their origins, or an error for an invalid record."""
     for source in sources:
         name = f"{os.path.basename(source_name(source))}:" if len(sources) > 1 else ""
         name = name if prefix is None else prefix
-        with open_one(source) as (place, parse):
+        with open_source(source) as place:
             for item in _documents_and_errors(place, parse, name if line_ids else None):
                 if isinstance(item, CorpusError):
                     yield item
@@ -178,40 +175,18 @@ def _pairs_and_errors(
                     yield document, record.get(LINE) or record.get(REST, {})
 
 
-@contextmanager
-def _opened(
-    source: Source, *, format: str, columns: Columns, encoding: str, max_bytes: int
-) -> Iterator[tuple[Any, Callable[[Any], Iterator[Record | None]]]]:
-    """Open a source and give where it is read and what makes records of it."""
-    if format == "parquet":
-        from polytopic.corpus import parquet
-
-        with parquet.open_rows(source) as rows:
-            yield rows, partial(parquet.records, columns=columns)
-    elif format == "annif" and isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
-        from polytopic.corpus import annif
-
-        yield annif.Folder(source, encoding=encoding, max_bytes=max_bytes), iter
-    else:
-        with raw_lines(source, max_bytes) as raw:
-            name = source_name(source)
-            before = getattr(source, "lines_before", 0)
-            lines = Lines(raw, name=name, encoding=encoding, max_bytes=max_bytes, before=before)
-            yield lines, find_parser(format, columns)
-
-
 def _documents_and_errors(
     place: Place,
     parse: Callable[[Any], Iterator[Record | None]],
     prefix: str | None,
 ) -> Iterator[tuple[Document, Record] | CorpusError]:
-    """Yield for each record its document and itself, or the error that says why there is none."""
+    """Yield the document and the record, or an error, for each record of a source."""
     records = None
     while True:
         place.start_record()
         try:
             if records is None:
-                records = parse(place)  # which takes the header, if there is one
+                records = parse(place)  # reads the header, if there is one
                 continue
             record = next(records)
             if record is not None:
@@ -223,12 +198,12 @@ def _documents_and_errors(
         except (ValueError, csv.Error, RecursionError) as error:
             reason = str(error).rstrip(".")
             yield CorpusError(f"{place.place}: {reason}.")
-            if records is None:  # without a header no row can be read
+            if records is None:  # without a header, no row can be read
                 return
 
 
 def _drop_bad_time(record: Record, place: str) -> None:
-    """Leave out a time that is no time, with a warning: the text is worth more than its date."""
+    """Drop an invalid time with a warning: the text is worth more than its date."""
     if record.get("time") is None:
         return
     try:
@@ -246,3 +221,11 @@ def _check_encoding(encoding: str) -> None:
         fits = False
     if not fits:
         raise ValueError(f"encoding == {encoding!r}, must be one that extends ASCII.")
+
+
+def load_sample() -> list[Document]:
+    """Return the bundled sample: short news items with labels and times."""
+    from importlib.resources import files  # slow to import
+
+    with files("polytopic.corpus").joinpath("data/news.jsonl").open("rb") as file:
+        return list(read_documents(file, format="jsonl"))

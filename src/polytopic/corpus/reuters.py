@@ -1,16 +1,14 @@
-"""Reuters-21578, as its files in SGML come."""
+"""Reuters-21578 in its original SGML files."""
 
 import html
 import re
 from collections.abc import Iterator
 
-from polytopic.corpus.blocks import Blocks
-from polytopic.corpus.formats import Columns, Record
-from polytopic.corpus.mesh import MONTHS
-from polytopic.lines import Lines
+from polytopic.corpus.formats import MONTHS, Columns, Record
+from polytopic.lines import Blocks, Lines
 
 SPLITS = {("TRAIN", "YES"): "train", ("TEST", "YES"): "test"}
-"""Of LEWISSPLIT and TOPICS: the "ModApte" split; all other documents are unused."""
+"""The "ModApte" split by LEWISSPLIT and TOPICS; all other documents are unused."""
 
 _attribute = re.compile(r'([A-Z]+)="([^"]*)"')
 _entity = re.compile(r"&(?:#\d+|\w+);")
@@ -21,7 +19,7 @@ _hour = re.compile("[0-2][0-9]:[0-5][0-9]:[0-5][0-9]")
 
 
 def records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
-    """Return the documents of a file; the columns say nothing about them."""
+    """Return the documents of a file; `columns` is ignored."""
     return map(_record, Blocks(lines, "<REUTERS[ >]", ends="</REUTERS>", between="<"))
 
 
@@ -41,7 +39,7 @@ def _record(block: list[str]) -> Record:
 
 
 def _text(content: str) -> str:
-    """Return title and body, or all of the text where it was not taken apart."""
+    """Return title and body, or the whole text if it has no parts."""
     text = _element("TEXT", content)
     if text is None:
         raise ValueError("has no <TEXT>")
@@ -56,22 +54,22 @@ def _element(name: str, content: str) -> str | None:
 
 
 def _elements(name: str, content: str) -> Iterator[str]:
-    """Yield what stands in each element of a name."""
+    """Yield the content of each element with this name."""
     found = re.finditer(rf"<{name}(?: [^>]*)?>(.*?)</{name}>", content, flags=re.DOTALL)
     return (match[1] for match in found)
 
 
 def _plain(text: str) -> str:
-    """Return a text with characters for its entities, and without the wire's control codes."""
+    """Return a text with its entities resolved, and without control codes of the wire."""
     text = _entity.sub(lambda match: html.unescape(match[0]), text)
     return _control.sub("", text).strip()
 
 
 def _time(text: str) -> str | None:
-    """Return a date such as 26-FEB-1987 15:01:01.79 as ISO 8601; an hour that is none is left."""
+    """Return a date such as 26-FEB-1987 15:01:01.79 as ISO 8601, without an invalid hour."""
     found = _date.match(text)
     if not found:
-        return _plain(text) or None  # told as no time
+        return _plain(text) or None  # reported as invalid
     day, month, year, hour = found.groups()
     if month.lower() not in MONTHS:
         return _plain(text)

@@ -1,14 +1,15 @@
-"""Parts of a corpus for training and testing: at random, by time, or with equal label shares."""
+"""Split a corpus into train and test: at random, by time, or with equal shares of labels."""
 
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from datetime import date
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from polytopic.corpus.document import Document, parse_time
-from polytopic.corpus.stratify import deal, label_matrix
 
 Array = NDArray[Any]
 Pair = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -20,16 +21,16 @@ def random_split(documents: Sized | int, test_size: float = 0.25, seed: int | No
     Parameters
     ----------
     documents : sized or int
-        The documents, or how many they are.
+        The documents, or their number.
     test_size : float or int, default=0.25
-        Share of the documents to test on, or their number. No side is ever empty.
+        Share, or number, of test documents. Neither side is ever empty.
     seed : int, default=0
         The same seed gives the same split.
 
     Returns
     -------
     train, test : ndarray of int
-        Sorted places of the documents.
+        Sorted positions of the documents.
     """
     n_docs = documents if isinstance(documents, int) else len(documents)
     n_test = _test_count(n_docs, test_size)
@@ -44,21 +45,21 @@ def time_split(
     *,
     at: str | date | None = None,
 ) -> Pair:
-    """Split by time: no document to train on is later than one to test on.
+    """Split by time: no training document is later than a test document.
 
     Parameters
     ----------
     documents : sequence of Document
-        Each with its time; of those with the same time the first in the sequence count as earlier.
+        Documents with times; equal times keep their order.
     test_size : float or int, default=0.25
-        Share of the documents to test on, or their number.
+        Share, or number, of test documents.
     at : datetime, date or ISO 8601 string, optional
-        Test on the documents from this time on, instead of on ``test_size``.
+        First time of the test documents; replaces ``test_size``.
 
     Returns
     -------
     train, test : ndarray of int
-        Sorted places of the documents.
+        Sorted positions of the documents.
     """
     for document in documents:
         if document.time is None:
@@ -74,39 +75,39 @@ def time_split(
 def stratified_split(labels: Any, test_size: float = 0.25, seed: int | None = 0) -> Pair:
     """Split so that each label has about the same share on both sides.
 
-    Iterative stratification [1]_, with sides of exactly the size asked for. A label with two
-    documents or more is on both sides, as far as the documents to test on suffice.
+    Iterative stratification [1]_, with sides of exactly the requested size. A label with two or
+    more documents is on both sides, as far as the number of test documents allows.
 
     Parameters
     ----------
     labels : sequence or indicator
         The label names of each document, the documents themselves, or an indicator matrix.
     test_size : float or int, default=0.25
-        Share of the documents to test on, or their number. No side is ever empty.
+        Share, or number, of test documents. Neither side is ever empty.
     seed : int, default=0
         The same seed gives the same split.
 
     Returns
     -------
     train, test : ndarray of int
-        Sorted places of the documents.
+        Sorted positions of the documents.
 
     References
     ----------
     .. [1] Sechidis, Tsoumakas and Vlahavas, "On the Stratification of Multi-Label Data",
        ECML PKDD 2011.
     """
-    Y = label_matrix(labels)
+    Y = _label_matrix(labels)
     n_docs = Y.shape[0]
     n_test = _test_count(n_docs, test_size)
-    room = np.array([n_docs - n_test, n_test])
-    wanted = np.outer(Y.sum(axis=0), room / n_docs)
-    _want_both_sides(wanted, int(room.argmin()), int(room.min()))
-    return _pair(deal(Y, wanted, room, seed), 1)
+    sizes = np.array([n_docs - n_test, n_test])
+    wanted = np.outer(Y.sum(axis=0), sizes / n_docs)
+    _want_both_sides(wanted, int(sizes.argmin()), int(sizes.min()))
+    return _pair(_deal(Y, wanted, sizes, seed), 1)
 
 
 def folds(labels: Any, n_splits: int = 5, seed: int | None = 0) -> list[Pair]:
-    """Split into folds of equal size with equal label shares, each to test on once.
+    """Split into test folds of equal size with equal shares of labels.
 
     Parameters
     ----------
@@ -120,22 +121,22 @@ def folds(labels: Any, n_splits: int = 5, seed: int | None = 0) -> list[Pair]:
     Returns
     -------
     list of (train, test)
-        Sorted places of the documents, for each fold.
+        Sorted positions of the documents, for each fold.
     """
-    Y = label_matrix(labels)
+    Y = _label_matrix(labels)
     n_docs = Y.shape[0]
     if not 2 <= n_splits <= n_docs:
-        raise ValueError(f"n_splits == {n_splits}, must be from 2 to the {n_docs} documents.")
-    room = np.full(n_splits, n_docs // n_splits)
-    room[: n_docs % n_splits] += 1
-    part = deal(Y, np.outer(Y.sum(axis=0), np.full(n_splits, 1 / n_splits)), room, seed)
+        raise ValueError(f"n_splits == {n_splits}, must be from 2 to {n_docs} (documents).")
+    sizes = np.full(n_splits, n_docs // n_splits)
+    sizes[: n_docs % n_splits] += 1
+    part = _deal(Y, np.outer(Y.sum(axis=0), np.full(n_splits, 1 / n_splits)), sizes, seed)
     return [_pair(part, fold) for fold in range(n_splits)]
 
 
 def _want_both_sides(wanted: Array, side: int, n_docs: int) -> None:
-    """Have each label on the smaller side once at least, in place.
+    """Raise what is wanted of rare labels on the smaller side to one document, in place.
 
-    The more frequent labels first, while their extra documents take at most half of the side.
+    More frequent labels come first; the extra documents take at most half of the side.
     """
     rare = np.flatnonzero(wanted[:, side] < 1)
     rare = rare[np.argsort(-wanted[rare, side], kind="stable")]
@@ -149,13 +150,13 @@ def _count_from(documents: Sequence[Document], at: Any) -> int:
     start = parse_time("at", at)
     n_test = sum(document.time >= start for document in documents)  # type: ignore
     if not 0 < n_test < len(documents):
-        raise ValueError(f"at == {at!r}, must have documents on both sides.")
+        raise ValueError(f"at == {at!r}, must leave documents on both sides.")
     return n_test
 
 
 def _test_count(n_docs: int, test_size: float) -> int:
     if n_docs < 2:
-        raise ValueError(f"{n_docs} documents, must be 2 or more to be split.")
+        raise ValueError(f"{n_docs} documents, must be at least 2.")
     if 0 < test_size < 1:
         return min(max(round(n_docs * test_size), 1), n_docs - 1)
     if 1 <= test_size < n_docs and test_size == int(test_size):
@@ -168,3 +169,110 @@ def _test_count(n_docs: int, test_size: float) -> int:
 
 def _pair(part: Array, test: int) -> Pair:
     return np.flatnonzero(part != test), np.flatnonzero(part == test)
+
+
+# Iterative stratification (Sechidis, Tsoumakas and Vlahavas, 2011)
+
+
+def _label_matrix(labels: Any) -> csr_array:
+    """Return the indicator of the labels that at least two documents have."""
+    if hasattr(labels, "tocsr") or getattr(labels, "ndim", 1) == 2:
+        Y = csr_array(labels)
+    else:
+        items = [_names(item) for item in labels]
+        named = all(isinstance(name, str) for item in items for name in item)
+        Y = _named_matrix(items) if named else csr_array(np.asarray(items))
+    Y = csr_array(Y != 0, dtype=float)
+    return Y[:, np.flatnonzero(Y.sum(axis=0) >= 2)]
+
+
+def _names(item: Any) -> Any:
+    names = getattr(item, "labels", item)
+    many = isinstance(names, Iterable) and not isinstance(names, str)
+    return names if many else (str(names),)
+
+
+def _named_matrix(items: list[Any]) -> csr_array:
+    number: dict[str, int] = {}
+    rows = [[number.setdefault(name, len(number)) for name in sorted(set(item))] for item in items]
+    indices = np.array([label for row in rows for label in row], dtype=np.int64)
+    indptr = np.cumsum([0, *map(len, rows)])
+    return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), len(number)))
+
+
+def _deal(Y: csr_array, wanted: Array, sizes: Array, seed: int | None) -> Array:
+    """Return the part of each document.
+
+    Parameters
+    ----------
+    Y : csr_array of shape (n_docs, n_labels)
+        Label indicator.
+    wanted : ndarray of shape (n_labels, n_parts)
+        Desired number of documents with each label in each part.
+    sizes : ndarray of shape (n_parts,)
+        Number of documents of each part; the sum is ``n_docs``.
+    seed : int or None
+        Seed of the order in which documents are dealt.
+    """
+    order = np.random.default_rng(seed).permutation(Y.shape[0])
+    part = _deal_labelled(Y, wanted, sizes, order)
+    space = sizes - np.bincount(part[part >= 0], minlength=len(sizes))
+    _deal_others(part, space, order)
+    _even_out(part, space, Y, wanted)
+    return part
+
+
+def _deal_labelled(Y: csr_array, wanted: Array, sizes: Array, order: Array) -> Array:
+    """Deal the documents label by label, the one with fewest documents left first (Algorithm 1)."""
+    labels_of = _lists(Y)
+    docs_of = [order[docs].tolist() for docs in _lists(csr_array(Y[order].T))]
+    part, want, space = [-1] * Y.shape[0], wanted.tolist(), sizes.tolist()
+    left = [len(docs) for docs in docs_of]
+    queue = [(count, label) for label, count in enumerate(left)]
+    heapify(queue)
+    while queue:
+        count, label = heappop(queue)
+        if count != left[label]:  # outdated: another entry has the present count
+            continue
+        for doc in docs_of[label]:
+            if part[doc] < 0:
+                neediest = max(zip(want[label], space, range(len(space)), strict=True))[2]
+                part[doc] = neediest
+                space[neediest] -= 1
+                for other in labels_of[doc]:
+                    want[other][neediest] -= 1
+                    left[other] -= 1
+                    heappush(queue, (left[other], other))
+    return np.array(part)
+
+
+def _deal_others(part: Array, space: Array, order: Array) -> None:
+    """Put documents without labels into parts that are not full, in place."""
+    others = order[part[order] < 0]
+    free = np.repeat(np.arange(len(space)), np.maximum(space, 0))
+    part[others] = free[np.linspace(0, len(free), len(others), endpoint=False).astype(int)]
+    space -= np.bincount(part[others], minlength=len(space))
+
+
+def _even_out(part: Array, space: Array, Y: csr_array, wanted: Array) -> None:
+    """Move documents from parts that are too large to parts that are too small, in place.
+
+    Each step moves the document that most reduces the squared deviation from what is wanted,
+    relative to the frequency of its labels.
+    """
+    count = Y.sum(axis=0)
+    want = wanted - np.column_stack([Y[part == p].sum(axis=0) for p in range(len(space))])
+    while space.min() < 0:
+        source, target = space.argmin(), space.argmax()
+        gain = Y @ ((want[:, target] - want[:, source] - 1) / count)
+        doc = np.where(part == source, gain, -np.inf).argmax()
+        labels = Y.indices[Y.indptr[doc] : Y.indptr[doc + 1]]
+        part[doc] = target
+        space[source] += 1
+        space[target] -= 1
+        want[labels, source] += 1
+        want[labels, target] -= 1
+
+
+def _lists(matrix: csr_array) -> list[Any]:
+    return [each.tolist() for each in np.split(matrix.indices, matrix.indptr[1:-1])]

@@ -1,4 +1,4 @@
-"""Documents to files and standard output, one at a time."""
+"""Write documents to files and standard output, one at a time."""
 
 import csv
 import gzip
@@ -12,7 +12,7 @@ from reprlib import repr as short
 from typing import IO, Any
 
 from polytopic.corpus.document import Document
-from polytopic.corpus.formats import DELIMITERS, WRITTEN, Columns, find_format
+from polytopic.corpus.formats import Columns, find_format
 from polytopic.errors import CorpusError
 from polytopic.files import new_file
 from polytopic.lines import source_name
@@ -31,21 +31,21 @@ def write_documents(
     time_column: str = "time",
     label_separator: str = ",",
 ) -> int:
-    """Write documents one at a time and return how many they were.
+    """Write documents one at a time; return their number.
 
-    What a format cannot hold raises ValueError and names the document: tables hold no counts,
-    SVMlight holds only counts and labels, text only texts of one line, Annif's TSV such texts with
-    labels that hold no space; the last three hold no ids.
+    A document that the format cannot represent raises ValueError with its id: tables have no
+    counts, SVMlight has only counts and labels, text only texts of one line, and Annif's TSV such
+    texts with labels without spaces. The last three have no ids.
 
     Parameters
     ----------
     documents : iterable of Document
         The documents.
     target : path or file object
-        ``"-"`` is standard output. A path that ends in ``.gz`` is gzipped, the same documents
-        giving the same bytes. A file appears under its name only when it is whole.
+        ``"-"`` is standard output. A path that ends in ``.gz`` is gzipped, reproducibly. A file
+        appears under its name only when it is complete.
     format : {"jsonl", "csv", "tsv", "svmlight", "text", "annif"}, optional
-        By default told by the ending of the file name; JSON lines where there is no name.
+        By default, it follows from the ending of the file name; without a name, it is JSON lines.
     text_column, labels_column, id_column, time_column, label_separator : str
         As for :func:`read_documents`, for tables.
 
@@ -56,7 +56,7 @@ def write_documents(
     """
     name = source_name(target)
     path = isinstance(target, (str, os.PathLike)) and target != "-"
-    format = find_format(format, name, default=None if path else "jsonl", known=WRITTEN)
+    format = find_format(format, name, default=None if path else "jsonl", known=_ENCODERS)
     columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
     header, encode = _encoder(format, columns)
     written = 0
@@ -72,13 +72,13 @@ def write_documents(
 
 
 def _encoder(format: str, columns: Columns) -> tuple[str, Callable[[Document], str]]:
-    """Return the header of a format and what makes a line of a document."""
-    if format in DELIMITERS:
-        to_line = csv.writer(_Echo(), delimiter=DELIMITERS[format]).writerow
-        header = [columns.id, *columns.texts, columns.labels, columns.time, "split"]
-        return to_line(header), lambda document: to_line(_row(document, columns))
-    encoders = {"jsonl": _json, "svmlight": _svmlight, "text": _text, "annif": _annif}
-    return "", encoders[format]
+    """Return the header of a format and the function that turns a document into a line."""
+    delimiter = _DELIMITERS.get(format)
+    if delimiter is None:
+        return "", _ENCODERS[format]
+    to_line = csv.writer(_Echo(), delimiter=delimiter).writerow
+    header = [columns.id, *columns.texts, columns.labels, columns.time, "split"]
+    return to_line(header), lambda document: to_line(_row(document, columns))
 
 
 def _json(document: Document) -> str:
@@ -88,12 +88,14 @@ def _json(document: Document) -> str:
 def _row(document: Document, columns: Columns) -> list[str]:
     for label in document.labels:
         if columns.split_labels(label) != [label]:
-            raise _refused(document, f"the label {short(label)} holds a separator or outer space")
+            raise _refused(
+                document, f"the label {short(label)} contains a separator or outer space"
+            )
     labels = columns.separator.join(document.labels)
     time = document.time.isoformat() if document.time else ""
     row = [document.id, *_texts(document, columns), labels, time, document.split or ""]
     if any("\0" in cell for cell in row):
-        raise _refused(document, "a table cannot hold a NUL character")
+        raise _refused(document, "a table cannot contain a NUL character")
     return row
 
 
@@ -102,19 +104,19 @@ def _texts(document: Document, columns: Columns) -> list[str]:
     if len(names) == 1 and document.text is not None:
         return [document.text]
     if len(names) == 1 or document.fields is None or set(document.fields) != set(names):
-        raise _refused(document, f"its content is not in {columns.text}, the columns of text")
+        raise _refused(document, f"its content is not in {columns.text}, the text columns")
     return [document.fields[name] for name in names]
 
 
 def _svmlight(document: Document) -> str:
     if document.counts is None or document.time or document.split:
-        raise _refused(document, "SVMlight holds only counts and labels")
+        raise _refused(document, "SVMlight has only counts and labels")
     for word in (*document.labels, *document.counts):
         if word.split() != [word] or "#" in word or "\0" in word:
-            raise _refused(document, f"{short(word)} holds space, # or NUL")
+            raise _refused(document, f"{short(word)} contains space, # or NUL")
     for label in document.labels:
         if "," in label or ":" in label:
-            raise _refused(document, f"the label {short(label)} holds a comma or colon")
+            raise _refused(document, f"the label {short(label)} contains a comma or colon")
     if not document.labels and not document.counts:
         raise _refused(document, "it has neither counts nor labels")
     pairs = [f"{term}:{count!r}" for term, count in document.counts.items()]
@@ -124,7 +126,7 @@ def _svmlight(document: Document) -> str:
 def _text(document: Document) -> str:
     text = document.text
     if text is None or document.labels or document.time or document.split:
-        raise _refused(document, "the text format holds only texts")
+        raise _refused(document, "the text format has only texts")
     if not text.strip() or "\n" in text or "\0" in text or text.endswith("\r"):
         raise _refused(document, "its text is empty, or has a line end or a NUL character")
     return text + "\n"
@@ -133,12 +135,12 @@ def _text(document: Document) -> str:
 def _annif(document: Document) -> str:
     text = document.text
     if text is None or document.time or document.split:
-        raise _refused(document, "Annif's TSV holds only texts and labels")
+        raise _refused(document, "Annif's TSV has only texts and labels")
     if not text.strip() or any(sign in text for sign in "\t\n\r\0"):
         raise _refused(document, "its text is empty, or has a tab, a line end or a NUL character")
     for label in document.labels:
         if label.split() != [label] or "\0" in label or label[0] == "<":
-            raise _refused(document, f"the label {short(label)} holds space, or begins with <")
+            raise _refused(document, f"the label {short(label)} contains space or begins with <")
     return f"{text}\t{' '.join(f'<{label}>' for label in document.labels)}\n"
 
 
@@ -146,15 +148,26 @@ def _bytes(document: Document, line: str) -> bytes:
     try:
         return line.encode()
     except UnicodeEncodeError:
-        raise _refused(document, "it holds half of a surrogate pair, no character") from None
+        raise _refused(document, "it contains half of a surrogate pair") from None
 
 
 def _refused(document: Document, reason: str) -> ValueError:
     return ValueError(f"document {short(document.id)} cannot be written: {reason}.")
 
 
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_ENCODERS: dict[str, Any] = {
+    "jsonl": _json,
+    "csv": _row,
+    "tsv": _row,
+    "svmlight": _svmlight,
+    "text": _text,
+    "annif": _annif,
+}
+
+
 class _Echo:
-    """A file for csv.writer whose writerow returns the line."""
+    """A file for csv.writer, so that writerow returns the line."""
 
     def write(self, line: str) -> str:
         return line
@@ -162,7 +175,7 @@ class _Echo:
 
 @contextmanager
 def open_target(target: Target) -> Iterator[Callable[[bytes], object]]:
-    """Open a target and give what writes bytes to it; see :func:`write_documents`."""
+    """Open a target of :func:`write_documents`; yield the function that writes bytes to it."""
     if isinstance(target, (str, os.PathLike)) and target != "-":
         with new_file(target, CorpusError) as file:
             if os.fspath(target).lower().endswith(".gz"):

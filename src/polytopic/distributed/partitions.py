@@ -12,15 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from polytopic.corpus.document import Document
-from polytopic.corpus.formats import Columns, find_format
+from polytopic.corpus.formats import Columns, find_format, find_sources
 from polytopic.corpus.parquet import RowGroups, group_sizes
-from polytopic.corpus.pieces import Piece, count_lines
 from polytopic.corpus.readers import Origin, read_with_origins
-from polytopic.corpus.sources import find_sources
 from polytopic.distributed.engine import require_dask, run, tasks
 from polytopic.distributed.outputs import without_password
 from polytopic.errors import CorpusError
-from polytopic.lines import GZIP_MAGIC, MAX_LINE_BYTES, file_error
+from polytopic.lines import GZIP_MAGIC, MAX_LINE_BYTES, Piece, count_lines, file_error
 
 BLOCKSIZE = 16 * 2**20
 BY_LINES = ("jsonl", "text")  # formats whose files are cut at the ends of lines

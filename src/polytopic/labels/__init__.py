@@ -1,9 +1,8 @@
-"""Labels: their ids and names, their tree, and the forms in which a target may come."""
+"""Labels: their ids and names, their tree, and the forms of a target ``Y``."""
 
-from polytopic.labels.levels import Level
 from polytopic.labels.space import LabelSpace, canonical, indicator, widen, with_fallback
 from polytopic.labels.targets import TargetForm, Targets, read_targets
-from polytopic.labels.tree import LabelTree
+from polytopic.labels.tree import LabelTree, Level
 
 __all__ = [
     "LabelSpace",

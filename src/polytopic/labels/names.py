@@ -19,13 +19,13 @@ _LANGUAGE = re.compile(r"[a-z]{1,8}(-[a-z0-9]{1,8})*")
 
 
 def read_name(name: Name) -> Mapping[str, str]:
-    """Return names by language, sorted and read-only; ``""`` stands for no language."""
+    """Return names by language, sorted and read-only; ``""`` means no language."""
     named = name if isinstance(name, Mapping) else {"": name}
     return _by_language({language: one_line(text) for language, text in named.items()})
 
 
 def read_alternatives(names: Alternatives) -> Mapping[str, tuple[str, ...]]:
-    """Return alternative names by language, sorted, each once, read-only."""
+    """Return alternative names by language, sorted, distinct and read-only."""
     if isinstance(names, str):
         raise TypeError(f"alternatives == {names!r} is one string, must be a list of names.")
     named = names if isinstance(names, Mapping) else {"": names}
@@ -38,7 +38,7 @@ def read_alternatives(names: Alternatives) -> Mapping[str, tuple[str, ...]]:
 
 
 def name_in(names: Mapping[str, str], language: str | None) -> str | None:
-    """Return the name in a language, else in a variant of it, in none, in English, in any."""
+    """Return the name in a language, else in a variant of it, in no language, English, or any."""
     wanted = (language or "").lower()
     stem = wanted.partition("-")[0]
     variants = [other for other in names if other.partition("-")[0] == stem]
@@ -47,19 +47,19 @@ def name_in(names: Mapping[str, str], language: str | None) -> str | None:
 
 
 def one_line(text: str) -> str:
-    """Return a name with a single space wherever there is any."""
+    """Return a name with single spaces."""
     return " ".join(str(text).split())
 
 
 def _by_language(values: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Return what is not empty, by languages in lower case and in sorted order."""
+    """Return values by language, in lower case and sorted, without empty values."""
     found = {_tag(language): value for language, value in values.items() if value}
     return MappingProxyType({language: found[language] for language in sorted(found)})
 
 
 @lru_cache
 def _tag(language: str) -> str:
-    """Return a language in lower case, which must be a tag, or empty."""
+    """Return a language tag in lower case; the empty tag is allowed."""
     tag = language.lower()
     if tag and not _LANGUAGE.fullmatch(tag):
         raise ValueError(f"language == {language!r}, must be a tag such as 'en' or 'pt-br'.")

@@ -1,4 +1,4 @@
-"""Trees of labels as SKOS: the vocabularies of libraries, in Turtle or RDF/XML."""
+"""Trees of labels as SKOS, the format of library vocabularies, in Turtle or RDF/XML."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from xml.parsers import expat
 
 from polytopic.errors import LabelWarning, PolytopicError
 from polytopic.files import new_file
-from polytopic.labels.tables import URI
+from polytopic.labels.tabular import URI
 from polytopic.lines import read_bytes
 
 if TYPE_CHECKING:
     from polytopic.labels.tree import LabelTree
 
 FORMATS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}
-OURS = "urn:polytopic:label:"  # before labels that are no URIs
+OURS = "urn:polytopic:label:"  # prefix of labels that are not URIs
 SCHEME = "urn:polytopic:labels"
-BASE = "http://relative.invalid/"  # what relative URIs are read against, and taken off again
+BASE = "http://relative.invalid/"  # of relative URIs, and removed again
 MAX_ENTITY = 1000  # characters
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:
-    """Return parents, names, alternatives and notations, what a tree is made of."""
+    """Return the parts of a tree: parents, names, alternatives and notations."""
     graph = _parse(path)
     concepts = _concepts(graph)
     names, alternatives = _names(graph, concepts)
@@ -54,7 +54,7 @@ def write(tree: LabelTree, path: Path) -> None:
 
 
 def _rdflib():
-    """Load rdflib, which not everybody needs."""
+    """Import rdflib, an optional dependency."""
     try:
         import rdflib
     except ImportError:
@@ -74,27 +74,27 @@ def _parse(path: Path):
         _check_entities(path, content)
     try:
         return rdflib.Graph().parse(data=content, format=format, publicID=BASE)
-    except Exception as error:  # each of rdflib's parsers has its own kinds
+    except Exception as error:  # rdflib's parsers raise many types
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise ValueError(f"{str(path)!r} cannot be read as {format}: {reason}.") from error
 
 
 def _check_entities(path: Path, content: bytes) -> None:
-    """Refuse entities that could grow without end; those that abbreviate a namespace are common."""
+    """Raise for entities that could expand without limit; short ones are common in namespaces."""
     parser = expat.ParserCreate()
 
     def declared(name, is_parameter, value, *origin) -> None:
         if is_parameter or value is None or "&" in value or len(value) > MAX_ENTITY:
             raise ValueError(
-                f"{str(path)!r} declares the entity {short(name)}; an entity must be a text of at "
-                f"most {MAX_ENTITY:,} characters without other entities."
+                f"{str(path)!r} declares the entity {short(name)}, must be at most "
+                f"{MAX_ENTITY:,} characters without other entities."
             )
 
     def begun(name, attributes) -> None:
-        raise EOFError  # all entities have been declared
+        raise EOFError  # all entities are declared
 
     parser.EntityDeclHandler, parser.StartElementHandler = declared, begun
-    with suppress(EOFError, expat.ExpatError):  # what is no XML is reported by rdflib
+    with suppress(EOFError, expat.ExpatError):  # rdflib reports invalid XML
         parser.Parse(content, True)
 
 
@@ -111,7 +111,7 @@ def _concepts(graph) -> set:
 
 
 def _parents(path: Path, graph, concepts: set) -> dict[str, str | None]:
-    """Return the broader concept of each one, the first of several."""
+    """Return the broader concept of each concept, the first if there are several."""
     SKOS = _rdflib().SKOS
     broader: dict[str, set[str]] = defaultdict(set)
     pairs = [*graph.subject_objects(SKOS.broader)]
@@ -123,8 +123,8 @@ def _parents(path: Path, graph, concepts: set) -> dict[str, str | None]:
     if several:
         kept, other, *_ = sorted(broader[several[0]])
         warnings.warn(
-            f"{len(several):,} labels of {str(path)!r} are under several others, of which a tree "
-            f"keeps the first: {several[0]!r} is under {kept!r}, no longer under {other!r}.",
+            f"{len(several):,} labels of {str(path)!r} have several parents; a tree keeps the "
+            f"first: {several[0]!r} is under {kept!r}, not under {other!r}.",
             LabelWarning,
             stacklevel=2,
         )
@@ -134,7 +134,7 @@ def _parents(path: Path, graph, concepts: set) -> dict[str, str | None]:
 def _names(graph, concepts: set) -> tuple[dict, dict]:
     """Return preferred and alternative names by label and language.
 
-    Of several preferred ones in a language the first in sorted order is the name.
+    If a language has several preferred names, the first in sorted order is the name.
     """
     names: dict[str, dict[str, str]] = {}
     others: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -150,7 +150,7 @@ def _names(graph, concepts: set) -> tuple[dict, dict]:
 
 
 def _texts(graph, relation: str, concepts: set) -> dict[str, list[tuple[str, str]]]:
-    """Return languages and texts of each label that has any."""
+    """Return the languages and texts of each label."""
     rdflib = _rdflib()
     found = defaultdict(list)
     for concept, text in graph.subject_objects(rdflib.SKOS[relation]):
@@ -160,7 +160,7 @@ def _texts(graph, relation: str, concepts: set) -> dict[str, list[tuple[str, str
 
 
 def _label(concept) -> str:
-    """Return the label that a concept stands for."""
+    """Return the label of a concept."""
     if concept.startswith(OURS):
         return unquote(concept.removeprefix(OURS))
     return str(concept.removeprefix(BASE))
@@ -198,7 +198,7 @@ def _serialized(tree: LabelTree, format: str) -> bytes:
 
 
 def _triples(tree: LabelTree) -> Iterator[tuple]:
-    """Give the statements of a tree, those of a concept one after the other."""
+    """Yield the statements of a tree, concept by concept."""
     rdflib = _rdflib()
     SKOS, Literal = rdflib.SKOS, rdflib.Literal
     concepts = {label: rdflib.URIRef(_uri(label)) for label in tree.nodes}
@@ -225,7 +225,7 @@ def _triples(tree: LabelTree) -> Iterator[tuple]:
 
 
 def _uri(label: str) -> str:
-    """Return the URI that a label is, or one made of it where it would not be read as it is."""
+    """Return a label as a URI; one that would be read differently gets a prefix."""
     ours = label.startswith((OURS, BASE)) or label == SCHEME
     plain = URI.fullmatch(label) and not ours and urljoin(BASE, label) == label
     return label if plain else OURS + quote(label, safe="")

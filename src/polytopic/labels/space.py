@@ -1,4 +1,4 @@
-"""Label ids and the names that people see."""
+"""Label ids and display names, and indicators of label sets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from polytopic.labels.names import name_in
 
 
 class LabelSpace:
-    """Label ids in canonical order, apart from the names that people see.
+    """Label ids in canonical order, separate from display names.
 
     Parameters
     ----------
     ids : iterable
-        Label ids; kept sorted and without repetition.
+        Label ids; stored sorted and distinct.
     names : mapping of id to name, or of id to {language: name}, default=None
-        Display names. A label without a name is shown by its id.
+        Display names. A label without a name is shown as its id.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class LabelSpace:
             raise ValueError(f"label {label!r} is not known.") from None
 
     def name(self, label, language: str | None = None) -> str:
-        """Return the name to show: in this language, else in any, else the id."""
+        """Return the display name in this language, else in any language, else the id."""
         return name_in(self.names.get(label, {}), language) or str(label)
 
     def encode(self, label_sets: Iterable[Collection]) -> sparse.csr_matrix:
@@ -87,7 +87,7 @@ class LabelSpace:
 
 
 def indicator(indices, indptr, n_labels: int) -> sparse.csr_matrix:
-    """Return the 0/1 matrix whose rows hold these columns."""
+    """Return the 0/1 matrix with ones in these columns of its rows."""
     ones = np.ones(len(indices))
     return sparse.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, n_labels))
 
@@ -99,14 +99,14 @@ def widen(Y: sparse.csr_matrix, labels: Sequence, space: LabelSpace) -> sparse.c
 
 
 def merged(labels: Sequence) -> tuple[LabelSpace, sparse.csr_matrix]:
-    """Return a space of what columns become, and the indicator (columns, labels) of what."""
+    """Return the space of new labels of columns, and the indicator (columns, labels) of them."""
     space = LabelSpace(labels)
     place = np.array([space.index(label) for label in labels], dtype=np.intp)
     return space, indicator(place, np.arange(place.size + 1), len(space))
 
 
 def merge(Y: sparse.csr_matrix, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return the indicator of what the labels of each row become."""
+    """Return the indicator of the new labels of each row."""
     Y = sparse.csr_matrix(Y) @ matrix
     Y.data[:] = 1.0
     Y.sort_indices()
@@ -114,7 +114,7 @@ def merge(Y: sparse.csr_matrix, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:
-    """Return the label sets ``Y``, but ``fallback`` (columns) for documents without words."""
+    """Return the label sets ``Y``, with ``fallback`` (columns) for documents without words."""
     X = X if sparse.issparse(X) and X.format == "csr" else sparse.csr_matrix(X)
     if not X.data.all():
         X = X.copy()
@@ -133,4 +133,6 @@ def canonical(labels: Iterable) -> list:
     try:
         return sorted(set(labels))
     except TypeError:
-        raise TypeError("label ids must be of one kind, all strings or all numbers.") from None
+        raise TypeError(
+            "label ids have several types, must be all strings or all numbers."
+        ) from None

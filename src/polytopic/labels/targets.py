@@ -1,4 +1,4 @@
-"""The forms in which a target ``Y`` may come."""
+"""The forms of a target ``Y``: indicators, collections of names, one label per document."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from polytopic.labels.space import LabelSpace, indicator, merge, merged, widen
 
 @dataclass(frozen=True)
 class TargetForm:
-    """The form in which ``Y`` came, and in which answers are given back.
+    """The form of ``Y`` in `fit`, which `predict` returns.
 
     Attributes
     ----------
     kind : {"names", "dense", "sparse", "single"}
-        Collections of names, a dense or a sparse indicator, or one label a document (1-D).
+        Collections of names, a dense or sparse indicator, or one label per document (1-D).
     dtype : numpy dtype or type
-        Of an indicator that is given back.
+        Type of the indicator.
     """
 
     kind: str = "names"
@@ -34,22 +34,22 @@ class TargetForm:
 
     @property
     def is_indicator(self) -> bool:
-        """Whether labels are columns, without names."""
+        """Whether labels are columns without names."""
         return self.kind in ("dense", "sparse")
 
     def fits(self, other: TargetForm) -> bool:
-        """Tell whether targets of both forms may be mixed."""
+        """Return whether targets of both forms can be mixed."""
         return self.kind == other.kind or (self.is_indicator and other.is_indicator)
 
     def give_back(self, Y: sparse.csr_matrix):
-        """Return an indicator in the form in which targets came (not for ``single``)."""
+        """Return an indicator in this form (not for ``single``)."""
         Y = Y.astype(self.dtype)
         return Y if self.kind == "sparse" else Y.toarray()
 
 
 @dataclass(frozen=True)
 class Targets:
-    """A target ``Y`` as it is computed with.
+    """A target ``Y`` in the form that models compute with.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Targets:
     labels : tuple
         Label ids of the columns, sorted.
     form : TargetForm
-        The form in which it came.
+        The original form.
     """
 
     Y: sparse.csr_matrix
@@ -66,7 +66,7 @@ class Targets:
     form: TargetForm = TargetForm()
 
     def over(self, labels: Sequence) -> sparse.csr_matrix:
-        """Return the indicator over these labels, which must hold all that occur."""
+        """Return the indicator over these labels, which must include all that occur."""
         return widen(self.Y, self.labels, LabelSpace(labels))
 
     def names(self) -> list[list]:
@@ -74,15 +74,15 @@ class Targets:
         return LabelSpace(self.labels).decode(self.Y)
 
     def renamed(self, ids: Mapping) -> Targets:
-        """Return the targets under other ids; labels that get the same one become one."""
+        """Return the targets with other label ids; labels that get the same id are merged."""
         space, matrix = merged([ids.get(label, label) for label in self.labels])
         return Targets(merge(self.Y, matrix), space.ids, self.form)
 
 
 def read_targets(Y) -> Targets:
-    """Understand a target: an indicator, collections of names, or one label a document.
+    """Return the target in any of its forms as `Targets`.
 
-    A sequence of numbers is an indicator's row; a 1-D target means one label a document.
+    A sequence of numbers is a row of an indicator; a 1-D target has one label per document.
     """
     if Y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
@@ -98,19 +98,19 @@ def read_targets(Y) -> Targets:
 
 
 def _as_rows(Y):
-    """Return a list of rows, or an array of numbers or of single labels."""
+    """Return a list of rows, or an array of numbers or single labels."""
     if not isinstance(Y, list | tuple):
         Y = np.asarray(Y) if hasattr(Y, "__len__") or hasattr(Y, "__array__") else list(Y)
     if isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "UO":
         rows = Y.tolist()
         return rows if _holds_names(rows) else Y.astype(np.float64)
     if isinstance(Y, list | tuple) and any(row is None for row in Y):
-        raise ValueError("Y has None for a document; one without labels is an empty collection.")
+        raise ValueError("Y has None for a document, must be an empty collection for no labels.")
     return Y
 
 
 def _holds_names(Y) -> bool:
-    """Tell whether each row is a collection of strings."""
+    """Return whether each row is a collection of strings."""
     if isinstance(Y, np.ndarray) and Y.dtype != object:
         return False
     kinds = set(map(type, Y))
@@ -143,8 +143,8 @@ def _from_single(y) -> Targets:
 def _from_indicator(Y, kind: str) -> Targets:
     if Y.dtype.kind not in "biuf":
         raise ValueError(
-            "Y is a matrix of something else than numbers; give 0 and 1, or one collection of "
-            "names a document."
+            f"Y is a matrix of {Y.dtype}, must be an indicator of 0 and 1, or one collection of "
+            "names per document."
         )
     dtype = Y.dtype
     Y = sparse.csr_matrix(Y, dtype=np.float64, copy=True)
@@ -152,7 +152,7 @@ def _from_indicator(Y, kind: str) -> Targets:
     Y.eliminate_zeros()
     if not _is_indicator(Y):
         raise ValueError(
-            "Y is a matrix with values other than 0 and 1; an indicator holds only these."
+            "Y is a matrix with values other than 0 and 1, must be an indicator of 0 and 1."
         )
     return Targets(Y, tuple(range(Y.shape[1])), TargetForm(kind, dtype))
 

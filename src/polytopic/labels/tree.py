@@ -1,14 +1,19 @@
-"""The tree of labels."""
+"""The tree of labels: which label is under which, and what labels are called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from polytopic.labels import skos, tables
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_scalar
+
+from polytopic.labels import skos, tabular
 from polytopic.labels.names import (
     Alternatives,
     Name,
@@ -17,22 +22,24 @@ from polytopic.labels.names import (
     read_alternatives,
     read_name,
 )
-from polytopic.labels.paths import parents_of_paths
+from polytopic.labels.space import merge, merged
+
+SEPARATORS = ("/", "::", "--")
 
 
 class LabelTree:
-    """Which label lies under which, and what labels are called: a forest, fixed once it is made.
+    """An immutable forest of labels, with their names.
 
     Parameters
     ----------
     parents : mapping of str to str or None
-        The parent of each label; None for a root. A parent that is no key is a root too.
+        The parent of each label; None for a root. A parent without a key is a root, too.
     names : mapping of label to str, or of label to {language: str}, optional
-        Names to show; a label may go without. Wherever a name has space, one is kept.
+        Display names; optional for each label. Runs of spaces are collapsed.
     alternatives : mapping of label to list of str, or of label to {language: list}, optional
-        Other names that a label is known by.
+        Alternative names.
     notations : mapping of label to str, optional
-        Codes of a classification, where they are not the labels themselves.
+        Classification codes, if they are not the labels themselves.
 
     Attributes
     ----------
@@ -41,7 +48,7 @@ class LabelTree:
     roots : tuple of str
         Labels without a parent, sorted.
     depth : int
-        How many levels there are.
+        Number of levels.
     names, alternatives, notations : mapping
         As given, by label and language (``""`` for none), read-only.
 
@@ -73,67 +80,67 @@ class LabelTree:
         self._notations = self._of_labels(notations, one_line)
 
     def _of_labels(self, values, read) -> dict[str, Any]:
-        """Return what is said of labels, sorted, without what is empty."""
+        """Return the values of labels, sorted, without empty ones."""
         values = values or {}
         found = {self._check(label): read(values[label]) for label in sorted(values)}
         return {label: value for label, value in found.items() if value}
 
     @classmethod
     def from_names(cls, labels: Iterable[str], separator: str | None = "/") -> LabelTree:
-        """Read the tree from labels that are paths; missing upper labels are added.
+        """Return the tree of labels that are paths; missing upper labels are added.
 
         Parameters
         ----------
         labels : iterable of str
             Labels such as ``science/space/mars``.
         separator : str or None, default="/"
-            What stands between the steps of a path. None takes the one of ``/``, ``::`` and
-            ``--`` that occurs in the labels, and raises where none or several do.
+            Separates the steps of a path. With None, it is the one of ``/``, ``::`` and ``--`` that
+            occurs in the labels; if none or several occur, ValueError is raised.
 
         Examples
         --------
         >>> LabelTree.from_names(["role::program", "role::plugin"], "::").children("role")
         ['role::plugin', 'role::program']
         """
-        return cls(parents_of_paths(labels, separator))
+        return cls(_parents_of_paths(labels, separator))
 
     @classmethod
     def from_file(cls, path: str | Path) -> LabelTree:
-        r"""Read a tree, or a flat list, of labels and their names from a file.
+        r"""Read a tree, or a flat list, of labels with their names from a file.
 
-        The ending tells the format:
+        The format follows from the ending:
 
-        - ``.ttl``, ``.rdf`` and ``.nt`` hold SKOS: concepts with broader and narrower ones,
-          preferred and alternative labels, notations. Ids are the concepts' URIs. Of several
-          broader concepts the first in sorted order is kept, with a warning; deprecated concepts
-          are left out.
-        - ``.csv``: columns between commas; ``.tsv``: between tabs, without quotes; otherwise
-          tabs if there are any. A header names the columns: ``id`` (or ``uri``, ``label``,
-          ``child``), ``parent``, ``name`` (or ``label``), ``alt``, ``notation``, the names also
-          by language (``label_en``, ``alt_fi``). Alternative names stand between ``|``. Without
-          a header the columns are label, parent and name; or, where the first label is a URI in
-          angle brackets, label, name and notation. An empty parent makes a root.
+        - ``.ttl``, ``.rdf`` and ``.nt`` are SKOS: concepts with broader and narrower concepts,
+          preferred and alternative labels, and notations. Ids are the concepts' URIs. If a concept
+          has several broader ones, the first in sorted order is kept, with a warning. Deprecated
+          concepts are left out.
+        - ``.csv`` has columns separated by commas, ``.tsv`` by tabs, without quotes; other files
+          by tabs if there are any. A header names the columns: ``id`` (or ``uri``, ``label``,
+          ``child``), ``parent``, ``name`` (or ``label``), ``alt``, ``notation``, and names by
+          language (``label_en``, ``alt_fi``). Alternative names are separated by ``|``. Without a
+          header, the columns are label, parent and name or, if the first label is a URI in angle
+          brackets, label, name and notation. A label with an empty parent is a root.
         """
         path = Path(path)
         if path.suffix.lower() in skos.FORMATS:
             return cls(**skos.read(path))
-        return cls(**tables.read(path))
+        return cls(**tabular.read(path))
 
     def to_file(self, path: str | Path) -> None:
-        """Write the tree to a file that :meth:`from_file` reads; whole, or not at all.
+        """Write the tree to a file that :meth:`from_file` reads, completely or not at all.
 
-        Labels that are no URIs are written to SKOS as URIs that begin with
-        ``urn:polytopic:label:``. What a format cannot hold is refused.
+        In SKOS, labels that are not URIs become URIs that begin with ``urn:polytopic:label:``. A
+        tree that the format cannot represent raises ValueError.
         """
         path = Path(path)
         if path.suffix.lower() in skos.FORMATS:
             skos.write(self, path)
         else:
-            tables.write(self, path)
+            tabular.write(self, path)
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> LabelTree:
-        """Make the tree that :meth:`to_dict` wrote."""
+        """Return the tree that :meth:`to_dict` described."""
         return cls(**tree)
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,7 +157,7 @@ class LabelTree:
         }
 
     def including(self, labels: Iterable[str]) -> LabelTree:
-        """Return the tree with these labels too: those it does not hold are roots."""
+        """Return the tree with these labels added as roots, unless it has them."""
         tree = self.to_dict()
         tree["parents"] = dict.fromkeys(labels) | tree["parents"]
         return LabelTree.from_dict(tree)
@@ -167,12 +174,12 @@ class LabelTree:
 
     @property
     def depth(self) -> int:
-        """How many levels there are."""
+        """Number of levels."""
         return 1 + max(self._levels.values(), default=-1)
 
     @property
     def names(self) -> Mapping[str, Mapping[str, str]]:
-        """Names to show by language, read-only."""
+        """Display names by language, read-only."""
         return MappingProxyType(self._names)
 
     @property
@@ -182,28 +189,27 @@ class LabelTree:
 
     @property
     def notations(self) -> Mapping[str, str]:
-        """Codes of a classification, read-only."""
+        """Classification codes, read-only."""
         return MappingProxyType(self._notations)
 
     def name(self, label: str, language: str | None = None) -> str:
-        """Return the name to show: in this language or a variant of it, else in any.
+        """Return the display name in this language or a variant of it, else in another.
 
-        Before any other come names without a language and English ones. A label without a name,
-        or one that is not in the tree, is shown as it is.
+        Among others, names without a language and in English come first. A label without a name,
+        or one that is not in the tree, is returned unchanged.
         """
         return name_in(self._names.get(label, {}), language) or label
 
     def find(self, label: str) -> str | None:
-        """Return the label that is meant by its id, notation, name or alternative name.
+        """Return the label with this id, notation, name or alternative name, in this order.
 
-        These come in this order; names of every language count. None is returned for what is
-        not known, or stands for several labels.
+        Names in every language count. None is returned if there is no such label, or several.
         """
         return self._meant.get(label)
 
     @cached_property
     def _meant(self) -> dict[str, str | None]:
-        """Labels by all that they are called."""
+        """Labels by id, notation, name and alternative name."""
         kinds = (
             ((text, label) for label, text in self._notations.items()),
             ((text, label) for label, names in self._names.items() for text in names.values()),
@@ -223,11 +229,11 @@ class LabelTree:
         return meant
 
     def parent(self, label: str) -> str | None:
-        """Return the label above, None for a root."""
+        """Return the parent, None for a root."""
         return self._parents[self._check(label)]
 
     def children(self, label: str) -> list[str]:
-        """Return the labels right below, sorted."""
+        """Return the children, sorted."""
         return list(self._children[self._check(label)])
 
     def siblings(self, label: str) -> list[str]:
@@ -235,7 +241,7 @@ class LabelTree:
         return [other for other in self._children[self.parent(label)] if other != label]
 
     def ancestors(self, label: str) -> list[str]:
-        """Return all labels above, nearest first."""
+        """Return all ancestors, nearest first."""
         found = []
         above = self.parent(label)
         while above is not None:
@@ -244,7 +250,7 @@ class LabelTree:
         return found
 
     def descendants(self, label: str) -> list[str]:
-        """Return all labels below; each before those below it."""
+        """Return all descendants, each before its own descendants."""
         found = []
         waiting = self.children(label)[::-1]
         while waiting:
@@ -253,11 +259,11 @@ class LabelTree:
         return found
 
     def level(self, label: str) -> int:
-        """Return the number of labels above; a root has 0."""
+        """Return the number of ancestors; a root has 0."""
         return self._levels[self._check(label)]
 
     def at_level(self, label: str, level: int) -> str:
-        """Return the ancestor at a level, or the label itself if it lies no deeper.
+        """Return the ancestor at a level, or the label itself if it is not deeper.
 
         Examples
         --------
@@ -289,13 +295,72 @@ class LabelTree:
         return hash(tuple(self._parents.items()))
 
     def __deepcopy__(self, memo):
-        return self  # nothing can change it
+        return self  # immutable
 
     def __reduce__(self):
         return LabelTree.from_dict, (self.to_dict(),)
 
     def __repr__(self) -> str:
         return f"LabelTree(nodes={len(self)}, roots={len(self.roots)}, levels={self.depth})"
+
+
+class Level:
+    r"""Labels rolled up to their ancestors at one level of the tree.
+
+    A label that is not deeper than the level, or not in the tree, stays as it is. Rolling up to one
+    level and then to a higher one is the same as rolling up to the higher one at once.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The labels of the columns.
+    tree : LabelTree
+        Their tree.
+    level : int
+        0 for the roots.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The labels at the level, sorted.
+    matrix : csr_matrix of shape (n_labels, n_labels_at_level)
+        1 if a label is, or is under, a label at the level.
+
+    Examples
+    --------
+    >>> tree = LabelTree.from_names(["science/space", "science/biology", "sport"])
+    >>> level = Level(["science/biology", "science/space", "sport"], tree, 0)
+    >>> level.labels, level.proba(np.array([[0.5, 0.5, 0.1]]))
+    (('science', 'sport'), array([[0.75, 0.1 ]]))
+    """
+
+    def __init__(self, labels: Sequence[str], tree: LabelTree, level: int) -> None:
+        check_scalar(level, "level", Integral, min_val=0)
+        above = [tree.at_level(label, level) if label in tree else label for label in labels]
+        space, self.matrix = merged(above)
+        self.labels: tuple[str, ...] = space.ids
+        place = self.matrix.indices
+        self._order = np.argsort(place, kind="stable")
+        self._starts = np.searchsorted(place[self._order], np.arange(len(space)))
+
+    def sets(self, Y: sparse.csr_matrix) -> sparse.csr_matrix:
+        """Return the indicator of the labels of each row, rolled up."""
+        return merge(Y, self.matrix)
+
+    def scores(self, scores: np.ndarray) -> np.ndarray:
+        """Return the highest score of the labels that are rolled up into one."""
+        return np.maximum.reduceat(scores[:, self._order], self._starts, axis=1)
+
+    def proba(self, proba: np.ndarray) -> np.ndarray:
+        r"""Return the probability that any of them is right, if they were independent.
+
+        .. math:: p = 1 - \prod_l (1 - p_l)
+
+        Labels are not independent, so this is an approximation. It is never below the probability
+        of the best label and never above their sum.
+        """
+        wrong = np.multiply.reduceat(1.0 - proba[:, self._order], self._starts, axis=1)
+        return 1.0 - wrong
 
 
 def _with_roots(parents: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -306,12 +371,12 @@ def _with_roots(parents: Mapping[str, str | None]) -> dict[str, str | None]:
         if not isinstance(label, str):
             raise TypeError(f"label {label!r} is not a string.")
         if not label:
-            raise ValueError("a label is empty, needs at least one character.")
+            raise ValueError("a label is empty, must have at least one character.")
     return {label: full[label] for label in sorted(full)}
 
 
 def _levels(parents: Mapping[str, str | None]) -> dict[str, int]:
-    """Return the level of each label; a label that is its own ancestor raises."""
+    """Return the level of each label; raise if a label is its own ancestor."""
     levels: dict[str, int] = {}
     for start in parents:
         path: dict[str, None] = {}
@@ -327,15 +392,58 @@ def _levels(parents: Mapping[str, str | None]) -> dict[str, int]:
 
 
 def _cycle_sentence(path: list[str], label: str) -> str:
-    """Tell a cycle, at most five labels of it."""
+    """Return a sentence that shows at most five labels of a cycle."""
     cycle = path[path.index(label) :]
     shown = [repr(node) for node in cycle[:5]] + ["..."] * (len(cycle) > 5) + [repr(label)]
-    return f"labels form a cycle, {' under '.join(shown)}; a tree has none."
+    return f"labels form a cycle, {' under '.join(shown)}, must be a tree."
 
 
 def _children(parents: Mapping[str, str | None]) -> dict[str | None, list[str]]:
-    """Return the sorted labels below each label; those below None are the roots."""
+    """Return the sorted children of each label; those of None are the roots."""
     children: dict[str | None, list[str]] = {label: [] for label in (None, *parents)}
     for label, parent in parents.items():
         children[parent].append(label)
     return children
+
+
+# Labels that are paths, such as science/space
+
+
+def _parents_of_paths(labels: Iterable[str], separator: str | None) -> dict[str, str | None]:
+    """Return the parent of each path, and of the upper paths that are missing."""
+    if isinstance(labels, str):
+        raise TypeError(f"labels is the string {labels!r}, must be a collection of labels.")
+    labels = list(labels)
+    if separator == "":
+        raise ValueError("separator is empty, must have at least one character.")
+    separator = _guess_separator(labels) if separator is None else separator
+    parents: dict[str, str | None] = {}
+    for label in labels:
+        node: str | None = label
+        while node is not None and node not in parents:
+            above = _upper(node, separator)
+            parents[node] = above
+            node = above
+    return parents
+
+
+def _guess_separator(labels: list[str]) -> str:
+    """Return the one separator that occurs in the labels."""
+    found = [mark for mark in SEPARATORS if any(mark in label for label in labels)]
+    if len(found) != 1:
+        what = f"{' and '.join(map(repr, found))} occur" if found else "no '/', '::' or '--' occurs"
+        raise ValueError(f"the separator is ambiguous: {what} in the labels. Give separator.")
+    return found[0]
+
+
+def _upper(label: str, separator: str) -> str | None:
+    """Return the path one step up, None at the top; repeated separators count as one."""
+    upper = _trimmed(_trimmed(label, separator).rpartition(separator)[0], separator)
+    return upper or None
+
+
+def _trimmed(path: str, separator: str) -> str:
+    """Return a path without trailing separators."""
+    while path.endswith(separator):
+        path = path.removesuffix(separator)
+    return path

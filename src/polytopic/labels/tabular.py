@@ -1,4 +1,4 @@
-"""Trees of labels as tables: columns between tabs or commas."""
+"""Trees of labels as tables: CSV and TSV."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ NEEDED = "needs id, parent[, name]"
 
 
 class Column(NamedTuple):
-    """What a column holds: its kind and, of names, the language."""
+    """The kind of a column and, for names, the language."""
 
     kind: str
     language: str = ""
 
 
 ID, PARENT, NAME, NOTATION = map(Column, ("id", "parent", "name", "notation"))
-IDS = ("uri", "id", "child", "label")  # the first of them that a header has
+IDS = ("uri", "id", "child", "label")  # the first of them in a header
 PLAIN, SUBJECTS = (ID, PARENT, NAME), (ID, NAME, NOTATION)  # without a header
 
 
 def read(path: Path) -> dict[str, dict[str, Any]]:
-    """Return parents, names, alternatives and notations, what a tree is made of."""
+    """Return the parts of a tree: parents, names, alternatives and notations."""
     parents: dict[str, str | None] = {}
     names: dict[str, dict[str, str]] = {}
     alternatives: dict[str, dict[str, list[str]]] = {}
@@ -87,7 +87,7 @@ def write(tree: LabelTree, path: Path) -> None:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[Column, str]]]:
-    """Give line number and cells by column of each row below the header."""
+    """Yield the line number and the cells by column of each row below the header."""
     lines = _read_cells(path)
     if not lines:
         return
@@ -119,12 +119,14 @@ def _read_cells(path: Path) -> list[tuple[int, list[str]]]:
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:
-        raise ValueError(f"{str(path)!r} is no CSV: line {reader.line_num}, {error}.") from None
+        raise ValueError(
+            f"{str(path)!r} is not valid CSV: line {reader.line_num}, {error}."
+        ) from None
     return [(line, row) for line, row in rows if any(row)]
 
 
 def _read_header(path: Path, cells: list[str]) -> list[Column | None] | None:
-    """Return what the columns hold, None for one that says nothing; None where it is no header."""
+    """Return the columns, None for an unknown one; None if this is not a header."""
     titles = [cell.lower() for cell in cells]
     known = all(title in IDS or _meaning(title) for title in titles)
     if titles[0] not in IDS and "uri" not in titles and not (known and set(titles) & set(IDS)):
@@ -136,19 +138,19 @@ def _read_header(path: Path, cells: list[str]) -> list[Column | None] | None:
     if twice:
         same = [cell for cell, column in zip(cells, columns, strict=True) if column == twice]
         raise ValueError(
-            f"{str(path)!r} has the columns {' and '.join(same)}, which say the same; keep one."
+            f"{str(path)!r} has the columns {' and '.join(same)}, which mean the same; keep one."
         )
     if len(columns) > 1 and not any(column not in (ID, None) for column in columns):
         raise ValueError(f"{str(path)!r} has the header {', '.join(cells)}; {NEEDED}.")
     ignored = [cell for cell, column in zip(cells, columns, strict=True) if column is None]
     if ignored:
-        sentence = f"{str(path)!r}: the columns {', '.join(ignored)} are left out."
+        sentence = f"{str(path)!r}: the columns {', '.join(ignored)} are ignored."
         warnings.warn(sentence, LabelWarning, stacklevel=2)
     return columns
 
 
 def _meaning(title: str) -> Column | None:
-    """Return what the title of a column says."""
+    """Return the column with this title, None if it is unknown."""
     kind, _, language = title.partition("_")
     if kind in ("parent", "broader"):
         return PARENT
@@ -165,7 +167,7 @@ def _bare(label: str) -> str:
 
 
 def _split(cell: str) -> list[str]:
-    r"""Return the names in a cell; ``\`` takes ``|`` and itself for what they are."""
+    r"""Return the names in a cell; ``\`` escapes ``|`` and itself."""
     parts = re.findall(r"(?:[^|\\]|\\.?)+", cell, flags=re.DOTALL)
     return [re.sub(r"\\(.)", r"\1", part, flags=re.DOTALL) for part in parts]
 
@@ -174,7 +176,7 @@ def _split(cell: str) -> list[str]:
 
 
 def _columns(tree: LabelTree) -> list[Column]:
-    """Return the columns that a tree needs."""
+    """Return the columns of a tree."""
     names = {language for found in tree.names.values() for language in found}
     others = {language for found in tree.alternatives.values() for language in found}
     columns = [ID, PARENT, *(Column("name", language) for language in sorted(names))]
@@ -202,13 +204,13 @@ def _cell(tree: LabelTree, label: str, column: Column) -> str:
 
 
 def _check(label: str, tabs: bool) -> None:
-    """Refuse a label that would be read as another one."""
+    """Raise if a label would be read as another one."""
     if label != label.strip() or label != _bare(label):
         raise ValueError(
-            f"label {label!r} has space or angle brackets around it, which a table cannot hold; "
-            "write SKOS (.ttl)."
+            f"label {label!r} has space or angle brackets around it, which a table cannot "
+            "represent; write SKOS (.ttl)."
         )
     if tabs and re.search(r"[\t\r\n]", label):
         raise ValueError(
-            f"label {label!r} holds a tab or a line end, which TSV cannot hold; write CSV."
+            f"label {label!r} contains a tab or line end, which TSV cannot represent; write CSV."
         )

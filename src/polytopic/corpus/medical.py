@@ -1,0 +1,235 @@
+"""References of medical libraries: MEDLINE's text format, OHSUMED and PubMed's XML.
+
+Labels are MeSH headings, without their qualifiers.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from reprlib import repr as short
+from typing import Any
+
+from polytopic.corpus.formats import MONTHS, Columns, Record
+from polytopic.lines import Blocks, Lines
+
+SEASONS = {"win": 1, "spr": 4, "sum": 7, "aut": 10, "fal": 10}
+ROOTS = ("PubmedArticleSet", "MedlineCitationSet")
+ARTICLES = ("PubmedArticle", "PubmedBookArticle", "MedlineCitation")
+
+_medline_field = re.compile(r"([A-Z][A-Z0-9]{1,3}) *-(?: (.*)|$)")
+_ohsumed_field = re.compile(r"\.([A-Z])(?:\s+(.*))?$")
+_ohsumed_issue = re.compile(r"\b(\d\d)(0[1-9]|1[0-2]);")  # such as 8703; in the source
+_date = re.compile(r"(\d{4})\b(?:[ /-]+([A-Za-z]{3,}|\d{1,2})\b(?:[ /-]+(\d{1,2})\b(?!\d))?)?")
+
+
+def medline_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
+    """Return the references of a file; `columns` is ignored."""
+    return map(_medline_record, Blocks(lines, "PMID *-"))
+
+
+def _medline_record(block: list[str]) -> Record:
+    fields = _medline_fields(block)
+    title, abstract = (" ".join(fields[name]) for name in ("TI", "AB"))
+    return {
+        "id": " ".join(fields["PMID"]) or None,
+        "text": _title_and_abstract(title or " ".join(fields["BTI"]), abstract),
+        "labels": _headings(fields["MH"]),
+        "time": _publication_time(" ".join(fields["DP"][:1])),
+    }
+
+
+def _medline_fields(block: list[str]) -> defaultdict[str, list[str]]:
+    """Return the values of each field, with continuation lines joined."""
+    fields: defaultdict[str, list[str]] = defaultdict(list)
+    name = ""
+    for line in block:
+        found = _medline_field.match(line.rstrip())
+        if found:
+            name = found[1]
+            fields[name].append((found[2] or "").strip())
+        elif line.strip() and not line[0].isspace():
+            needed = "begin with a field such as 'TI  - ', or with spaces to continue one"
+            raise ValueError(f"{short(line.strip())} must {needed}")
+        elif line.strip():
+            fields[name][-1] = f"{fields[name][-1]} {line.strip()}".strip()
+    return fields
+
+
+def ohsumed_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
+    """Return the references of a file; `columns` is ignored."""
+    return map(_ohsumed_record, Blocks(lines, r"\.I\b"))
+
+
+def _ohsumed_record(block: list[str]) -> Record:
+    fields: dict[str, list[str]] = {}
+    name = ""
+    for line in map(str.strip, block):
+        found = _ohsumed_field.match(line)
+        if found:
+            name, line = found[1], found[2] or ""
+        fields.setdefault(name, []).append(line)
+    values = {name: " ".join(filter(None, parts)) for name, parts in fields.items()}
+    if "T" not in values and "W" not in values:
+        raise ValueError("has neither .T (title) nor .W (abstract)")
+    return {
+        "id": values.get("U") or values.get("I") or None,
+        "text": _title_and_abstract(values.get("T", ""), values.get("W", "")),
+        "labels": _headings(values.get("M", "").removesuffix(".").split(";")),
+        "time": _ohsumed_time(values.get("S", "")),
+    }
+
+
+def _ohsumed_time(source: str) -> str | None:
+    """Return the month of the issue."""
+    found = _ohsumed_issue.search(source)
+    return f"19{found[1]}-{found[2]}-01" if found else None
+
+
+def pubmed_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
+    """Return the articles of a file; `columns` is ignored."""
+    return map(_pubmed_record, Articles(lines))
+
+
+class Articles:
+    """Iterator of the elements of articles, each removed from the tree while it is built.
+
+    Expat fetches nothing from outside. A file that declares entities, which could expand without
+    limit, is rejected. After a syntax error nothing more can be read.
+    """
+
+    def __init__(self, lines: Lines):
+        self._lines = lines
+        self._parser: Any = ET.XMLPullParser(["start", "end"])
+        self._open: list[ET.Element] = []
+        self._found: deque[tuple[int, ET.Element]] = deque()
+        self._begun = self._ended = self._spoiled = False
+        self._first = 1
+
+    def __iter__(self) -> "Articles":
+        return self
+
+    def __next__(self) -> ET.Element:
+        while not self._found:
+            if self._ended:
+                raise StopIteration
+            self._read()
+        self._lines.first, article = self._found.popleft()
+        return article
+
+    def _read(self) -> None:
+        """Parse one more line."""
+        try:
+            line = next(self._lines, None)
+        except ValueError:
+            self._spoiled = True  # the article with the invalid line
+            raise
+        try:
+            if line is None:
+                self._ended = True
+                if self._begun:
+                    self._parser.close()
+            elif line.strip() or self._begun:
+                self._begun = True
+                self._feed(line)
+        except ValueError:
+            self._ended = True
+            raise
+        except ET.ParseError as error:
+            self._ended = True
+            self._lines.first = self._lines.number
+            raise ValueError(f"not valid XML ({str(error).partition(':')[0]})") from None
+
+    def _feed(self, line: str) -> None:
+        if not self._open and "<!ENTITY" in line:
+            raise ValueError("declares an entity, must not")
+        self._parser.feed(line)
+        for event, element in self._parser.read_events():
+            if event == "start":
+                self._start(element)
+            else:
+                self._end(element)
+
+    def _start(self, element: ET.Element) -> None:
+        if not self._open and element.tag not in ROOTS:
+            raise ValueError(f"the root is <{element.tag}>, must be <{'> or <'.join(ROOTS)}>")
+        if len(self._open) == 1:
+            self._first = self._lines.number
+            self._lines.start_here()
+        self._open.append(element)
+
+    def _end(self, element: ET.Element) -> None:
+        self._open.pop()
+        if len(self._open) != 1:
+            return
+        self._open[0].clear()
+        if element.tag in ARTICLES and not self._spoiled:
+            self._found.append((self._first, element))
+        self._spoiled = False
+
+
+def _pubmed_record(article: ET.Element) -> Record:
+    title = _element_text(article.find(".//ArticleTitle"))
+    if not title:
+        title = _element_text(article.find(".//BookTitle"))
+    abstract = "\n".join(
+        filter(None, map(_element_text, article.iterfind(".//Abstract/AbstractText")))
+    )
+    terms = [_element_text(name) for name in article.iterfind(".//MeshHeading/DescriptorName")]
+    date = article.find(".//PubDate")
+    date_parts = [] if date is None else [_element_text(part) for part in date]
+    return {
+        "id": _element_text(article.find(".//PMID")) or None,
+        "text": _title_and_abstract(title, abstract),
+        "labels": _headings(terms),
+        "time": _publication_time(" ".join(date_parts)),
+    }
+
+
+def _element_text(element: ET.Element | None) -> str:
+    """Return the text in an element, without tags, and with single spaces."""
+    return "" if element is None else " ".join("".join(element.itertext()).split())
+
+
+# Headings, dates, titles with abstracts
+
+
+def _heading(term: str) -> str:
+    """Return a MeSH heading without its qualifiers and the asterisk of a major topic.
+
+    >>> _heading("*Raynaud Disease/blood/*chemically induced")
+    'Raynaud Disease'
+    """
+    return term.partition("/")[0].strip().removeprefix("*").strip()
+
+
+def _headings(terms: list[str]) -> list[str]:
+    """Return the headings of terms, without empty ones."""
+    return [label for label in map(_heading, terms) if label]
+
+
+def _publication_time(text: str) -> str | None:
+    """Return the first day of a publication date as ISO 8601.
+
+    >>> [_publication_time(text) for text in ("1985 Dec 15", "1969 Dec-1970 Jan", "2022 Summer")]
+    ['1985-12-15', '1969-12-01', '2022-07-01']
+    """
+    found = _date.match(text.strip())
+    if not found:
+        return text.strip() or None  # reported as invalid
+    year, month, day = found.groups()
+    return f"{year}-{_month(month):02}-{int(day or 1):02}"
+
+
+def _month(name: str | None) -> int:
+    if not name:
+        return 1
+    if name.isdecimal():
+        return int(name)
+    start = name[:3].lower()
+    return MONTHS.index(start) + 1 if start in MONTHS else SEASONS.get(start, 1)
+
+
+def _title_and_abstract(title: str, abstract: str) -> str:
+    """Return the text of an article: its title and, on a new line, its abstract."""
+    return "\n".join(part for part in (title, abstract) if part)
