@@ -68,7 +68,7 @@ def test_round_trip(folder, ending, tree):
         assert LabelTree.from_file(path) == tree
         return
 
-    assert "cannot hold" in refused or "cannot be written as XML" in refused
+    assert "cannot represent" in refused or "cannot be written as XML" in refused
     assert ending in (".rdf", ".csv", ".tsv")
     assert not path.exists()
 
@@ -119,7 +119,7 @@ def test_several_broader_concepts(tmp_path):
     assert tree == LabelTree({"c": "a", "d": "a", "e": "a", "b": None})
     (sentence,) = [str(warning.message) for warning in warned]
     assert sentence.startswith("2 labels of ")
-    assert sentence.endswith("'c' is under 'a', no longer under 'b'.")
+    assert sentence.endswith("'c' is under 'a', not under 'b'.")
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_entities_that_grow(tmp_path, declared, encoding):
     path = tmp_path / "tree.rdf"
     path.write_bytes(ENTITIES.format(declared=declared).encode(encoding))
 
-    with pytest.raises(ValueError, match="declares the entity 'a', must be at most 1,000 characters"):
+    with pytest.raises(ValueError, match="declares the entity 'a', must be at most"):
         LabelTree.from_file(path)
 
 
