@@ -24,7 +24,6 @@ from common import markdown, split_documents
 from load import Load, request
 
 from polytopic import Store
-from polytopic.store.tokens import token_digest
 
 BATCH = 256  # documents that the library labels at once, as the service does
 PARTS = ("load", "clients", "lines")
@@ -173,7 +172,7 @@ if __name__ == "__main__":
         path = Path(folder) / "store.db"
         with Store(path) as store:
             store.learn(train)
-            store.add_token("writer", "write", token_digest(token))
+            store.tokens.create("writer", "write", token)
         with serving(path) as (host, process):
             for part in ["memory"] if arguments.memory else arguments.parts or PARTS:
                 print(f"\n## {part}\n", flush=True)

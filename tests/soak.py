@@ -32,7 +32,6 @@ import httpx
 
 from polytopic import Store
 from polytopic.corpus import load_sample
-from polytopic.store.tokens import token_digest
 from tests.store.postgres import Server, find_binaries
 
 TOKEN = "polytopic_soak"  # noqa: S105  (of a store that lives as long as the soak)
@@ -271,7 +270,7 @@ def new_store(url):
     """Fill a store with the bundled sample, which stays, and give it a token."""
     with Store(url, keep_texts=True) as store:
         store.learn(load_sample())
-        store.add_token("soak", "admin", token_digest(TOKEN))
+        store.tokens.create("soak", "admin", TOKEN)
     return url
 
 

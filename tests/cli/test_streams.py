@@ -147,7 +147,7 @@ def test_a_token_that_nobody_saw_is_not_kept(folder):
 
     assert done.returncode == 1
     with Store(folder / "news.db", create=False) as store:
-        assert store.tokens() == []
+        assert store.tokens.all() == []
 
 
 def test_select_writes_its_file_without_messages(folder, tmp_path):

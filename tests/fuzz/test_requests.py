@@ -8,7 +8,6 @@ import pytest
 
 from polytopic import Store
 from polytopic.corpus import load_sample
-from polytopic.store.tokens import token_digest
 from tests.fuzz.fuzzing import fuzz
 from tests.fuzz.mutation import mutated_bytes, mutated_value
 from tests.server.conftest import TOKENS, served
@@ -53,7 +52,7 @@ def test_requests(tmp_path, long):
     """Bodies that differ from sound ones anywhere, on every route, with the highest rights."""
     with Store(tmp_path / "news.db") as store:
         store.learn(load_sample()[:40])
-        store.add_token("admin", "admin", token_digest(TOKENS["admin"]))
+        store.tokens.create("admin", "admin", TOKENS["admin"])
 
     with warnings.catch_warnings(), served(tmp_path / "news.db") as client:
         warnings.simplefilter("ignore")

@@ -13,7 +13,6 @@ from polytopic.cli.demo import learn
 from polytopic.corpus import load_sample
 from polytopic.server import create_app
 from polytopic.server.connections import create_server
-from polytopic.store.tokens import token_digest
 from tests.store import conftest as stores
 
 server = stores.server
@@ -46,7 +45,7 @@ def filled(url):
     with Store(url) as store:
         store.learn(load_sample())
         for role, token in TOKENS.items():
-            store.add_token(role, role, token_digest(token))
+            store.tokens.create(role, role, token)
     return url
 
 

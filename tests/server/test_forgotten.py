@@ -6,7 +6,7 @@ import time
 import pytest
 
 from polytopic import Document, Labeler, Store
-from polytopic.store import publishing
+from polytopic.store import models
 from tests.server.conftest import bearer, served, until
 
 SECRET = {"id": "secret", "text": "A xylophone in the unheard archive.", "labels": ["private"]}
@@ -129,7 +129,7 @@ def test_a_refreshment_that_fails(path, monkeypatch):
             raise MemoryError
 
         with monkeypatch.context() as patch:
-            patch.setattr(publishing, "publish", fails)
+            patch.setattr(models, "publish", fails)
             forget_secret(client)
             until(lambda: client.get("/health/ready").status_code == 503)
             assert client.post("/v1/suggest", json={"text": "x"}).status_code == 503

@@ -39,7 +39,7 @@ def sound(tmp_path_factory):
         store.publish(model="nb", since="2024-02-01", labels=["space", "sport"])
         store.forget(["id-59"])
         store.rollback(1)
-        store.add_token("one", "read", "x" * 64)
+        store.tokens.create("one", "read", "x" * 64)
     return path
 
 
@@ -83,8 +83,8 @@ def uses(path, other):
             lambda: store.diff(1),
             store.history,
             store.state,
-            store.tokens,
-            lambda: store.token_role("x" * 64),
+            store.tokens.all,
+            lambda: store.tokens.role_of("x" * 64),
             lambda: store.tree,
             store.fit,
             lambda: store.labeler().map(),
@@ -96,7 +96,7 @@ def uses(path, other):
             lambda: store.relabel({"id-2": ["grain"], "id-4": []}),
             lambda: store.publish(model="nb"),
             lambda: store.rollback(1),
-            lambda: store.add_token("two", "admin", "y" * 64),
+            lambda: store.tokens.create("two", "admin", "y" * 64),
             lambda: store.forget(["id-5", "id-6"], purge=False),
             store.refresh,
             lambda: store.forget(["id-7"], purge=True),

@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from polytopic import PMM1, LabelTree, NaiveBayes, PolytopicError, Store
-from polytopic.cli.store.drift import command
+from polytopic.cli.store import drift as command
 from polytopic.models.mixture import TEMPERATURE
-from polytopic.store.drift import drift
 
 TERMS = [f"w{k:02d}" for k in range(30)]
 LABELS = ["arts", "film", "space", "sport"]
@@ -128,7 +127,7 @@ def test_a_slow_twin_agrees(tmp_path, seed, by):
     starts = sorted({start_of(d, by) for d in documents})
 
     with learned(tmp_path / "s.db", documents) as store:
-        found = drift(store, by=by)
+        found = store.drift(by=by)
 
     assert [period.start for period in found.periods] == [str(start) for start in starts]
     for period, start in zip(found.periods, starts, strict=True):
@@ -169,16 +168,16 @@ def test_labels_are_given_before_they_are_learned(tmp_path, by, model):
     documents = random_stream(5)
 
     with learned(tmp_path / "s.db", documents, model=model) as store:
-        periods = drift(store, by=by).periods
+        periods = store.drift(by=by).periods
 
     for period in periods:
         earlier = [d for d in documents if str(start_of(d, by)) < period.start]
         now = [d for d in documents if str(start_of(d, by)) == period.start]
         if any(d["counts"] for d in earlier):
-            assert period.f == approx(slow_f(earlier, now, model))
+            assert period.samples_f1 == approx(slow_f(earlier, now, model))
         else:
-            assert period.f is None
-    assert sum(period.f is not None for period in periods) >= len(periods) - 1
+            assert period.samples_f1 is None
+    assert sum(period.samples_f1 is not None for period in periods) >= len(periods) - 1
 
 
 def slow_f(earlier, now, model):
@@ -200,7 +199,7 @@ def slow_f(earlier, now, model):
 def test_a_stream_without_drift(tmp_path):
     """Nothing trends, no word is unknown, and the perplexity goes down to that of the source."""
     with learned(tmp_path / "s.db", plain_stream()) as store:
-        periods = drift(store).periods
+        periods = store.drift().periods
 
     assert len(periods) == 20
     assert all(label.trend == "" for period in periods for label in period.labels)
@@ -223,7 +222,7 @@ def test_planted_changes_are_found(tmp_path):
                 document["counts"]["covid"] = 5
 
     with learned(tmp_path / "s.db", documents) as store:
-        periods = drift(store).periods
+        periods = store.drift().periods
 
     assert all(one.trend == "" for period in periods[:15] for one in period.labels)
     changed, last = periods[15], periods[19]
@@ -251,7 +250,7 @@ def test_one_document_is_no_growth(tmp_path):
         for k, time in enumerate(["2024-01-30", "2024-03-01", "2024-03-02", "2024-03-02"])
     ]
     with learned(tmp_path / "s.db", plain_stream(days=30, a_day=20), rare) as store:
-        *_, once, twice = drift(store, labels=["rare"]).periods
+        *_, once, twice = store.drift(labels=["rare"]).periods
 
     assert once.labels[0].expected < 0.005
     assert [one.labels[0].trend for one in (once, twice)] == ["", "growing"]
@@ -266,20 +265,20 @@ def test_order_of_learning_does_not_matter(tmp_path):
         learned(tmp_path / "a.db", documents) as one,
         learned(tmp_path / "b.db", wrong, documents[30:], documents[29::-1]) as other,
     ):
-        assert drift(one) == drift(other)
-        assert drift(one).periods
+        assert one.drift() == other.drift()
+        assert one.drift().periods
 
 
 def test_since_knows_what_came_before(tmp_path):
     """Periods from a time on are told as they are in the whole stream, and so are those before."""
     day = str(FIRST + timedelta(days=5))
     with learned(tmp_path / "s.db", random_stream(3)) as store:
-        whole = drift(store).periods
+        whole = store.drift().periods
 
-        assert drift(store, since=day).periods == [p for p in whole if p.start >= day]
-        assert drift(store, until=day).periods == [p for p in whole if p.start < day]
-        assert drift(store, since="2030-01-01").periods == []
-        assert drift(store, until="1999-01-01").periods == []
+        assert store.drift(since=day).periods == [p for p in whole if p.start >= day]
+        assert store.drift(until=day).periods == [p for p in whole if p.start < day]
+        assert store.drift(since="2030-01-01").periods == []
+        assert store.drift(until="1999-01-01").periods == []
 
 
 def test_documents_without_a_time(tmp_path):
@@ -287,7 +286,7 @@ def test_documents_without_a_time(tmp_path):
     timeless = [{"id": "x", "text": "goal goal", "labels": ["sport"]}, {"id": "y", "text": "moon"}]
     with learned(tmp_path / "s.db", timeless) as store:
         learned_at = store.learn([{"id": "z", "text": "goal", "labels": ["sport"]}]).time
-        (period,) = drift(store, by="month").periods
+        (period,) = store.drift(by="month").periods
 
     assert period.start == learned_at[:7] + "-01"
     assert (period.documents, period.words) == (2, 3)
@@ -297,10 +296,10 @@ def test_some_labels(tmp_path):
     """Labels asked for are told as they are among all; the whole stays as it is."""
     tree = LabelTree({"film": "arts", "space": None}, names={"space": "Outer space"})
     with learned(tmp_path / "s.db", random_stream(1), tree=tree) as store:
-        whole = drift(store, by="week")
-        some = drift(store, by="week", labels=["arts", "Outer space"])
+        whole = store.drift(by="week")
+        some = store.drift(by="week", labels=["arts", "Outer space"])
         with pytest.raises(ValueError, match="label 'nothing' is not known"):
-            drift(store, labels=["nothing"])
+            store.drift(labels=["nothing"])
 
     assert {one.label for period in some.periods for one in period.labels} == set(LABELS[:3])
     for one, other in zip(some.periods, whole.periods, strict=True):
@@ -314,7 +313,7 @@ def test_the_store_s_model_judges(tmp_path):
     found = {}
     for model in ("pmm1", "nb", "mml"):
         with learned(tmp_path / f"{model}.db", documents, model=model) as store:
-            found[model] = drift(store)
+            found[model] = store.drift()
 
     assert found["mml"] == found["pmm1"]
     assert found["nb"].periods[1].perplexity == approx(found["pmm1"].periods[1].perplexity)
@@ -327,9 +326,9 @@ def test_empty_documents(tmp_path):
         {"id": str(k), "text": "", "labels": ["a"], "time": f"2024-01-0{k}"} for k in (1, 2, 3)
     ]
     with learned(tmp_path / "s.db") as store:
-        assert drift(store).periods == []
+        assert store.drift().periods == []
         store.learn(empty)
-        periods = drift(store).periods
+        periods = store.drift().periods
 
     assert [(p.documents, p.words, p.perplexity, p.unknown) for p in periods] == [
         (1, 0, None, None)
@@ -351,7 +350,7 @@ def test_empty_documents(tmp_path):
 def test_bad_input(tmp_path, wrong, sentence):
     """One sentence tells what is wrong."""
     with learned(tmp_path / "s.db") as store, pytest.raises(ValueError, match=sentence):
-        drift(store, **wrong)
+        store.drift(**wrong)
 
 
 # The command and the drawing
@@ -360,7 +359,7 @@ def test_bad_input(tmp_path, wrong, sentence):
 def test_command(tmp_path):
     """One line of JSON a period, as the library gives it."""
     with learned(tmp_path / "s.db", random_stream(4)) as store:
-        expected = drift(store, by="week", since="2024-02-05", labels=["film"])
+        expected = store.drift(by="week", since="2024-02-05", labels=["film"])
     options = ["--by", "week", "--since", "2024-02-05", "--label", "film"]
 
     result = CliRunner().invoke(command, [str(tmp_path / "s.db"), *options])
@@ -375,7 +374,7 @@ def test_command(tmp_path):
 
 def test_command_on_a_terminal(tmp_path, monkeypatch):
     """A table with the labels of each trend, of many the most changed; a plot beside it."""
-    monkeypatch.setattr("polytopic.cli.store.drift.on_terminal", lambda: True)
+    monkeypatch.setattr("polytopic.cli.store.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "160")
     new = [
         {"id": f"n{k}", "counts": {"fresh": 1}, "labels": [f"n{k}"], "time": "2025-01-01"}
@@ -390,7 +389,7 @@ def test_command_on_a_terminal(tmp_path, monkeypatch):
 
     first, *_, last = (line for line in shown.splitlines() if line.startswith(" 202"))
     assert first.split() == ["2024-01-30", "10", "-", "-", "-"]
-    assert "n0, n1, n2, n3, n4, and 2 more" in last
+    assert "n0, n1, n2, n3, n4 and 2 more" in last
     assert "100.0%" in last
     assert f"Wrote {image}." in shown
     assert image.read_bytes().startswith(b"\x89PNG")
@@ -408,8 +407,8 @@ def test_plot(tmp_path):
         "time": "2024-02-06",
     }
     with learned(tmp_path / "s.db", documents, [hostile]) as store:
-        figure = drift(store).plot()
-        plain = drift(store, labels=["sport"]).plot()
+        figure = store.drift().plot()
+        plain = store.drift(labels=["sport"]).plot()
 
     figure.savefig(tmp_path / "x.svg")
     bars, perplexity, unknown, labels = figure.axes[:4]
@@ -433,14 +432,14 @@ def test_plot_reads_well(tmp_path):
         for k in range(9)
     ]
     with learned(tmp_path / "s.db", plain_stream(days=10, a_day=40), late) as store:
-        found = drift(store)
+        found = store.drift()
     figure = found.plot()
 
     figure.draw_without_rendering()
     bars, perplexity, unknown, labels = figure.axes
     (bar,) = labels.child_axes
     assert [axes.get_title(loc="left") for axes in figure.axes[:4]] == [
-        "documents a day",
+        "documents per day",
         "perplexity of known words, given the labels",
         "unknown words",
         "labels: more or fewer documents than before",
@@ -482,7 +481,7 @@ def test_plot_of_deviations(tmp_path):
         for k in range(9)
     ]
     with learned(tmp_path / "s.db", plain_stream(days=10, a_day=40), late) as store:
-        found = drift(store)
+        found = store.drift()
     figure = found.plot()
 
     labels = figure.axes[3]
@@ -509,7 +508,7 @@ def test_plot_of_few_and_of_many_periods(tmp_path):
     for days in (60, 64):
         documents = plain_stream(days=days, a_day=4)
         with learned(tmp_path / f"{days}.db", documents) as store:
-            figure = drift(store).plot()
+            figure = store.drift().plot()
         faint, line = figure.axes[2].lines
         sizes.append(line.get_markersize())
 
@@ -531,7 +530,7 @@ def test_plot_is_as_high_as_its_labels(tmp_path):
             for j in range(9)
         ]
         with learned(tmp_path / f"{n_labels}.db", plain_stream(days=9, a_day=8), new) as store:
-            figure = drift(store).plot()
+            figure = store.drift().plot()
         heights.append(figure.get_size_inches()[1])
         assert len(figure.axes[3].get_yticklabels()) == min(n_labels, 12)
 
@@ -548,7 +547,7 @@ def test_plot_of_long_names(tmp_path):
         for k in range(9)
     ]
     with learned(tmp_path / "s.db", plain_stream(days=9, a_day=8), new) as store:
-        figure = drift(store).plot()
+        figure = store.drift().plot()
 
     shown = {text.get_text() for text in figure.axes[3].get_yticklabels()}
     assert shown == {"s" * 30, "l" * 15 + "…" + "r" * 14}
@@ -567,8 +566,8 @@ def test_plot_of_many_labels(tmp_path):
         for k in range(1 + label)
     ]
     with learned(tmp_path / "s.db", plain_stream(days=2, a_day=4), many) as store:
-        figure = drift(store, by="month", labels=[d["labels"][0] for d in many]).plot()
-        daily = drift(store, since="2025-01-01", labels=[d["labels"][0] for d in many]).plot()
+        figure = store.drift(by="month", labels=[d["labels"][0] for d in many]).plot()
+        daily = store.drift(since="2025-01-01", labels=[d["labels"][0] for d in many]).plot()
 
     names = [[t.get_text() for t in f.axes[3].get_yticklabels()] for f in (figure, daily)]
     assert names[0] == [f"new{label:02d}" for label in range(8, 20)]
@@ -579,7 +578,7 @@ def test_no_plot(tmp_path, monkeypatch):
     """Without documents or without matplotlib one sentence says so."""
     with learned(tmp_path / "s.db") as store:
         with pytest.raises(PolytopicError, match="no documents in these periods"):
-            drift(store).plot()
+            store.drift().plot()
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         with pytest.raises(PolytopicError, match="pip install 'polytopic\\[plots\\]'"):
-            drift(store).plot()
+            store.drift().plot()

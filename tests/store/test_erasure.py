@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, insert, inspect
 
 from polytopic import Document
 from polytopic.errors import StoreError
-from polytopic.store import Store, tables
+from polytopic.store import Store, schema
 from tests.store.plain import open_store
 
 SECRET = Document("secret-id", "unheard syllables xylophone", labels=["private"])
@@ -97,7 +97,7 @@ def test_models_that_saw_it_are_marked(url):
 def _from_elsewhere(store):
     """Return a fitted labeler of which the store does not know what it has seen."""
     labeler = store.fit()
-    labeler.state_ = replace(labeler.state_, origin=None)
+    labeler.state_ = replace(labeler.state_, fitted_from=None)
     return labeler
 
 
@@ -222,7 +222,7 @@ def test_receipts_of_earlier_releases(url):
     }
     engine = create_engine(f"sqlite:///{url}" if "://" not in url else url)
     with engine.begin() as connection:
-        connection.execute(insert(tables.requests), row)
+        connection.execute(insert(schema.requests), row)
     engine.dispose()
     with open_store(url) as store:
         assert store.forget(["secret-id"], key="of secret-id") == receipt

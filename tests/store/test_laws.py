@@ -173,7 +173,7 @@ class Lives(RuleBasedStateMachine):
         found = self.store.counts()
 
         assert found == table_of(self.now.values())
-        assert (found.revision, found.left_out) == (self.store.revision, 0)
+        assert (found.revision, found.n_forgotten) == (self.store.revision, 0)
         verification = self.store.verify()
         assert verification.ok, verification.problems
         assert verification.documents == len(self.now)
@@ -187,7 +187,7 @@ class Lives(RuleBasedStateMachine):
 
         assert found == table_of(self.then[revision].values())
         assert found.revision == revision
-        assert found.left_out == sum(first <= revision < last for first, last in self.gone)
+        assert found.n_forgotten == sum(first <= revision < last for first, last in self.gone)
 
     @rule(data=st.data(), since=BOUNDS, until=BOUNDS, labels=st.none() | label_sets())
     def look_through_a_window(self, data, since, until, labels):

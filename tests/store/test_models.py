@@ -7,6 +7,7 @@ import pytest
 from polytopic import Document
 from polytopic.errors import StoreError, StoreWarning
 from polytopic.labeler.files import to_bytes
+from polytopic.store import models
 from tests.store.plain import model_bytes, open_store
 
 WHEAT = Document("1", "wheat corn", labels=["grain"])
@@ -42,7 +43,7 @@ def test_what_is_purged_meanwhile_does_not_come_back(url, action, monkeypatch):
         store.learn([WHEAT, OIL])
         store.publish()
         store.learn([SECRET])
-        monkeypatch.setattr("polytopic.store.store.to_bytes", packed)
+        monkeypatch.setattr("polytopic.store.models.to_bytes", packed)
 
         getattr(store, action)()
 
@@ -133,7 +134,7 @@ def test_a_model_needs_a_document(path, model):
         with pytest.raises(StoreError, match="the store has no labelled document; a model needs"):
             store.labeler()
         store.learn([WHEAT, OIL])
-        with pytest.raises(StoreError, match="no labelled document of this moment, this time"):
+        with pytest.raises(StoreError, match="no labelled document with these times and labels"):
             store.fit(labels=["space"])
 
 
@@ -210,19 +211,20 @@ def test_a_model_of_documents_that_is_behind_has_its_counts(url):
         assert {label.label for label in labeler.map().labels} == {"grain", "oil"}
 
 
-def test_refreshing_replaces_only_what_it_refreshed(url):
+def test_refreshing_replaces_only_what_it_refreshed(url, monkeypatch):
     """What was published while a model was being refreshed goes on answering."""
     with open_store(url) as store, open_store(url) as other:
         store.learn([WHEAT, OIL])
         store.publish(labels=["grain", "oil"])
         store.learn([MOON])
-        fitted = store._fitted_again
+        pack_labeler = models.pack_labeler
 
-        def meanwhile(*arguments, **options):
+        def publish_another(*arguments):
+            monkeypatch.undo()
             other.publish(model="nb")
-            return fitted(*arguments, **options)
+            return pack_labeler(*arguments)
 
-        store._fitted_again = meanwhile
+        monkeypatch.setattr(models, "pack_labeler", publish_another)
 
         assert store.refresh() is None
 

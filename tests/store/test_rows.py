@@ -12,11 +12,11 @@ from tests.store.plain import open_store
 TABLES = {
     "label sets without documents": (
         "UPDATE polytopic_label_sets SET documents = 0 WHERE labels = '[\"a\"]'",
-        "label sets have no documents, or come twice",
+        "a label set has no documents, or occurs twice",
     ),
     "label sets that come twice": (
         "UPDATE polytopic_label_sets SET labels = '[\"a\"]'",
-        "label sets have no documents, or come twice",
+        "a label set has no documents, or occurs twice",
     ),
     "labels that are no list": (
         "UPDATE polytopic_label_sets SET labels = '{}' WHERE labels = '[\"a\"]'",
@@ -36,15 +36,15 @@ TABLES = {
     ),
     "half a number of documents": (
         "UPDATE polytopic_terms SET documents = x'000000' WHERE page = 1",
-        "terms have other numbers of names and documents",
+        "the terms and the numbers of their documents differ",
     ),
     "half a number of rows": (
         "UPDATE polytopic_terms SET uses = x'000000' WHERE page = 1",
-        "terms have other numbers of names and documents",
+        "the terms and the numbers of their documents differ",
     ),
     "too many numbers": (
         "UPDATE polytopic_terms SET documents = x'0000000000000000' WHERE page = 1",
-        "terms have other numbers of names and documents",
+        "the terms and the numbers of their documents differ",
     ),
     "a state that is gone": ("DELETE FROM polytopic_state", "its state has 0 rows, must have 1"),
     "two states": (
@@ -99,7 +99,10 @@ def test_pages_of_terms_are_full(damaged):
     names = json.dumps([f"z{k:04}" for k in range(1023)])
     shorter = ("UPDATE polytopic_terms SET names = ? WHERE page = 0", [names])
 
-    with Store(damaged(shorter)) as store, pytest.raises(DamagedError, match="other numbers of"):
+    with (
+        Store(damaged(shorter)) as store,
+        pytest.raises(DamagedError, match="does not have 1,024 terms"),
+    ):
         store.counts()
 
 
@@ -117,7 +120,7 @@ def test_terms_that_are_gone(damaged):
     gone = ("UPDATE polytopic_terms SET names = ? WHERE page = 1", [json.dumps([None])])
 
     with (
-        pytest.raises(DamagedError, match="label sets have terms that are not there"),
+        pytest.raises(DamagedError, match="label sets have counts of unknown terms"),
         Store(damaged(gone)) as store,
     ):
         store.counts()

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from polytopic.store import Store, tables
+from polytopic.store import Store, schema
 
 # "key": a part of the primary key; "or null": may be missing; "counted": numbered by the database.
 TABLES = {
@@ -120,7 +120,7 @@ def test_tables_in_sqlite(connection):
 def test_tables_as_declared_for_postgresql():
     """A server gets the same columns; it numbers the state and the rows of the ledger alone."""
     found = {}
-    for table in tables.metadata.sorted_tables:
+    for table in schema.metadata.sorted_tables:
         created = str(CreateTable(table).compile(dialect=postgresql.dialect()))
         lines = [line.split() for line in created.splitlines() if line.startswith("\t")]
         columns = {words[0].strip('"'): [w.rstrip(",") for w in words[1:]] for words in lines}
@@ -159,7 +159,7 @@ def test_indexes_are_the_same_for_both_databases():
     declared = [
         [
             " ".join(str(CreateIndex(index).compile(dialect=dialect)).split())
-            for index in sorted(tables.documents.indexes, key=lambda index: index.name)
+            for index in sorted(schema.documents.indexes, key=lambda index: index.name)
         ]
         for dialect in (sqlite.dialect(), postgresql.dialect())
     ]

@@ -115,7 +115,7 @@ def test_a_store_is_found_again(store, url):
         assert again.revision == 2
         assert again.counts() == store.counts() == table_of_documents(DOCUMENTS[1:])
         then = again.counts(as_of=1)
-        assert (then.n_docs, then.left_out, then.revision) == (2, 1, 1)
+        assert (then.n_docs, then.n_forgotten, then.revision) == (2, 1, 1)
 
 
 def test_time_stands_for_a_revision(url):
@@ -139,15 +139,15 @@ def test_time_stands_for_a_revision(url):
     ("document", "sentence"),
     [
         ({"counts": {"goal": 1, "late": 0.5}}, r"^document 'x' has a count of 0\.5, must be a "),
-        ({"id": "i" * 501}, r"^ids hold 'i+', of 501 characters; a store takes at most 500"),
-        ({"id": "nul\0"}, r"^ids hold 'nul\\x00', of 4 "),
-        ({"id": "half \ud800"}, r"^ids hold 'half \\ud800', of 6 "),
-        ({"labels": ["l" * 501]}, r"^labels hold 'l+', of 501 "),
-        ({"labels": ["nul\0"]}, r"^labels hold 'nul"),
-        ({"labels": ["\udfff"]}, r"^labels hold '\\udfff'"),
-        ({"counts": {"t" * 501: 1}}, r"^terms hold 't+', of 501 "),
-        ({"counts": {"nul\0": 1}}, r"^terms hold 'nul"),
-        ({"counts": {"\ud800": 1}}, r"^terms hold '\\ud800'"),
+        ({"id": "i" * 501}, r"^ids contain 'i+' \(501 characters\); a store accepts at most 500"),
+        ({"id": "nul\0"}, r"^ids contain 'nul\\x00' \(4 "),
+        ({"id": "half \ud800"}, r"^ids contain 'half \\ud800' \(6 "),
+        ({"labels": ["l" * 501]}, r"^labels contain 'l+' \(501 "),
+        ({"labels": ["nul\0"]}, r"^labels contain 'nul"),
+        ({"labels": ["\udfff"]}, r"^labels contain '\\udfff'"),
+        ({"counts": {"t" * 501: 1}}, r"^terms contain 't+' \(501 "),
+        ({"counts": {"nul\0": 1}}, r"^terms contain 'nul"),
+        ({"counts": {"\ud800": 1}}, r"^terms contain '\\ud800'"),
         ({"counts": {"many": 2**53}}, r"^document 'x' has a count of 9\.0072e\+15, must be "),
     ],
 )
@@ -182,7 +182,7 @@ def test_sums_stay_exact(store):
     store.learn([*many, Document("13", counts={"many": 2**52}, labels=["b"])])
     before = unchanged(store)
 
-    with pytest.raises(StoreError, match=r"counts would reach 2\^53, .* Nothing was changed\."):
+    with pytest.raises(StoreError, match=r"a count would reach 2\^53 .* Nothing was changed\."):
         store.learn([Document("14", counts={"many": 2**51}, labels=["a"])])
 
     assert unchanged(store) == before
@@ -228,7 +228,7 @@ def test_wrong_arguments_are_named(store, call, sentence):
 
 def test_labels_of_relabel_are_judged(store):
     """A label that cannot be kept is refused there, too."""
-    with pytest.raises(StoreError, match="labels hold"):
+    with pytest.raises(StoreError, match="labels contain"):
         store.relabel({"1": ["l" * 501]})
 
     assert store.revision == 1
@@ -240,7 +240,10 @@ def test_labels_of_relabel_are_judged(store):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"language": "de"}, "has language == 'en', not 'de'; leave it out, or make a new store"),
+        (
+            {"language": "de"},
+            "has language == 'en', not 'de'; leave language out, or create a new store",
+        ),
         ({"analyzer": Analyzer(None)}, "has analyzer == "),
         ({"fields": {"title": 3}}, r"has fields == \{'title': 2\}, not \{'title': 3\}"),
         ({"model": "nb"}, "has model == 'pmm2', not 'nb'"),
@@ -468,21 +471,23 @@ def test_a_store_is_shown_by_its_name(path):
 def test_tokens(url):
     """A token is known by its digest until it is revoked; names are given once."""
     with open_store(url) as store:
-        store.add_token("one", "read", token_digest("secret"))
-        store.add_token("two", "admin", token_digest("other"))
+        secret = store.tokens.create("one", "read")
+        assert store.tokens.create("two", "admin", "other") == "other"
 
-        with pytest.raises(StoreError, match="there is a token 'one' already"):
-            store.add_token("one", "admin", token_digest("third"))
-        assert store.token_role(token_digest("secret")) == "read"
-        assert {token["name"]: token["role"] for token in store.tokens()} == {
+        with pytest.raises(StoreError, match="a token 'one' exists"):
+            store.tokens.create("one", "admin", "third")
+        with pytest.raises(ValueError, match="role == 'owner', must be one of read, write, admin"):
+            store.tokens.create("three", "owner")
+        assert store.tokens.role_of(secret) == "read"
+        assert {token["name"]: token["role"] for token in store.tokens.all()} == {
             "one": "read",
             "two": "admin",
         }
-        store.revoke_token("one")
+        store.tokens.revoke("one")
         with pytest.raises(StoreError, match="there is no token 'one'"):
-            store.revoke_token("one")
-        assert store.token_role(token_digest("secret")) is None
-        assert store.token_role(token_digest("other")) == "admin"
+            store.tokens.revoke("one")
+        assert store.tokens.role_of(secret) is None
+        assert store.tokens.role_of("other") == "admin"
         assert not store.verify().problems
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polytopic.store.timeline import MOST
+from polytopic.store.analysis import MAX_PERIODS
 from tests.store.test_drift import learned, random_stream, start_of
 
 PERIODS = ["day", "week", "month", "year"]
@@ -56,7 +56,7 @@ def check(store, documents):
         found = store.timeline(by=by)
         assert found.by == by
         assert (found.starts, found.documents, found.labels) == slow_timeline(documents, by)
-    shortest = [by for by in PERIODS if len(slow_timeline(documents, by)[0]) <= MOST]
+    shortest = [by for by in PERIODS if len(slow_timeline(documents, by)[0]) <= MAX_PERIODS]
     assert store.timeline() == store.timeline(by=[*shortest, "year"][0])
 
 

@@ -162,11 +162,11 @@ def reader_of(path):
 
 def test_a_reader_in_the_way_is_told(path):
     """Forgetting says so if a reader keeps traces in the log, and forgetting again erases them."""
-    with open_store(path, keep_texts=True, patience=0.3) as store:
+    with open_store(path, keep_texts=True, timeout=0.3) as store:
         store.learn([SECRET, *OTHERS])
         reader = reader_of(path)
 
-        with pytest.raises(UnavailableError, match=r"is forgotten, but traces .* 0.3 seconds"):
+        with pytest.raises(UnavailableError, match=r"are deleted, but copies .* 0.3 seconds"):
             store.forget(["secret-id"])
 
         assert store.document("secret-id") is None
@@ -191,7 +191,7 @@ def test_forgetting_waits_for_a_reader(path):
 
 def test_others_write_while_forgetting_waits(path):
     """Whoever forgets and waits for a reader does not keep others from writing."""
-    with open_store(path, patience=60) as store, open_store(path, patience=5) as other:
+    with open_store(path, timeout=60) as store, open_store(path, timeout=5) as other:
         store.learn([SECRET, *OTHERS])
         reader = reader_of(path)
         waiting = threading.Thread(target=store.forget, args=(["secret-id"],))
@@ -211,7 +211,7 @@ def test_others_write_while_forgetting_waits(path):
 @pytest.mark.parametrize("change", ["learn", "relabel", "publish"])
 def test_the_next_change_erases_what_is_left(path, change):
     """After a process could not erase traces, whatever changes the store next does so."""
-    with open_store(path, keep_texts=True, patience=0) as store:
+    with open_store(path, keep_texts=True, timeout=0) as store:
         store.learn([SECRET, *OTHERS])
         for _ in range(2):
             store.publish(keep=1, labels=["sport"])
@@ -253,7 +253,7 @@ def test_little_is_written_to_forget_one(path):
         pages = Path(path).stat().st_size // 4096
         reader = reader_of(path)  # keeps what is written in the log
 
-        store._database.patience = 0
+        store._database.timeout = 0
         with pytest.raises(UnavailableError):
             store.forget(["1"])
 

@@ -94,7 +94,7 @@ def test_verify_finds_tampering(url, what):
         store.publish()
         store.publish(model="nb")
         store.rollback()
-        store.add_token("one", "read", "0" * 64)
+        store.tokens.create("one", "read", "0" * 64)
         store.forget(["gone"])
         assert store.verify().ok
 

@@ -70,7 +70,7 @@ def command(source, host, port, origins, megabytes, waiting, connections):
         hosts=(*OWN_NAMES, host) if local else None,
     )
     store = app.state.service.live.store
-    if not local and (store is None or not store.tokens()):
+    if not local and (store is None or not store.tokens.all()):
         raise click.ClickException(
             f"--host == {host} can be reached from other machines, and {source} has no tokens; "
             "make one with polytopic token create, or listen on 127.0.0.1."

@@ -3,12 +3,12 @@
 import click
 
 from polytopic.cli.show import echo_json, on_terminal, table
-from polytopic.cli.store.opening import open_store
+from polytopic.cli.store import open_store
 
 
 @click.group()
 def command():
-    """Make, list and revoke the tokens by which programs may change a store over HTTP."""
+    """Create, list and revoke the tokens that give programs access to a store over HTTP."""
 
 
 @command.command()
@@ -22,27 +22,24 @@ def command():
     help="read: labels and reasons; write: learn, relabel and forget too; admin: publish too.",
 )
 def create(store, name, role):
-    """Make a token for STORE under a NAME, and show it this once: the store keeps its digest."""
-    from polytopic.store.tokens import new_token, token_digest
-
-    token = new_token()
+    """Create a token for STORE with a NAME, and print it; STORE keeps only its digest."""
     with open_store(store) as opened:
-        opened.add_token(name, role, token_digest(token))
+        token = opened.tokens.create(name, role)
         try:
             click.echo(token)
         except OSError:
-            opened.revoke_token(name)  # nobody has seen it, and the name stays free
+            opened.tokens.revoke(name)  # nobody has seen it
             raise
 
 
 @command.command(name="list")
 @click.argument("store")
 def show(store):
-    """List the tokens of STORE: names, roles and when they were made."""
+    """List the tokens of STORE with their names, roles and creation times."""
     with open_store(store) as opened:
-        tokens = opened.tokens()
+        tokens = opened.tokens.all()
     if on_terminal():
-        table("", ["name", "role", "made"], [list(token.values()) for token in tokens])
+        table("", ["name", "role", "created"], [list(token.values()) for token in tokens])
     else:
         for token in tokens:
             echo_json(token)
@@ -52,6 +49,6 @@ def show(store):
 @click.argument("store")
 @click.argument("name")
 def revoke(store, name):
-    """Let the token of a NAME be worth nothing from now on."""
+    """Revoke the token with this NAME."""
     with open_store(store) as opened:
-        opened.revoke_token(name)
+        opened.tokens.revoke(name)

@@ -13,7 +13,7 @@ from polytopic.server.bodies import JSON, json_body
 from polytopic.server.openapi import BODY_ERRORS, READ_ERRORS, WRITE_ERRORS, body, errors, token
 from polytopic.server.service import Service
 from polytopic.server.suggest import add_suggest_route
-from polytopic.store.publishing import PublishedModel
+from polytopic.store.models import PublishedModel
 from polytopic.store.receipts import Receipt
 
 OPTIONAL_TOKEN = {"security": token(required=False)}
@@ -205,7 +205,7 @@ def _add_models(router: APIRouter, service: Service) -> None:
     @post("/models/refresh", (), {"security": token()})
     async def refresh() -> Any:
         """Fit the active model again if the store has changed since."""
-        return await activate(lambda store: store.refresh() or store.state()[1])
+        return await activate(lambda store: store.refresh() or store.state().current_model)
 
 
 def _monitoring(service: Service) -> APIRouter:

@@ -71,7 +71,7 @@ class Guard:
         digest = token_digest(token)
         if self._own_digest is not None and secrets.compare_digest(digest, self._own_digest):
             return "admin"
-        return None if self.store is None else self.store.token_role(digest)
+        return None if self.store is None else self.store.tokens.role_of(token)
 
 
 def _token_of(request: Request) -> str | None:

@@ -16,8 +16,7 @@ from polytopic.files import is_database
 from polytopic.labeler import Labeler, load
 from polytopic.labeler.learning import sees_documents
 from polytopic.store import Store
-from polytopic.store.drift import Drift
-from polytopic.store.timeline import Timeline
+from polytopic.store.analysis import Drift, Timeline
 
 LOG = logging.getLogger(__name__)
 LOCK_TIMEOUT = 10.0  # seconds that a change waits for other processes while its client waits
@@ -105,7 +104,7 @@ class LiveModel:
     def open(cls, source: str) -> LiveModel:
         """Open a store or a model file."""
         if is_database(source):
-            return cls(store=Store(source, create=False, patience=LOCK_TIMEOUT))
+            return cls(store=Store(source, create=False, timeout=LOCK_TIMEOUT))
         return cls(labeler=load(source))
 
     @property

@@ -18,8 +18,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from polytopic import explain
 from polytopic.corpus.document import Document
 from polytopic.labeler.answers import Suggestion
-from polytopic.store.drift import LabelPeriod, Period
-from polytopic.store.publishing import PublishedModel
+from polytopic.store.analysis import LabelPeriod, Period
+from polytopic.store.models import PublishedModel
 
 MAX_DOCUMENTS = 10_000  # in one request; a stream may have more
 MAX_EXPLAINED = 1 << 20  # characters of a text to explain, which takes seconds

@@ -1,29 +1,27 @@
-"""Leaving no trace of what was forgotten in the file of a store.
+"""Erasure: overwriting every copy of a deleted document in the file of a store.
 
-SQLite overwrites with zeros what it deletes (``secure_delete``): rows within a page, and pages that
-become free. But when it balances a tree, it moves rows between pages and leaves copies of them in
-the unused part of the pages they came from. These copies outlive the rows. Two rules prevent that
-without writing the whole file anew:
+SQLite overwrites deleted rows and freed pages with zeros (``secure_delete``). But when it
+rebalances a B-tree, it moves rows between pages and leaves copies in the unused parts of the old
+pages, which outlive the rows. Two rules prevent that without rewriting the whole file:
 
 - The ledger, which is most of the file, never moves a row. New rows are appended, for which SQLite
-  begins a new page; a row that goes is blanked where it is, since a smaller row in the same place
-  never makes it balance the tree.
-- Every other tree that holds names is emptied, which frees and thus overwrites all its pages, and
-  filled again.
+  starts a new page. A deleted row is blanked in place: a smaller row never makes SQLite rebalance.
+- Every other table that holds ids, labels or terms is emptied, which frees and so overwrites all
+  its pages, and filled again.
 
-The file is written anew (``VACUUM``) only when most of it is blank or free, so that its cost is
-shared by all that was forgotten since the last time.
+The whole file is rewritten (``VACUUM``) only when most of it is blank or free, so the cost is
+shared by all deletions since the last time.
 
-Pages as they were before are left in the write-ahead log, which is emptied last. That may have to
-wait for readers, and a process may be killed before it, so the file itself says what is still to
-be done (``user_version``): the next change goes on with it.
+The write-ahead log still holds earlier versions of pages, and is truncated last. That may have to
+wait for readers, and the process may be killed before it, so the file itself records what is left
+to do (``user_version``), and the next change completes it.
 
-PostgreSQL deletes rows, and ``VACUUM`` gives their room free.
+PostgreSQL deletes rows, and ``VACUUM`` makes their space reusable.
 """
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -40,42 +38,48 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
-from polytopic.store import tables
+from polytopic.errors import UnavailableError
+from polytopic.store import schema
+from polytopic.store.database import Database
 
-LEDGER = tables.documents
-NAMED = ("labels", "label_sets", "terms", "requests")  # tables that are filled again
-NOTHING = {Text: "", LargeBinary: b"", BigInteger: 0}  # where a column must have a value
+LEDGER = schema.documents
+REFILLED = ("labels", "label_sets", "terms", "requests")  # tables that hold ids, labels or terms
+POLL = 0.1  # seconds that a step of erasure waits for other connections
+EMPTY = {Text: "", LargeBinary: b"", BigInteger: 0}  # values of blank columns that are not nullable
 BLANK = {
-    column.name: None if column.nullable else NOTHING[type(column.type)]
+    column.name: None if column.nullable else EMPTY[type(column.type)]
     for column in LEDGER.c
     if not column.primary_key
-} | {"replaced": 0}  # it is no current version of anything
+} | {"replaced": 0}  # so that it is not a current version
 _is_blank = (LEDGER.c.document == "") & (LEDGER.c.replaced == 0)
 
 
 class Traces(IntEnum):
-    """What is to be done until no trace is left."""
+    """Where copies of deleted rows are left."""
 
-    UNKNOWN = 0  # rows of the ledger may have been moved, by a release that did so
+    UNKNOWN = 0  # earlier releases may have moved rows of the ledger
     NONE = 1
     IN_LOG = 2
     IN_FILE = 3
 
 
-STATES = len(Traces)  # user_version counts what was forgotten in steps of these
+N_STATES = len(Traces)  # user_version is the number of erasures so far, times this, plus the state
+
+
+# Within a change
 
 
 def close_rows(connection: Connection, rows: Sequence[int], revision: int) -> None:
-    """Note that rows of the ledger are replaced from a revision on."""
-    if not rows:  # as mostly: making statements takes time
+    """Mark rows of the ledger as replaced at a revision."""
+    if not rows:  # the usual case, without the time to build statements
         return
     own = LEDGER.c.row == bindparam("number")
     if not _is_file(connection):
         _run(connection, update(LEDGER).where(own).values(replaced=revision), rows)
         return
-    # in its place, the longer row could make others move
+    # a longer row in the same place could make others move, so a copy is appended
     columns = [column for column in LEDGER.c if column is not LEDGER.c.row]
     closed = [literal(revision) if c is LEDGER.c.replaced else c for c in columns]
     copy = insert(LEDGER).from_select([c.name for c in columns], select(*closed).where(own))
@@ -84,10 +88,10 @@ def close_rows(connection: Connection, rows: Sequence[int], revision: int) -> No
 
 
 def remove_rows(connection: Connection, rows: Sequence[int]) -> None:
-    """Take rows out of the ledger."""
+    """Delete rows of the ledger."""
     own = LEDGER.c.row == bindparam("number")
-    gone = update(LEDGER).values(BLANK) if _is_file(connection) else delete(LEDGER)
-    _run(connection, gone.where(own), rows)
+    remove = update(LEDGER).values(BLANK) if _is_file(connection) else delete(LEDGER)
+    _run(connection, remove.where(own), rows)
 
 
 def _run(connection: Connection, statement, rows: Sequence[int]) -> None:
@@ -95,31 +99,31 @@ def _run(connection: Connection, statement, rows: Sequence[int]) -> None:
 
 
 def overwrite(connection: Connection, *, were_replaced: bool) -> bool:
-    """Overwrite copies of names in all trees but the ledger's, after documents were forgotten.
+    """Overwrite copies of deleted documents everywhere but in the ledger.
 
-    Only what was replaced has ever been in the index of former versions. Return whether the
-    schema in the settings has changed.
+    ``were_replaced`` says whether a deleted version is in the index of former versions. Return
+    whether the settings have changed.
     """
     if not _is_file(connection):
         return False
-    for name in NAMED:
+    for name in REFILLED:
         _refill(connection, name)
     connection.exec_driver_sql("REINDEX polytopic_current")
     if were_replaced:
         connection.exec_driver_sql("REINDEX polytopic_former")
     state = read_traces(connection)
     if state is Traces.UNKNOWN:
-        _set_schema(connection)
+        schema.update_schema(connection)
     if state in (Traces.UNKNOWN, Traces.IN_FILE) or _is_mostly_empty(connection):
         connection.execute(delete(LEDGER).where(_is_blank))
-        note(connection, Traces.IN_FILE)
+        record_traces(connection, Traces.IN_FILE)
     else:
-        note(connection, Traces.IN_LOG)
+        record_traces(connection, Traces.IN_LOG)
     return state is Traces.UNKNOWN
 
 
 def _refill(connection: Connection, name: str) -> None:
-    """Empty a table, by which SQLite overwrites all its pages, and fill it again."""
+    """Empty a table, which makes SQLite overwrite all its pages, and fill it again."""
     if not _is_file(connection):
         return
     table = f"polytopic_{name}"
@@ -133,69 +137,112 @@ def _refill(connection: Connection, name: str) -> None:
 
 
 def read_traces(connection: Connection) -> Traces:
-    """Return what is still to be done; nothing where that is not in our hands."""
-    return Traces(read_version(connection) % STATES) if _is_file(connection) else Traces.NONE
+    """Return where copies of deleted rows are left; a server does not tell."""
+    return Traces(_read_version(connection) % N_STATES) if _is_file(connection) else Traces.NONE
 
 
-def read_version(connection: Connection) -> int:
-    """Return what is still to be done, with the number of times that something was."""
+def _read_version(connection: Connection) -> int:
     return connection.exec_driver_sql("PRAGMA user_version").scalar_one()
 
 
-def note(connection: Connection, traces: Traces) -> None:
-    """Note what is to be done when this transaction is over."""
+def record_traces(connection: Connection, traces: Traces) -> None:
+    """Record where copies of deleted rows are left after this transaction."""
     if _is_file(connection):
-        times = (read_version(connection) // STATES + 1) % 2**28
-        connection.exec_driver_sql(f"PRAGMA user_version = {times * STATES + traces}")
+        n_times = (_read_version(connection) // N_STATES + 1) % 2**28
+        connection.exec_driver_sql(f"PRAGMA user_version = {n_times * N_STATES + traces}")
 
 
 def overwrite_table(connection: Connection, name: str) -> None:
-    """Overwrite copies of a table's rows, after some of them were changed or deleted."""
+    """Overwrite copies of changed and deleted rows of a table."""
     _refill(connection, name)
     if read_traces(connection) is Traces.NONE:
-        note(connection, Traces.IN_LOG)
+        record_traces(connection, Traces.IN_LOG)
 
 
 def is_pending(connection: Connection) -> bool:
-    """Tell whether something was forgotten of which traces are left."""
+    """Return whether copies of deleted rows are left."""
     return read_traces(connection) in (Traces.IN_LOG, Traces.IN_FILE)
 
 
-def take_steps(connection: Connection) -> bool:
-    """Go on until no trace is left; return False where others are in the way."""
+# After a change
+
+
+def erase(database: Database, timeout: float) -> None:
+    """Overwrite all copies of deleted rows that are left in the database's own files.
+
+    An SQLite file is rewritten if necessary, and its log is truncated. Both wait for other
+    connections up to ``timeout`` seconds, and let them proceed in between.
+    """
+    try:
+        with database.engine.connect() as connection:
+            if database.is_file:
+                _erase_file(database, connection, timeout)
+                return
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            for name in (*REFILLED, "documents", "models"):
+                connection.exec_driver_sql(f"VACUUM polytopic_{name}")
+    except DBAPIError as error:
+        reason = database.explain(error).split(";")[0].rstrip(".")
+        raise _not_erased(database, reason) from error
+
+
+def _erase_file(database: Database, connection: Connection, timeout: float) -> None:
+    connection.execution_options(polytopic_begin=None)
+    run = connection.exec_driver_sql
+    busy_timeout, end = run("PRAGMA busy_timeout").scalar_one(), time.monotonic() + timeout
+    # a step that waits for readers blocks writers, so each step waits only briefly
+    run(f"PRAGMA busy_timeout = {int(1000 * min(POLL, timeout))}")
+    try:
+        while not _take_steps(connection):
+            if time.monotonic() >= end:
+                raise _not_erased(database, f"it has been in use for {timeout:g} seconds")
+            time.sleep(POLL)
+    finally:
+        run(f"PRAGMA busy_timeout = {busy_timeout}")
+
+
+def _not_erased(database: Database, reason: str) -> UnavailableError:
+    return UnavailableError(
+        f"{database.name}: the documents are deleted, but copies on disk could not be overwritten "
+        f"yet ({reason}); the next change tries again, or repeat the request to forget them."
+    )
+
+
+def _take_steps(connection: Connection) -> bool:
+    """Take the steps that are left; return False if another connection prevents one."""
     run = connection.exec_driver_sql
     try:
-        version = read_version(connection)
+        version = _read_version(connection)
         if read_traces(connection) is Traces.IN_FILE:
             run("VACUUM")
-            if not _note_by_itself(connection, Traces.IN_LOG, version):
+            if not _commit_traces(connection, Traces.IN_LOG, version):
                 return False
-            version = read_version(connection)
+            version = _read_version(connection)
         busy, *_ = run("PRAGMA wal_checkpoint(TRUNCATE)").one()
         if busy or read_traces(connection) is not Traces.IN_LOG:
             return not busy
-        return _note_by_itself(connection, Traces.NONE, version)
+        return _commit_traces(connection, Traces.NONE, version)
     except OperationalError as error:
         if "database is locked" in str(error.orig):
             return False
         raise
 
 
-def _note_by_itself(connection: Connection, traces: Traces, version: int) -> bool:
-    """Note what is to be done, in a transaction of its own, unless more was forgotten meanwhile."""
+def _commit_traces(connection: Connection, traces: Traces, version: int) -> bool:
+    """Record the traces in a separate transaction, unless more was deleted meanwhile."""
     connection.exec_driver_sql("BEGIN IMMEDIATE")
-    is_same = read_version(connection) == version
+    is_same = _read_version(connection) == version
     if is_same:
-        note(connection, traces)
+        record_traces(connection, traces)
     connection.exec_driver_sql("COMMIT")
     return is_same
 
 
 def _is_mostly_empty(connection: Connection) -> bool:
-    """Tell whether more rows are blank than not, or more pages free than not."""
+    """Return whether more rows are blank than current, or more pages free than used."""
 
-    def count(condition, most=None):
-        rows = select(LEDGER.c.row).where(condition).limit(most).subquery()
+    def count(condition, limit=None):
+        rows = select(LEDGER.c.row).where(condition).limit(limit).subquery()
         return connection.execute(select(func.count()).select_from(rows)).scalar_one()
 
     pages, free = (
@@ -203,14 +250,7 @@ def _is_mostly_empty(connection: Connection) -> bool:
         for name in ("page_count", "freelist_count")
     )
     blank = count(_is_blank)
-    return 2 * free > pages or blank > count(LEDGER.c.replaced.is_(None), most=blank)
-
-
-def _set_schema(connection: Connection) -> None:
-    """Keep releases out that would move rows of the ledger."""
-    own = tables.settings.c.name == "schema"
-    value = json.dumps(tables.SCHEMA)
-    connection.execute(update(tables.settings).where(own).values(value=value))
+    return 2 * free > pages or blank > count(LEDGER.c.replaced.is_(None), limit=blank)
 
 
 def _is_file(connection: Connection) -> bool:

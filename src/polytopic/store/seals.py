@@ -1,8 +1,8 @@
-"""Seals: digests of all that a store holds, by which a change behind its back is seen.
+"""Seals: digests of the tables of a store, which reveal changes made by anything else.
 
-The seal of a table is the sum of the digests of its rows, so that rows go in and come out without
-reading the others. Label sets, labels and terms need none: they are counted afresh from the
-ledger. Stores of earlier releases get their seals with the first change.
+The seal of a table is the sum of the digests of its rows, so rows can be added and removed without
+reading the others. Label sets, labels and terms have no seal, because they can be recounted from
+the ledger. Stores of earlier releases get their seals with the first change.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from sqlalchemy import (
 
 from polytopic.errors import PolytopicError
 from polytopic.modelfile import parse_model
-from polytopic.store import tables
-from polytopic.store.bags import Bags
+from polytopic.store import schema
 from polytopic.store.database import fetch, run_many
-from polytopic.store.state import read_state
+from polytopic.store.ledger import LedgerRows
+from polytopic.store.schema import read_state
 
 SIZE = 32  # bytes of a seal
 ledger, labels, models, tokens = (
-    table.c for table in (tables.documents, tables.labels, tables.models, tables.tokens)
+    table.c for table in (schema.documents, schema.labels, schema.models, schema.tokens)
 )
-CONTENT: dict[str, Select] = {  # what is sealed, in the order of columns
+CONTENT: dict[str, Select] = {  # the sealed columns, in the order in which they are hashed
     "documents": select(
         ledger.document,
         ledger.labels,
@@ -44,31 +44,31 @@ CONTENT: dict[str, Select] = {  # what is sealed, in the order of columns
         ledger.replaced,
         ledger.digest,
         ledger.text,
-    ).where(ledger.learned > 0),  # the others are blank
-    "revisions": select(tables.revisions),
-    "forgotten": select(tables.forgotten),
-    "settings": select(tables.settings),
+    ).where(ledger.learned > 0),  # 0: a blank row
+    "revisions": select(schema.revisions),
+    "forgotten": select(schema.forgotten),
+    "settings": select(schema.settings),
     "tree": select(labels.label, labels.about).where(labels.about.is_not(None)),
     "models": select(
         models.id, models.time, models.name, models.origin, models.note, models.marked
     ),
-    "state": select(tables.state.c.published, tables.state.c.current_model),
+    "state": select(schema.state.c.published, schema.state.c.current_model),
     "tokens": select(tokens.digest, tokens.name, tokens.role, tokens.time),
 }
-READ_SEALS = select(tables.seals)
+READ_SEALS = select(schema.seals)
 WRITE_SEAL = (
-    update(tables.seals)
-    .where(tables.seals.c.name == bindparam("own"))
+    update(schema.seals)
+    .where(schema.seals.c.name == bindparam("own"))
     .values(digest=bindparam("digest"), revision=bindparam("revision"))
 )
 PROBLEMS = {
     "documents": "an id, labels, a time, a text or a revision of a document was changed.",
     "revisions": "the log of revisions was changed.",
-    "forgotten": "the log of what was forgotten was changed.",
+    "forgotten": "the log of deletions was changed.",
     "settings": "the settings of the store were changed.",
     "tree": "the tree of labels was changed.",
-    "models": "what is noted of published models was changed.",
-    "state": "the number of the published model that answers was changed.",
+    "models": "the list of published models was changed.",
+    "state": "the number of the current model was changed.",
     "tokens": "the tokens were changed.",
 }
 
@@ -79,54 +79,55 @@ class Seals:
     Parameters
     ----------
     connection : Connection
-        The connection of who changes the store, alone.
+        A write transaction.
     revision : int
-        The revision of the store. If the seals are of another one, an earlier release has changed
-        it since, and all is sealed afresh.
+        The revision of the store. If the seals are of another revision, an earlier release has
+        changed the store since, and all seals are computed again.
     """
 
     def __init__(self, connection: Connection, revision: int):
         self.connection, self._changed = connection, set[str]()
         rows = fetch(connection, READ_SEALS)
         self._sums = {row.name: int.from_bytes(row.digest, "big") for row in rows}
-        if not _are_of(rows, revision):
+        if not _are_current(rows, revision):
             self._sums = {name: _sum(fetch(connection, CONTENT[name])) for name in CONTENT}
-            connection.execute(delete(tables.seals))
+            connection.execute(delete(schema.seals))
             fresh = [
                 {"name": name, "revision": revision, "digest": _digest(total)}
                 for name, total in self._sums.items()
             ]
-            connection.execute(insert(tables.seals), fresh)
+            connection.execute(insert(schema.seals), fresh)
 
     def add(self, name: str, rows: Iterable[Sequence]) -> None:
-        """Put rows into the seal of a table."""
+        """Add rows to the seal of a table."""
         self._sums[name] += _sum(rows)
         self._changed.add(name)
 
     def remove(self, name: str, rows: Iterable[Sequence]) -> None:
-        """Take rows out of the seal of a table."""
+        """Remove rows from the seal of a table."""
         self._sums[name] -= _sum(rows)
         self._changed.add(name)
 
     def renew(self, name: str) -> None:
-        """Seal a small table afresh."""
+        """Compute the seal of a small table again."""
         self._sums[name] = _sum(fetch(self.connection, CONTENT[name]))
         self._changed.add(name)
 
     def write(self, revision: int) -> None:
-        """Keep the seals that have changed, as those of a revision."""
+        """Write the seals that have changed, for a revision."""
         rows = [(_digest(self._sums[name]), revision, name) for name in sorted(self._changed)]
         run_many(self.connection, WRITE_SEAL, ["digest", "revision", "own"], rows)
 
 
-def _are_of(rows: Iterable[Row], revision: int) -> bool:
-    """Tell whether all seals are there, and of this revision, which one of them always is."""
+def _are_current(rows: Iterable[Row], revision: int) -> bool:
+    """Return whether the seals are complete and up to date: each change seals the revisions."""
     revisions = {row.name: row.revision for row in rows}
     return revisions.keys() >= CONTENT.keys() and revisions["revisions"] == revision
 
 
 def seal(connection: Connection, *names: str) -> None:
-    """Seal small tables that were changed, while the revision stays."""
+    """Seal small tables that were changed without a new revision."""
+    schema.seals.create(connection, checkfirst=True)  # earlier releases did not
     revision = read_state(connection).revision
     seals = Seals(connection, revision)
     for name in names:
@@ -135,39 +136,38 @@ def seal(connection: Connection, *names: str) -> None:
 
 
 def document_rows(
-    bags: Bags, first: Sequence[int], learned: Sequence[int], replaced: Sequence[int | None]
+    rows: LedgerRows, first: Sequence[int], learned: Sequence[int], replaced: Sequence[int | None]
 ) -> Iterator[tuple]:
-    """Return rows of the ledger as they are sealed."""
-    parts = bags.names, bags.labels, bags.times, first, learned, replaced, bags.digests, bags.texts
-    return zip(*parts, strict=True)
+    """Return the sealed columns of ledger rows that were learned and replaced at revisions."""
+    columns = rows.ids, rows.labels, rows.times, first, learned, replaced, rows.digests, rows.texts
+    return zip(*columns, strict=True)
 
 
-def find_broken(connection: Connection) -> Iterator[str]:
-    """Yield what was changed behind the store's back, a sentence each."""
+def find_tampering(connection: Connection) -> Iterator[str]:
+    """Yield a sentence for each part that something other than a store has changed."""
     state = read_state(connection)
-    ((last,),) = fetch(connection, select(func.max(tables.revisions.c.revision)))
+    ((last,),) = fetch(connection, select(func.max(schema.revisions.c.revision)))
     if (last or 0) != state.revision:
-        yield "the log of revisions does not end with the store's own."
-    query = select(models.id, models.content)
-    found = fetch(connection, query)
-    if state.current_model is not None and state.current_model not in [row.id for row in found]:
-        yield "the published model that answers is not there."
-    for row in found:
+        yield "the log of revisions does not end with the revision of the store."
+    published = fetch(connection, select(models.id, models.content))
+    if state.current_model not in (None, *(row.id for row in published)):
+        yield "the current model is missing."
+    for row in published:
         try:
             parse_model(row.content, f"model {row.id}")
         except PolytopicError as error:
             yield str(error)
-    if not inspect(connection).has_table(tables.seals.name):
+    if not inspect(connection).has_table(schema.seals.name):
         return
-    kept = fetch(connection, READ_SEALS)
-    if CONTENT.keys() - {row.name for row in kept}:
-        yield "the seals of the store are not complete."
+    seals = fetch(connection, READ_SEALS)
+    if CONTENT.keys() - {row.name for row in seals}:
+        yield "some seals are missing."
         return
-    if not _are_of(kept, state.revision):  # an earlier release has changed the store
+    if not _are_current(seals, state.revision):  # an earlier release has changed the store
         return
-    for name, _, digest in kept:
+    for name, _, digest in seals:
         if name not in CONTENT or digest != _digest(_sum(fetch(connection, CONTENT[name]))):
-            yield PROBLEMS.get(name, f"there is a seal of {name!r}, which is not known.")
+            yield PROBLEMS.get(name, f"there is a seal of the unknown table {name!r}.")
 
 
 def _sum(rows: Iterable[Sequence]) -> int:
@@ -177,7 +177,7 @@ def _sum(rows: Iterable[Sequence]) -> int:
 
 
 def _encoded(row: Sequence) -> bytes:
-    # no value holds the character between them, which databases do not take
+    # NUL separates the values: databases accept no text that contains it
     values = [value.hex() if type(value) is bytes else str(value) for value in row]
     return "\0".join(values).encode(errors="surrogatepass")
 

@@ -1,4 +1,4 @@
-"""The terms of a store: their names by number, and in how many documents they are."""
+"""The terms of a store: their numbers, and how many documents contain them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from polytopic.errors import DamagedError, StoreError
 from polytopic.store.database import fetch, run_many
-from polytopic.store.packing import read_json
-from polytopic.store.tables import terms as table
+from polytopic.store.encoding import read_json
+from polytopic.store.schema import terms as table
 
 PAGE = 1024  # terms in a row of the table
-MOST = 2**32  # that numbers of four bytes can tell apart
-REMEMBERED = 512  # pages whose names need not be read again: one change comes after the other
-
+MAX_TERMS = 2**32  # numbers have four bytes
+CACHE_SIZE = 512  # pages whose names are not parsed again at the next change
 
 # Statements are built once: building one takes longer than running it.
 _same_page = table.c.page == bindparam("own")
@@ -30,30 +29,30 @@ UPDATE_COUNTS = update(table).where(_same_page).values(_counts)
 
 
 class Page(NamedTuple):
-    """The names of a page of terms, None for those that are gone, and the place of each."""
+    """The terms of a page (None for a deleted one), and the place of each."""
 
     names: list[str | None]
     places: dict[str | None, int]
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(CACHE_SIZE)
 def read_page(names: str) -> Page:
-    """Read the names of a page, as they are stored."""
-    found = read_json(names, "a page of terms")
-    if not isinstance(found, list) or not {str, type(None)}.issuperset(map(type, found)):
+    """Parse the stored names of a page."""
+    terms = read_json(names, "a page of terms")
+    if not isinstance(terms, list) or not {str, type(None)}.issuperset(map(type, terms)):
         raise DamagedError("a page of terms is not a list of terms")
-    return Page(found, dict(zip(found, range(len(found)), strict=True)))
+    return Page(terms, dict(zip(terms, range(len(terms)), strict=True)))
 
 
 class Terms:
-    """All terms, read at once and written back by pages.
+    """All terms of a store, read at once and written back by pages.
 
     Attributes
     ----------
     names : list of str or None
-        Terms by their numbers, which are never used again: None for those that are gone.
+        Terms by number; None for deleted terms, whose numbers are not reused.
     documents, uses : ndarray of int
-        In how many labelled documents, and in how many rows of the ledger each is.
+        How many labelled documents, and how many rows of the ledger, contain each term.
     """
 
     def __init__(self, connection: Connection):
@@ -64,9 +63,9 @@ class Terms:
             raise DamagedError("pages of terms are missing")
         self._pages = [read_page(row[0]) for row in rows]
         if any(len(page.names) != PAGE for page in self._pages[:-1]):
-            raise DamagedError("pages of terms have other numbers of names")
+            raise DamagedError(f"a page of terms does not have {PAGE:,} terms")
         if any(len(row[k]) % 4 for row in rows for k in (1, 2)):
-            raise DamagedError("terms have other numbers of names and documents")
+            raise DamagedError("the terms and the numbers of their documents differ in length")
         self.names: list[str | None] = []
         for page in self._pages:
             self.names += page.names
@@ -75,22 +74,22 @@ class Terms:
             for k in (1, 2)
         )
         if not len(self.names) == self.documents.size == self.uses.size:
-            raise DamagedError("terms have other numbers of names and documents")
-        self._counted: set[int] = set()  # pages of which other numbers are to be written
-        self._named: set[int] = set()  # pages of which names are to be written, too
+            raise DamagedError("the terms and the numbers of their documents differ in length")
+        self._recounted: set[int] = set()  # pages with changed numbers
+        self._renamed: set[int] = set()  # pages with changed names
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def numbered(self, names: Sequence[str]) -> np.ndarray:
-        """Return the number of each term; a new one gets the next."""
+    def assign_numbers(self, names: Sequence[str]) -> np.ndarray:
+        """Return the number of each term, and give new terms the next numbers."""
         known = self._find(names)
         new = [name for name in names if name not in known]
-        if len(self) + len(new) > MOST:
-            raise StoreError(f"a store has room for {MOST:,} terms, which are used up.")
+        if len(self) + len(new) > MAX_TERMS:
+            raise StoreError(f"the store would have more than {MAX_TERMS:,} terms.")
         known |= zip(new, range(len(self), len(self) + len(new)), strict=True)
         if new:
-            self._named.update(range(len(self) // PAGE, (len(self) + len(new) - 1) // PAGE + 1))
+            self._renamed.update(range(len(self) // PAGE, (len(self) + len(new) - 1) // PAGE + 1))
         self.names += new
         self.documents, self.uses = (
             np.concatenate([n, np.zeros(len(new), dtype=np.int64)])
@@ -99,7 +98,7 @@ class Terms:
         return np.fromiter(map(known.__getitem__, names), dtype=np.int64, count=len(names))
 
     def _find(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of the terms that are known, the quicker way: by pages, or all."""
+        """Return the numbers of known terms; few are looked up page by page, which is faster."""
         if len(names) * len(self._pages) > len(self):
             wanted = set(names)
             return {name: k for k, name in enumerate(self.names) if name in wanted}
@@ -111,28 +110,28 @@ class Terms:
         }
 
     def add(self, documents: np.ndarray, uses: np.ndarray) -> int:
-        """Add to both numbers of each term; return how many terms are gone by that."""
+        """Add to both numbers of each term; return how many terms this deletes."""
         touched = np.flatnonzero((documents != 0) | (uses != 0))
         self.documents, self.uses = self.documents + documents, self.uses + uses
         if (self.documents < 0).any() or (self.uses < 0).any():
-            raise StoreError("the counts do not agree with the ledger; verify tells where.")
-        gone = touched[self.uses[touched] == 0].tolist()
-        for number in gone:
+            raise StoreError("the counts do not match the ledger; run polytopic store verify.")
+        unused = touched[self.uses[touched] == 0].tolist()
+        for number in unused:
             self.names[number] = None
-        self._named.update(number // PAGE for number in gone)
-        self._counted.update(np.unique(touched // PAGE).tolist())
-        return len(gone)
+        self._renamed.update(number // PAGE for number in unused)
+        self._recounted.update(np.unique(touched // PAGE).tolist())
+        return len(unused)
 
     def write(self) -> None:
-        """Write what has changed of the pages: names seldom do."""
+        """Write the pages that have changed; names change rarely."""
         run, n_before = partial(run_many, self.connection), len(self._pages)
-        named = [(self._names(k), *self._numbers(k), k) for k in sorted(self._named)]
-        counted = [(*self._numbers(k), k) for k in sorted(self._counted - self._named)]
-        new = [row for row in named if row[-1] >= n_before]
+        renamed = [(self._names(k), *self._numbers(k), k) for k in sorted(self._renamed)]
+        recounted = [(*self._numbers(k), k) for k in sorted(self._recounted - self._renamed)]
+        new = [row for row in renamed if row[-1] >= n_before]
         run(INSERT_PAGE, ["names", "documents", "uses", "page"], new)
-        changed = [row for row in named if row[-1] < n_before]
+        changed = [row for row in renamed if row[-1] < n_before]
         run(UPDATE_PAGE, ["names", "documents", "uses", "own"], changed)
-        run(UPDATE_COUNTS, ["documents", "uses", "own"], counted)
+        run(UPDATE_COUNTS, ["documents", "uses", "own"], recounted)
 
     def _names(self, page: int) -> str:
         return json.dumps(self.names[page * PAGE : (page + 1) * PAGE], ensure_ascii=False)
@@ -142,8 +141,8 @@ class Terms:
         documents, uses = (n[part].astype("<u4").tobytes() for n in (self.documents, self.uses))
         return documents, uses
 
-    def in_order(self, wanted: np.ndarray) -> tuple[list[str], np.ndarray]:
-        """Return the wanted terms (a mask), sorted, and each number's place among them, or -1."""
+    def sort(self, wanted: np.ndarray) -> tuple[list[str], np.ndarray]:
+        """Return the terms of a mask, sorted, and the place of each number among them, or -1."""
         numbers = np.flatnonzero(wanted).tolist()
         numbers.sort(key=self.names.__getitem__)  # type: ignore[arg-type]
         places = np.full(len(self), -1, dtype=np.int64)

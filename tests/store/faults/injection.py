@@ -137,7 +137,7 @@ class Trial:
         """See that a state is one that may be after what was told."""
         stages = (self.before, self.after, *self.operation.stages)
         _assert(state in stages, f"{when}: it is neither as before nor as after ({said})")
-        if said == "done" or "it is forgotten, but traces" in (said or ""):
+        if said == "done" or "are deleted, but copies" in (said or ""):
             _assert(state == self.after, f"{when}: it is told as done, and is not ({said})")
         if said and "nothing was changed" in said:
             _assert(state != self.after, f"{when}: it is told as not done, and is ({said})")

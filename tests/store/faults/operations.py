@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from polytopic import Document, LabelTree
-from polytopic.cli.store.export import command as export
+from polytopic.cli.store import export
 from polytopic.errors import StoreError
 from polytopic.labeler import Labeler
 from polytopic.store import Store
-from polytopic.store.packing import MultisetDigest
+from polytopic.store.encoding import MultisetDigest
 from polytopic.store.transfer import export_lines, import_lines
 from polytopic.text import Analyzer
 
@@ -44,7 +44,7 @@ def prepare(folder: Path) -> None:
 
 def _open(folder: Path, name: str = "store.db", **settings: Any) -> Store:
     return Store(
-        folder / name, analyzer=ANALYZER, model="nb", keep_texts=True, patience=2, **settings
+        folder / name, analyzer=ANALYZER, model="nb", keep_texts=True, timeout=2, **settings
     )
 
 

@@ -217,7 +217,7 @@ def _add_models(router: APIRouter, pages: Pages) -> None:
             return {
                 "periods": periods,
                 "by": None if drift is None else drift.by,
-                "f": charts.points(starts, [period.f for period in periods], 1.0),
+                "f": charts.points(starts, [period.samples_f1 for period in periods], 1.0),
                 "bars": charts.bars(starts, [period.documents for period in periods]),
                 "names": _label_namer(request, pages),
             }

@@ -1,4 +1,4 @@
-"""Bags of words as bytes, and their digests."""
+"""How a store encodes counts and label sets, and digests of documents."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from scipy import sparse
 
 from polytopic.errors import DamagedError
 
-LARGEST = np.array([2**8, 2**16, 2**32]) - 1  # of one, two and four bytes
+LARGEST = np.array([2**8, 2**16, 2**32]) - 1  # numbers of one, two and four bytes
 WIDTHS = np.array([1, 2, 4, 8])
-TERM_BYTES = 16
-BLOCK = 1024  # bags that are spread at once
-SUM_SIZE = 1024  # numbers of four bytes in the digest of a multiset
+TERM_BYTES = 16  # in the digest of a term
+BLOCK = 1024  # documents hashed at once
+SUM_SIZE = 1024  # four-byte numbers in the digest of a multiset
 
 
 def pack(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
-    """Return the columns of each row as bytes, four for each, and its values in few bytes each.
+    """Return the columns of each row as bytes, four per entry, and its values in few bytes.
 
-    All numbers of a row take as many bytes as its largest one needs.
+    All values of a row take as many bytes as the largest one needs.
     """
     ends = matrix.indptr.tolist()
     columns = matrix.indices.astype("<u4").tobytes()
@@ -41,7 +41,7 @@ def pack(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
 
 
 def unpack(columns: Sequence[bytes], values: Sequence[bytes], n_columns: int) -> sparse.csr_matrix:
-    """Return the matrix that :func:`pack` was given; the order within rows is kept."""
+    """Return the matrix that :func:`pack` was given, with the same order within rows."""
     sizes, rest = np.divmod(np.fromiter(map(len, columns), dtype=np.int64, count=len(columns)), 4)
     lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
     widths = lengths // np.maximum(sizes, 1)
@@ -57,12 +57,12 @@ def unpack(columns: Sequence[bytes], values: Sequence[bytes], n_columns: int) ->
     indices = np.frombuffer(b"".join(columns), dtype="<u4").astype(np.int64)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     if indices.size and indices.max() >= n_columns:
-        raise DamagedError("counts are of terms that are not there")
+        raise DamagedError("there are counts of unknown terms")
     return sparse.csr_matrix((data, indices, ends), shape=(sizes.size, n_columns))
 
 
 def read_json(text: str, what: str) -> Any:
-    """Return what a store keeps as JSON."""
+    """Return a stored JSON value; error messages call it ``what``."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -70,7 +70,7 @@ def read_json(text: str, what: str) -> Any:
 
 
 def read_labels(text: str) -> list[str]:
-    """Return a stored label set."""
+    """Return the labels of a stored label set."""
     labels = read_json(text, "a label set")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise DamagedError("a label set is not a list of labels")
@@ -87,8 +87,8 @@ def label_set_key(labels: str) -> str:
     return sha256(labels.encode()).hexdigest()
 
 
-def bag_digests(matrix: sparse.csr_matrix, terms: Sequence[str]) -> list[bytes]:
-    """Return a digest of each row's terms and counts; columns are in the order of their names."""
+def document_digests(matrix: sparse.csr_matrix, terms: Sequence[str]) -> list[bytes]:
+    """Return a digest of each row's terms and counts; columns are in the order of their terms."""
     marks = b"".join(blake2b(term.encode(), digest_size=TERM_BYTES).digest() for term in terms)
     by_column = np.frombuffer(marks, dtype=f"V{TERM_BYTES}")
     named, counts = by_column[matrix.indices].tobytes(), matrix.data.astype("<f8").tobytes()
@@ -100,34 +100,36 @@ def bag_digests(matrix: sparse.csr_matrix, terms: Sequence[str]) -> list[bytes]:
 
 @dataclass(frozen=True)
 class MultisetDigest:
-    """A digest of labelled bags of words, whatever their order, that bags go into and out of.
+    """A digest of labelled documents in any order, to which documents are added and removed.
 
-    Each is spread over 1,024 numbers of 32 bits, which are added up (LtHash): it is as hard to
-    find two multisets with the same sums as to solve a lattice problem.
+    Each document is hashed to 1,024 numbers of 32 bits, which are added up (LtHash). Finding two
+    multisets with the same sums is as hard as a lattice problem.
     """
 
     sums: bytes = bytes(4 * SUM_SIZE)
 
-    def changed(self, added: Iterable[tuple[str, bytes]], removed=()) -> MultisetDigest:
-        """Return it with some pairs of a stored label set and a bag's digest, without others."""
+    def with_changes(self, added: Iterable[tuple[str, bytes]], removed=()) -> MultisetDigest:
+        """Return the digest with documents added and removed, as pairs of label set and digest."""
         if len(self.sums) != 4 * SUM_SIZE:
-            raise DamagedError("the digest of the counts has another length")
-        sums = np.frombuffer(self.sums, dtype="<u4") + _summed(added) - _summed(removed)
+            raise DamagedError(
+                f"the digest of the counts has {len(self.sums)} bytes, must have {4 * SUM_SIZE}"
+            )
+        sums = np.frombuffer(self.sums, dtype="<u4") + _sum_hashes(added) - _sum_hashes(removed)
         return MultisetDigest(sums.astype("<u4").tobytes())
 
     @property
     def text(self) -> str:
-        """The digest as people see it."""
+        """The digest as it is shown."""
         return f"sha256:{sha256(self.sums).hexdigest()}"
 
 
-def _summed(pairs) -> np.ndarray:
-    spread = (
+def _sum_hashes(pairs) -> np.ndarray:
+    hashes = (
         shake_128(labels.encode() + digest).digest(4 * SUM_SIZE)
         for labels, digest in pairs
-        if labels != "[]"  # nothing of it is counted
+        if labels != "[]"  # unlabelled documents are not counted
     )
     total = np.zeros(SUM_SIZE, dtype="<u4")
-    while block := b"".join(islice(spread, BLOCK)):
+    while block := b"".join(islice(hashes, BLOCK)):
         total += np.frombuffer(block, "<u4").reshape(-1, SUM_SIZE).sum(axis=0, dtype="<u4")
     return total

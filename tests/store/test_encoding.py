@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from polytopic.errors import DamagedError
-from polytopic.store.packing import (
+from polytopic.store.encoding import (
     MultisetDigest,
-    bag_digests,
+    document_digests,
     label_set_key,
     pack,
     to_json,
@@ -74,10 +74,10 @@ def test_unpack_refuses_what_does_not_fit(columns, values):
 @given(PAIRS, st.randoms(use_true_random=False), st.integers(0, 5))
 def test_digest_does_not_depend_on_order(pairs, random, cut):
     """In any order and in any batches, the same pairs have the same digest."""
-    whole = MultisetDigest().changed(pairs)
+    whole = MultisetDigest().with_changes(pairs)
     shuffled = random.sample(pairs, len(pairs))
 
-    steps = MultisetDigest().changed(shuffled[:cut]).changed(shuffled[cut:])
+    steps = MultisetDigest().with_changes(shuffled[:cut]).with_changes(shuffled[cut:])
 
     assert steps == whole
     assert steps.text == whole.text
@@ -86,10 +86,10 @@ def test_digest_does_not_depend_on_order(pairs, random, cut):
 @given(PAIRS, PAIRS)
 def test_removing_undoes_adding(one, other):
     """What goes in and out leaves the digest as it was, at once or in steps."""
-    before = MultisetDigest().changed(one)
+    before = MultisetDigest().with_changes(one)
 
-    assert before.changed(other).changed([], other) == before
-    assert before.changed(other, other) == before
+    assert before.with_changes(other).with_changes([], other) == before
+    assert before.with_changes(other, other) == before
 
 
 @given(PAIRS, PAIRS)
@@ -97,30 +97,30 @@ def test_other_pairs_have_another_digest(one, other):
     """Two multisets have the same digest only if they are the same."""
     same = sorted(one) == sorted(other)
 
-    assert (MultisetDigest().changed(one) == MultisetDigest().changed(other)) == same
+    assert (MultisetDigest().with_changes(one) == MultisetDigest().with_changes(other)) == same
 
 
 def test_digest_sees_how_often():
     """How often a pair is there matters, up to 65,535 times."""
     pair = ('["a"]', b"x")
-    digests = [MultisetDigest().changed([pair] * n) for n in (0, 1, 2, 65_535)]
+    digests = [MultisetDigest().with_changes([pair] * n) for n in (0, 1, 2, 65_535)]
 
     assert len({digest.text for digest in digests}) == 4
 
 
 def test_digest_ignores_what_is_not_counted():
     """Bags without labels change nothing."""
-    assert MultisetDigest().changed([("[]", b"x")]) == MultisetDigest()
+    assert MultisetDigest().with_changes([("[]", b"x")]) == MultisetDigest()
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(TERMS), st.integers(1, 3)), min_size=1))
-def test_bag_digests_depend_on_the_bag_alone(bags):
+def test_document_digests_depend_on_the_bag_alone(bags):
     """Neither the other documents of a batch nor their terms matter; any other bag differs."""
 
     def digests(batch):
         terms = sorted({term for bag in batch for term in bag})
         rows = [{terms.index(term): bag[term] for term in sorted(bag)} for bag in batch]
-        return bag_digests(matrix_of(rows, len(terms)), terms)
+        return document_digests(matrix_of(rows, len(terms)), terms)
 
     together = digests(bags)
 

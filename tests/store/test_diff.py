@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from hypothesis import given
 
 from polytopic import LabelSetCounts, LabelTree, Store
-from polytopic.cli.store.diff import command
-from polytopic.store.differences import diff, label_differences
+from polytopic.cli.store import diff as command
+from polytopic.store.analysis import label_differences
 from tests.strategies import bags
 
 SPORT = [
@@ -153,7 +153,7 @@ def test_most_changed_first():
 def test_a_planted_word_is_found(path):
     """Between the first and the second revision only the sport's races came."""
     with Store(path) as store:
-        (sport,) = diff(store, 1, 2)
+        (sport,) = store.diff(1, 2)
 
     assert sport.label == "sport"
     assert [change.term for change in sport.growing] == ["race"]
@@ -165,12 +165,12 @@ def test_a_planted_word_is_found(path):
 def test_moments(path):
     """Revisions come as numbers or digits, times as ISO strings; the last moment is now."""
     with Store(path) as store:
-        whole = diff(store, 0)
+        whole = store.diff(0)
 
-        assert diff(store, "0", "3") == diff(store, 0, 3) == whole
-        assert diff(store, "2000-01-01", "2999-01-01T00:00:00Z") == whole
-        assert diff(store, 3) == []
-        assert [d.label for d in diff(store, 2)] == ["film"]
+        assert store.diff("0", "3") == store.diff(0, 3) == whole
+        assert store.diff("2000-01-01", "2999-01-01T00:00:00Z") == whole
+        assert store.diff(3) == []
+        assert [d.label for d in store.diff(2)] == ["film"]
 
 
 @pytest.mark.parametrize("moment", ["yesterday", 99, "99", -1, True, "20-20"])
@@ -178,22 +178,22 @@ def test_what_is_no_moment(path, moment):
     """One sentence names the argument, and tells what it must be."""
     with Store(path) as store:
         with pytest.raises((ValueError, TypeError), match=r"before == .* revision from 0 to 3"):
-            diff(store, moment)
+            store.diff(moment)
         with pytest.raises((ValueError, TypeError), match=r"after == .* revision from 0 to 3"):
-            diff(store, 0, moment)
+            store.diff(0, moment)
 
 
 def test_some_labels(path):
     """Labels can be asked for by id, by name and by what is above them; others are refused."""
     tree = LabelTree({"sport": "fun", "film": "fun"}, names={"film": "Cinema"})
     with Store(path, tree=tree) as store:
-        assert [d.label for d in diff(store, 0, labels=["space"])] == ["space"]
-        assert [d.label for d in diff(store, 0, labels=["Cinema"])] == ["film"]
-        assert sorted(d.label for d in diff(store, 0, labels=["fun"])) == ["film", "sport"]
+        assert [d.label for d in store.diff(0, labels=["space"])] == ["space"]
+        assert [d.label for d in store.diff(0, labels=["Cinema"])] == ["film"]
+        assert sorted(d.label for d in store.diff(0, labels=["fun"])) == ["film", "sport"]
         with pytest.raises(ValueError, match="label 'nothing' is not known"):
-            diff(store, 0, labels=["nothing"])
+            store.diff(0, labels=["nothing"])
         with pytest.raises(ValueError, match="one string"):
-            diff(store, 0, labels="film")
+            store.diff(0, labels="film")
 
 
 def test_order_of_learning_does_not_matter(tmp_path):
@@ -203,7 +203,7 @@ def test_order_of_learning_does_not_matter(tmp_path):
         with Store(tmp_path / f"{k}.db") as store:
             store.learn(batch)
             store.learn(FILM)
-            found.append([diff(store, 0), diff(store, 1)])
+            found.append([store.diff(0), store.diff(1)])
 
     assert found[0] == found[1]
     assert len(found[0][0]) == 3
@@ -214,8 +214,8 @@ def test_forgotten_documents_are_in_neither(path):
     with Store(path) as store:
         store.forget(["4"])
 
-        assert [d.label for d in diff(store, 2, 3)] == []
-        assert {d.label for d in diff(store, 0)} == {"space", "sport"}
+        assert [d.label for d in store.diff(2, 3)] == []
+        assert {d.label for d in store.diff(0)} == {"space", "sport"}
 
 
 def test_command(path):
@@ -236,7 +236,7 @@ def test_command(path):
 
 def test_command_on_a_terminal(path, monkeypatch):
     """A table with words, or a sentence where nothing changed."""
-    monkeypatch.setattr("polytopic.cli.store.diff.on_terminal", lambda: True)
+    monkeypatch.setattr("polytopic.cli.store.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
     shown = CliRunner().invoke(command, [str(path), "1", "2"]).output
     same = CliRunner().invoke(command, [str(path), "3"]).output

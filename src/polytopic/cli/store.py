@@ -1,0 +1,538 @@
+"""polytopic store: keep documents, counts and models in a database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+import click
+
+from polytopic.cli.documents import (
+    blocks,
+    document_options,
+    language_option,
+    read,
+    read_objects,
+    whole_blocks,
+    with_progress,
+)
+from polytopic.cli.show import echo_json, image_of, on_terminal, table, words_option, write_file
+
+MODELS = ("mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter")
+MAX_NAMES = 10  # ids or labels of a receipt on a terminal
+MAX_TRENDS = 5  # labels per trend on a terminal
+
+
+class StoreGroup(click.Group):
+    """The commands, listed in the order in which a user meets them."""
+
+    def list_commands(self, context):
+        """Return the names of the commands."""
+        return list(self.commands)
+
+
+@click.command(name="store", cls=StoreGroup)
+def command():
+    """Keep documents, counts and models in a database that you can correct and erase from.
+
+    \b
+      polytopic store init news.db                   create a store
+      polytopic store learn news.db news.jsonl       learn documents, or corrections of them
+      polytopic store forget news.db 17 23           erase documents
+      polytopic suggest news.db fresh.jsonl          label new documents
+
+    STORE is a file, or the URL of a PostgreSQL database: postgresql+psycopg://user@host/name.
+    Every change prints a receipt with the changes, and with the store's revision and digest before
+    and after.
+    """  # noqa: D301  (click reads \b)
+
+
+def open_store(url: str):
+    """Open a store that exists."""
+    from polytopic.store import Store
+
+    return Store(url, create=False)
+
+
+store_argument = click.argument("store")
+label_option = click.option(
+    "--label", "labels", multiple=True, help="Only this label and those below it; repeatable."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+keep_option = click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many published models to keep; the oldest are deleted.",
+)
+
+
+def selection_options(function: Callable) -> Callable:
+    """Add the options that select documents; :func:`read_selection` reads them."""
+    options = [
+        click.option(
+            "--as-of",
+            metavar="MOMENT",
+            help="Documents as of a revision or a time, without those forgotten since.",
+        ),
+        click.option("--since", metavar="TIME", help="Only documents from this time on."),
+        click.option("--until", metavar="TIME", help="Only documents before this time."),
+        click.option(
+            "--label",
+            "labels",
+            multiple=True,
+            help="Only documents with this label or one below it; repeatable.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def read_selection(as_of, since, until, labels) -> dict:
+    """Return the values of :func:`selection_options` as the library takes them."""
+    if as_of is not None and as_of.isdecimal():
+        as_of = int(as_of)
+    return {"as_of": as_of, "since": since, "until": until, "labels": list(labels) or None}
+
+
+# Documents
+
+
+@command.command()
+@store_argument
+@language_option
+@click.option(
+    "--model",
+    default="pmm1",
+    show_default=True,
+    type=click.Choice(MODELS),
+    help="The model to fit; mml, col and boostexter learn from whole documents, which takes "
+    "longer.",
+)
+@click.option("--tree", metavar="FILE", help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV.")
+@click.option(
+    "--field-weight",
+    multiple=True,
+    metavar="NAME=WEIGHT",
+    help="Whole-number weight of a field, such as title=2; repeatable.",
+)
+@click.option("--keep-texts", is_flag=True, help="Keep the texts, not only their counts.")
+def init(store, language, model, tree, field_weight, keep_texts):
+    """Create an empty STORE."""
+    from polytopic.cli.train import read_field_weights
+    from polytopic.labels import LabelTree
+    from polytopic.store import Store
+    from polytopic.text import Analyzer
+
+    with Store(
+        store,
+        analyzer=Analyzer(language),
+        model=model,
+        fields=read_field_weights(field_weight),
+        tree=tree and LabelTree.from_file(tree),
+        keep_texts=keep_texts,
+        must_be_new=True,
+    ) as new:
+        click.echo(f"Created {new}.", err=True)
+
+
+@command.command()
+@store_argument
+@click.argument("documents", default="-")
+@click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Maximal number of documents per transaction.",
+)
+@click.option("--split", help="Only this part of the documents, such as train.")
+@document_options
+def learn(store, documents, batch, split, **reading):
+    """Learn DOCUMENTS (standard input by default) into STORE.
+
+    Each document needs an id. A document that is already known exactly so is left alone, so it is
+    safe to try again; one with other labels, words or another time is corrected. Each batch is
+    learned completely or not at all, and prints a receipt. Of standard input, a batch is what has
+    arrived so far.
+    """
+    found = read(documents, split=split, line_ids=False, **reading)
+    with open_store(store) as opened:
+        batches = blocks(found, batch) if documents == "-" else whole_blocks(found, batch)
+        show_receipts(opened.learn(block) for block in batches)
+
+
+@command.command()
+@store_argument
+@click.argument("document", required=False)
+@click.argument("labels", nargs=-1)
+@click.option(
+    "--from",
+    "source",
+    metavar="FILE",
+    help='Read JSON lines with "id" and "labels" instead; - for standard input.',
+)
+def relabel(store, document, labels, source):
+    """Replace the labels of DOCUMENT in STORE with LABELS; without LABELS, remove them.
+
+    Fails if STORE has none of the documents; otherwise the receipt lists those it does not have.
+    """
+    if (document is None) == (source is None):
+        raise click.UsageError("give a document and its labels, or a file of them with --from.")
+    new_labels = {document: list(labels)}
+    if source is not None:
+        rows = read_objects(source, needed=("id", "labels"))
+        new_labels = {str(row["id"]): row["labels"] for row in rows}
+    with open_store(store) as opened:
+        receipt = opened.relabel(new_labels)
+    show_receipt(receipt)
+    if new_labels and len(receipt.missing) == len(new_labels):
+        raise click.ClickException("the store has none of these documents.")
+
+
+@command.command()
+@store_argument
+@click.argument("ids", nargs=-1)
+@click.option(
+    "--from", "source", metavar="FILE", help="Read ids from a file, one per line; - for stdin."
+)
+@click.option(
+    "--purge",
+    is_flag=True,
+    help="Delete the published models that have seen forgotten documents, instead of marking them.",
+)
+def forget(store, ids, source, purge):
+    """Erase the documents with these IDS from STORE, all or none.
+
+    Fails if STORE has none of the documents; otherwise the receipt lists those it does not have.
+    """
+    if source is not None:
+        from polytopic.lines import read_lines
+
+        ids = [*ids, *filter(None, (line.strip() for _, line in read_lines(source)))]
+    if not ids:
+        raise click.UsageError("no ids are given; give ids, or a file of them with --from.")
+    with open_store(store) as opened:
+        receipt = opened.forget(ids, purge=purge)
+    show_receipt(receipt)
+    if receipt.missing and not (receipt.forgotten or receipt.purged_models):
+        raise click.ClickException("the store has none of these documents.")
+
+
+def show_receipt(receipt) -> None:
+    """Print a receipt: as JSON, or on a terminal what is not zero or empty."""
+    facts = receipt.to_dict()
+    if on_terminal():
+        shown = [(name.replace("_", " "), _cell(value)) for name, value in facts.items() if value]
+        table("", ["", ""], shown)
+    else:
+        echo_json(facts)
+
+
+def show_receipts(receipts: Iterable) -> None:
+    """Print the receipt of each batch; if printing fails, learn the rest before failing."""
+    failure = None
+    for receipt in receipts:
+        try:
+            show_receipt(receipt)
+        except OSError as error:
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+def _cell(value) -> str:
+    if isinstance(value, list):
+        return _shortened(list(map(str, value)), MAX_NAMES)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _shortened(names: list[str], limit: int) -> str:
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+# Counts and analysis
+
+
+@command.command()
+@store_argument
+@selection_options
+@words_option(8)
+def counts(store, as_of, since, until, labels, words):
+    """Show the table of counts in STORE.
+
+    Prints one JSON object per label set: its labels, its number of documents, and its term counts.
+    On a terminal, shows each label with its number of documents and most frequent words.
+    """
+    with open_store(store) as opened:
+        found = opened.counts(**read_selection(as_of, since, until, labels))
+    gone = f"; {found.n_forgotten:,} more were forgotten since" if found.n_forgotten else ""
+    click.echo(f"Revision {found.revision}: {found.n_docs:,} documents{gone}.", err=True)
+    if on_terminal():
+        _show_labels(found, words)
+        return
+    for names, n_docs, row in zip(found.label_sets, found.set_docs, found.matrix, strict=True):
+        terms = {found.terms[k]: int(n) for k, n in zip(row.indices, row.data, strict=True)}
+        echo_json({"labels": list(names), "documents": int(n_docs), "counts": terms})
+
+
+def _show_labels(found, n_words):
+    import numpy as np
+
+    by_label = (found.indicator.T @ found.matrix).tocsr()
+    documents = found.indicator.T @ found.set_docs
+    rows = []
+    for label, n_docs, row in zip(found.labels, documents, by_label, strict=True):
+        best = row.indices[np.argsort(-row.data, kind="stable")[:n_words]]
+        rows.append((label, f"{n_docs:,.0f}", " ".join(found.terms[k] for k in best)))
+    table("", ["label", ">documents", "most frequent words"], rows)
+
+
+@command.command()
+@store_argument
+@click.argument("before")
+@click.argument("after", required=False)
+@words_option(10)
+@label_option
+@json_option
+def diff(store, before, after, words, labels, as_json):
+    """Show which labels of STORE changed between two moments, and in which words.
+
+    BEFORE and AFTER are revisions or times (2024-05-31); AFTER is now by default. Labels are sorted
+    by the size of the change: the Jensen-Shannon divergence of their words (0: the same words in
+    the same proportions, 1: no word in common) times their number of documents. Documents that
+    were forgotten since are in neither moment.
+    """
+    with open_store(store) as opened:
+        differences = opened.diff(before, after, k=words, labels=labels)
+    if as_json or not on_terminal():
+        for difference in differences:
+            echo_json(difference.to_dict())
+    elif not differences:
+        click.echo("No label changed.")
+    else:
+        columns = ["label", ">documents", ">words", ">divergence", "growing", "falling"]
+        table("", columns, map(_difference_row, differences))
+
+
+def _difference_row(difference):
+    def change(before, after):
+        return f"{before:,} → {after:,}" if before != after else f"{before:,}"
+
+    return (
+        difference.label,
+        change(difference.documents_before, difference.documents_after),
+        change(difference.words_before, difference.words_after),
+        difference.divergence,
+        ", ".join(term.term for term in difference.growing),
+        ", ".join(term.term for term in difference.falling),
+    )
+
+
+@command.command()
+@store_argument
+@click.option(
+    "--by",
+    type=click.Choice(["day", "week", "month", "year"]),
+    default="day",
+    show_default=True,
+    help="The length of a period.",
+)
+@click.option("--since", metavar="TIME", help="Only periods from this time on.")
+@click.option("--until", metavar="TIME", help="Only periods before this time.")
+@label_option
+@click.option("--plot", metavar="FILE", help="Plot to .png, .svg or .pdf; needs matplotlib.")
+@json_option
+def drift(store, by, since, until, labels, plot, as_json):
+    """Show how the documents of STORE drift over time.
+
+    Each period is evaluated with a model of all documents before it: the perplexity of its words
+    (higher is more surprising), the share of unknown words, the samples F1 of the predicted labels,
+    and the labels that are new or have significantly more or fewer documents than before. Days are
+    in UTC; a document without a time has the time when it was first learned. A model is fitted for
+    each period, so long streams are faster by week or month.
+    """
+    with open_store(store) as opened:
+        found = opened.drift(by=by, since=since, until=until, labels=labels)
+    if plot:
+        write_file(plot, image_of(found.plot(), plot))  # first: printing may fail
+    if as_json or not on_terminal():
+        for period in found.periods:
+            echo_json(period.to_dict())
+    elif not found.periods:
+        click.echo("No documents.")
+    else:
+        columns = [by, ">documents", ">perplexity", ">unknown", ">F1", "growing", "vanishing"]
+        table("", [*columns, "new"], map(_period_row, found.periods))
+
+
+def _period_row(period):
+    trends = (period.trending(trend) for trend in ("growing", "vanishing", "new"))
+    return (
+        period.start,
+        f"{period.documents:,}",
+        "-" if period.perplexity is None else f"{period.perplexity:,.0f}",
+        "-" if period.unknown is None else f"{period.unknown:.1%}",
+        "-" if period.samples_f1 is None else f"{period.samples_f1:.2f}",
+        *(_shortened([label.label for label in labels], MAX_TRENDS) for labels in trends),
+    )
+
+
+@command.command()
+@store_argument
+def verify(store):
+    """Recount the ledger of STORE, and check that all tables and digests agree with it."""
+    with open_store(store) as opened:
+        result = opened.verify()
+    if on_terminal():
+        click.echo(f"Revision {result.revision}: {result.documents:,} documents, {result.digest}.")
+        click.echo("\n".join(result.problems) if result.problems else "No problems found.")
+    else:
+        echo_json(result.to_dict())
+    if not result.ok:
+        raise click.ClickException("the store does not agree with its ledger.")
+
+
+# Models
+
+
+@command.command()
+@store_argument
+@click.argument("model", required=False)
+@click.option(
+    "--fit", "name", type=click.Choice(MODELS), help="The model to fit; by default the store's."
+)
+@selection_options
+@click.option("--note", help="A note for the history.")
+@keep_option
+def publish(store, model, name, as_of, since, until, labels, note, keep):
+    """Fit a model on STORE, or load the file MODEL, and make it the current model."""
+    from polytopic.labeler import load
+
+    selection = read_selection(as_of, since, until, labels)
+    if model is not None and (name is not None or any(selection.values())):
+        raise click.UsageError(
+            "MODEL is fitted already; leave out --fit, --as-of, --since, --until and --label."
+        )
+    with open_store(store) as opened:
+        labeler = load(model) if model is not None else opened.fit(name, **selection)
+        _show_model(opened, opened.publish(labeler, note=note, keep=keep))
+
+
+@command.command()
+@store_argument
+@keep_option
+def refresh(store, keep):
+    """Fit the current model of STORE again and publish it, if STORE has changed.
+
+    It is fitted from scratch, with the hyper-parameters chosen when it was first published. A model
+    that was rolled back to, or published as of an earlier moment, is left alone, unless it has seen
+    a document that was forgotten since; then it is fitted again without that document.
+    """
+    with open_store(store) as opened:
+        number = opened.refresh(keep=keep)
+        if number is None:
+            click.echo("Nothing to refresh.", err=True)
+        else:
+            _show_model(opened, number)
+
+
+@command.command()
+@store_argument
+@click.argument("number", type=click.IntRange(1, 2**63 - 1), required=False)
+def rollback(store, number):
+    """Make an earlier published model of STORE current: the one before, or that with NUMBER.
+
+    It stays current until another model is published. A model that has seen a document that was
+    forgotten since is rejected.
+    """
+    with open_store(store) as opened:
+        _show_model(opened, opened.rollback(number))
+
+
+def _show_model(opened, number: int) -> None:
+    echo_json(next(model.to_dict() for model in opened.history() if model.id == number))
+
+
+@command.command()
+@store_argument
+def history(store):
+    """List the published models of STORE, the newest first."""
+    with open_store(store) as opened:
+        models = opened.history()
+    if not on_terminal():
+        for model in models:
+            echo_json(model.to_dict())
+    elif not models:
+        click.echo("No model is published.")
+    else:
+        columns = ["", ">number", "published", "model", ">revision", "", "note"]
+        table("", columns, map(_model_row, models))
+
+
+def _model_row(model):
+    return (
+        "✓" if model.current else "",
+        model.id,
+        model.time[:16].replace("T", " "),
+        model.name,
+        "" if model.origin.revision is None else model.origin.revision,
+        "" if model.marked is None else f"saw a document forgotten at {model.marked}",
+        model.note or "",
+    )
+
+
+# Other stores
+
+
+@command.command()
+@store_argument
+@click.argument("other")
+def merge(store, other):
+    """Learn the documents of the store OTHER into STORE: counts, labels and times, but no texts.
+
+    Both must have the same analyzer and fields. If a document is in both stores and differs,
+    nothing is merged.
+    """
+    with open_store(store) as opened, open_store(other) as second:
+        show_receipt(opened.merge(second))
+
+
+@command.command()
+@store_argument
+@click.option("--to", "target", metavar="FILE", help="Write to a file, completely or not at all.")
+def export(store, target):
+    """Write STORE as JSON lines, to be imported elsewhere.
+
+    The first line has the settings. Each document follows with its counts, or with its text if
+    texts are kept. Former versions of documents and published models are not exported.
+    """
+    from polytopic.errors import StoreError
+    from polytopic.files import new_file
+    from polytopic.store.transfer import export_lines
+
+    with open_store(store) as opened:
+        lines = (json.dumps(line, ensure_ascii=False) for line in export_lines(opened))
+        if target is None:
+            for line in lines:
+                click.echo(line)
+        else:
+            with new_file(target, StoreError) as file:
+                file.writelines(f"{line}\n".encode() for line in with_progress(lines))
+
+
+@command.command(name="import")
+@store_argument
+@click.argument("source", default="-")
+def import_(store, source):
+    """Learn an export (standard input by default) into STORE, which is created if necessary.
+
+    An existing store must have the same settings, and no other tree of labels. Each batch is
+    learned completely or not at all, and it is safe to try again.
+    """
+    from polytopic.store.transfer import import_lines
+
+    show_receipts(import_lines(store, with_progress(read_objects(source))))

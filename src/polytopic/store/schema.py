@@ -1,0 +1,346 @@
+"""The schema of a store: its tables, its settings, its state and its tree of labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Row,
+    Table,
+    Text,
+    delete,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from polytopic.errors import DamagedError, StoreError
+from polytopic.labels import LabelTree
+from polytopic.parameters import LARGEST_COUNT, check_number
+from polytopic.store.database import among, fetch
+from polytopic.store.encoding import MultisetDigest, read_json
+from polytopic.text import Analyzer
+
+SCHEMA = 2  # in schema 1, rows of the ledger may have been moved (see erasure.py)
+SCHEMAS = (1, SCHEMA)  # that this release opens
+metadata = MetaData()
+
+
+def _table(name, *columns):
+    return Table(f"polytopic_{name}", metadata, *columns)
+
+
+# The schema, the analyzer and the other settings. Values are JSON.
+settings = _table(
+    "settings", Column("name", Text, primary_key=True), Column("value", Text, nullable=False)
+)
+
+# One row: the number of changes so far, the digest of the counted documents, how many models were
+# ever published, and the current one. A writer locks this row.
+state = _table(
+    "state",
+    Column("id", Integer, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("published", BigInteger, nullable=False),
+    Column("current_model", BigInteger),
+)
+
+# Labels with the number of their documents; "about" is the label's node in the tree, JSON.
+labels = _table(
+    "labels",
+    Column("label", Text, primary_key=True),
+    Column("documents", BigInteger, nullable=False),
+    Column("about", Text),
+)
+
+# Terms by number, many per page: a JSON list of terms (null for a deleted one), and for each the
+# number of labelled documents and the number of ledger rows that contain it, four bytes each.
+terms = _table(
+    "terms",
+    Column("page", BigInteger, primary_key=True, autoincrement=False),
+    Column("names", Text, nullable=False),
+    Column("documents", LargeBinary, nullable=False),
+    Column("uses", LargeBinary, nullable=False),
+)
+
+# Label sets (a JSON list, with its digest as the key), the number of their documents, and their
+# term counts.
+label_sets = _table(
+    "label_sets",
+    Column("key", Text, primary_key=True),
+    Column("labels", Text, nullable=False),
+    Column("documents", BigInteger, nullable=False),
+    Column("terms", LargeBinary, nullable=False),
+    Column("counts", LargeBinary, nullable=False),
+)
+
+# The ledger. Each version of a document has a row, which is valid from the revision "learned" until
+# "replaced"; "first" is when the document was first learned. Terms are numbers, in the order of the
+# names. In SQLite, a deleted row is blank, and its "learned" is 0.
+documents = _table(
+    "documents",
+    Column("row", Integer().with_variant(BigInteger, "postgresql"), primary_key=True),
+    Column("document", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+    Column("time", Text),
+    Column("first", BigInteger, nullable=False),
+    Column("learned", BigInteger, nullable=False),
+    Column("replaced", BigInteger),
+    Column("terms", LargeBinary, nullable=False),
+    Column("counts", LargeBinary, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("text", Text),
+)
+_is_current = documents.c.replaced.is_(None)
+Index(
+    "polytopic_current",
+    documents.c.document,
+    unique=True,
+    sqlite_where=_is_current,
+    postgresql_where=_is_current,
+)
+Index(
+    "polytopic_former",
+    documents.c.document,
+    sqlite_where=~_is_current,
+    postgresql_where=~_is_current,
+)
+
+# The log of changes: receipts, JSON with counts instead of ids and labels.
+revisions = _table(
+    "revisions",
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Text, nullable=False),
+    Column("receipt", Text, nullable=False),
+)
+
+# How many documents first learned at one revision were deleted at another.
+forgotten = _table(
+    "forgotten",
+    Column("learned", BigInteger, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
+    Column("documents", BigInteger, nullable=False),
+)
+
+# Published models: safetensors with their manifest, the selection that they were fitted on (JSON),
+# and the revision at which one of their documents was deleted.
+models = _table(
+    "models",
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("note", Text),
+    Column("marked", BigInteger),
+    Column("content", LargeBinary, nullable=False),
+)
+
+# Access tokens for the service: their digests only.
+tokens = _table(
+    "tokens",
+    Column("digest", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("role", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)
+
+# Seals: digests of the contents of tables at a revision. Stores of earlier releases have none yet.
+seals = _table(
+    "seals",
+    Column("name", Text, primary_key=True),
+    Column("revision", BigInteger, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+)
+
+# Requests with an idempotency key, so that a repeated request gets the same receipt: a digest of
+# the key, one of the request, and the receipt without ids and labels (see receipts.py).
+requests = _table(
+    "requests",
+    Column("key", Text, primary_key=True),
+    Column("request", Text, nullable=False),
+    Column("receipt", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)
+
+
+# Settings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a store. Stores with equal analyzers and fields count texts alike."""
+
+    analyzer: Analyzer
+    fields: Mapping[str, float] | None
+    model: str
+    keep_texts: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return {
+            "analyzer": self.analyzer.to_dict(),
+            "fields": self.fields and dict(self.fields),
+            "model": self.model,
+            "keep_texts": self.keep_texts,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Settings:
+        """Return the settings that :meth:`to_dict` describes."""
+        return cls(**dict(values) | {"analyzer": Analyzer.from_dict(values["analyzer"])})
+
+    @classmethod
+    def new(cls, *, language, analyzer, fields, model, keep_texts) -> Settings:
+        """Return the settings of a new store; None stands for the default."""
+        from polytopic.labeler.learning import named_model  # here: it imports all models
+
+        named_model(model or "pmm1")
+        analyzer = analyzer or Analyzer(language or "en")
+        analyzer.terms("")  # raises if the analyzer is misconfigured
+        for name, weight in (fields or {}).items():
+            check_number(weight, f"fields[{name!r}]", min_val=0, max_val=LARGEST_COUNT)
+            if weight % 1:
+                raise ValueError(
+                    f"fields[{name!r}] == {weight}, must be a whole number, because a store counts "
+                    "exactly."
+                )
+        return cls(analyzer, fields, model or "pmm1", bool(keep_texts))
+
+    def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
+        """Raise if one of these settings is given and the store ``name`` has another value."""
+        given = {
+            "language": (language, self.analyzer.language),
+            "analyzer": (analyzer, self.analyzer),
+            "fields": (fields, self.fields),
+            "model": (model, self.model),
+            "keep_texts": (keep_texts, self.keep_texts),
+        }
+        for setting, (value, own) in given.items():
+            if value is not None and value != own:
+                raise StoreError(
+                    f"{name} has {setting} == {own!r}, not {value!r}; leave {setting} out, or "
+                    "create a new store."
+                )
+
+
+def create_tables(connection: Connection, new: Settings) -> None:
+    """Create the tables of a new store."""
+    metadata.create_all(connection)
+    values = new.to_dict() | {"schema": SCHEMA}
+    rows = [{"name": name, "value": json.dumps(value)} for name, value in values.items()]
+    connection.execute(insert(settings), rows)
+    start = {"id": 1, "revision": 0, "digest": MultisetDigest().sums, "published": 0}
+    connection.execute(insert(state), start | {"current_model": None})
+
+
+def read_settings(connection: Connection, name: str) -> Settings | None:
+    """Return the settings of the store in a database, None if the database has no store."""
+    existing = inspect(connection).get_table_names()
+    if settings.name not in existing:
+        if connection.dialect.name == "sqlite" and existing:
+            raise StoreError(f"{name} is a database of another program, not a polytopic store.")
+        return None
+    rows = fetch(connection, select(settings))
+    values = {row.name: read_json(row.value, f"the setting {row.name!r}") for row in rows}
+    schema = values.pop("schema", None)
+    if not isinstance(schema, int):
+        raise DamagedError("its settings do not say which schema it has")
+    if schema not in SCHEMAS:
+        newer = schema > SCHEMA
+        raise StoreError(
+            f"{name} was created by {'a newer' if newer else 'an older'} polytopic (schema "
+            f"{schema}, this release supports {SCHEMA}); "
+            f"{'install a newer release' if newer else 'export it with the older release'}."
+        )
+    try:
+        return Settings.from_dict(values)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"its settings cannot be read ({error})") from error
+
+
+def update_schema(connection: Connection) -> None:
+    """Note that the store has the present schema, so that earlier releases refuse to open it."""
+    own = settings.c.name == "schema"
+    connection.execute(update(settings).where(own).values(value=json.dumps(SCHEMA)))
+
+
+# State
+
+
+_READ_STATE = select(state)
+
+
+def read_state(connection: Connection, *, for_update: bool = False) -> Row:
+    """Return the row of the state; ``for_update`` locks it until the transaction ends."""
+    rows = fetch(connection, _READ_STATE.with_for_update() if for_update else _READ_STATE)
+    if len(rows) != 1:
+        raise DamagedError(f"its state has {len(rows)} rows, must have 1")
+    return rows[0]
+
+
+def last_revision(connection: Connection) -> int:
+    """Return the revision of the store."""
+    return read_state(connection).revision
+
+
+# The tree of labels
+
+
+def read_tree(connection: Connection) -> LabelTree | None:
+    """Return the tree of labels, None if the store has none."""
+    columns = labels.c
+    rows = fetch(connection, select(columns.label, columns.about).where(columns.about.is_not(None)))
+    if not rows:
+        return None
+    nodes = {label: read_json(text, "the tree of labels") for label, text in rows}
+    parts = ("parents", "names", "alternatives", "notations")
+    try:
+        return LabelTree.from_dict(
+            {
+                part: {label: node[part] for label, node in nodes.items() if part in node}
+                for part in parts
+            }
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"the tree of labels cannot be read ({error})") from error
+
+
+def write_tree(connection: Connection, tree: LabelTree) -> None:
+    """Replace the tree of labels."""
+    connection.execute(update(labels).values(about=None))
+    parts = tree.to_dict()
+    nodes = {
+        label: json.dumps(
+            {part: values[label] for part, values in parts.items() if label in values}
+        )
+        for label in tree.nodes
+    }
+    known = among(connection, labels.c.label, list(nodes))
+    present = {label for (label,) in fetch(connection, select(labels.c.label).where(known))}
+    for label, text in nodes.items():
+        if label in present:
+            connection.execute(update(labels).where(labels.c.label == label).values(about=text))
+        else:
+            row = {"label": label, "documents": 0, "about": text}
+            connection.execute(insert(labels), row)
+    delete_unused_labels(connection)
+
+
+_DELETE_UNUSED_LABELS = delete(labels).where(labels.c.documents == 0, labels.c.about.is_(None))
+
+
+def delete_unused_labels(connection: Connection) -> None:
+    """Delete the labels that neither a document nor the tree has."""
+    connection.execute(_DELETE_UNUSED_LABELS)
