@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from polytopic import MML, PMM1, PMM2, BoosTexter
 from polytopic.experiments.neighbours import CosineNeighbours
-from polytopic.models.label_embedding import embed_sizes
+from polytopic.models.mml.embedding import embed_sizes
 from polytopic.text import TermWeights
 
 ROUNDS = 8000  # of BoosTexter, as its users chose

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from polytopic import Labeler
 from polytopic.corpus import load_sample
-from polytopic.kernels.labeling import rank_labels
+from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler import answers, state
 
 

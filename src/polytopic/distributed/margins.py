@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 
 from polytopic.distributed.engine import merged, shared, tasks
 from polytopic.distributed.rows import rows_of
-from polytopic.models import margin_tuning
-from polytopic.models.margin_training import Ascent, new_ascent
+from polytopic.models.mml import tuning
+from polytopic.models.mml.training import DualAscent
 from polytopic.text.weights import unit_rows
 
 
@@ -53,45 +53,43 @@ class MarginParts:
         self._by_part = [int(each.sum()) for each in found]
         self.sizes = np.sum([np.pad(each, (0, length - each.size)) for each in found], axis=0)
 
-    def choose(self, model) -> dict:
-        """Choose ``C`` and the curves on a worker, which gets the documents that are picked."""
+    def tune(self, model) -> dict:
+        """Tune on a worker, which gets a sample of the documents."""
         import dask
 
-        order = margin_tuning.picked(model, sum(self._by_part))
+        order = tuning.sample_documents(model, sum(self._by_part))
         docs, n_parts = np.flatnonzero(self._known)[order], len(self.parts)
         places = np.zeros(self._known.size, dtype=np.int64)
         for part in range(n_parts):
             places[part::n_parts] = np.cumsum(self._known[part::n_parts]) - 1
-        picked = rows_of(self.parts, docs % n_parts, places[docs])
-        return self.client.compute(dask.delayed(_chosen)(model, picked)).result()
+        sample = rows_of(self.parts, docs % n_parts, places[docs])
+        return self.client.compute(dask.delayed(_tune)(model, sample)).result()
 
-    def train(self, sizes, dtype, *, labels, goal, C, tol, max_iter, order) -> Ascent:
-        """Make rounds until the gap is a small part of the objective, or there are ``max_iter``."""
+    def train(self, sizes, dtype, margins, order, max_iter) -> DualAscent:
+        """Make at most ``max_iter`` rounds, until the gap is a small part of the objective."""
         import dask
 
         begin, pass_over, mean = map(dask.delayed, (_begin, _pass_over, _mean))
         used = [p for p, size in enumerate(self._by_part) if size]
         seeds = order.randint(2**31 - 1, size=len(used)).tolist()
-        settings = shared((labels, goal, C * len(used), tol))
+        settings = shared(margins._replace(C=margins.C * len(used)))
         states = [
             begin(self.parts[p], sizes, dtype, seed) for p, seed in zip(used, seeds, strict=True)
         ]
-        trained = Ascent(None, sizes, np.zeros(0), [], [], converged=not used)
+        ascent = DualAscent(None, sizes, np.zeros(0), [], [], converged=not used)
         W = None
-        while not trained.converged and len(trained.objectives) < max_iter:
+        while not ascent.converged and len(ascent.objectives) < max_iter:
             found = [pass_over(state, W, settings) for state in states]
             total = merged([pair[1] for pair in found], _sum_all)
             W = mean(total, len(used))
             seen = dask.delayed(_seen)(total, W, len(used))
             W, seen, *states = self.client.persist([W, seen, *(pair[0] for pair in found)])
             gap, missed, linear, square = self.client.compute(seen).result()
-            trained.gap, trained.missed = gap, missed
-            trained.objectives.append(linear - square / 2)
-            trained.converged = gap <= tol * trained.objectives[-1] or gap == 0.0
+            ascent.record(gap, missed, linear - square / 2, margins.tol)
             if self.progress is not None:
-                self.progress(len(trained.objectives), max_iter)
-        trained.W = self.client.compute(W).result()
-        return trained
+                self.progress(len(ascent.objectives), max_iter)
+        ascent.W = self.client.compute(W).result()
+        return ascent
 
 
 # On workers
@@ -112,24 +110,23 @@ def _sizes(part):
     return np.bincount(part[1].getnnz(axis=1), minlength=2)
 
 
-def _chosen(model, picked):
-    X, Y = picked
-    return margin_tuning.chosen(model, X, Y, np.arange(X.shape[0]))
+def _tune(model, sample):
+    X, Y = sample
+    return tuning.tune(model, X, Y, np.arange(X.shape[0]))
 
 
 def _begin(part, sizes, dtype, seed):
     """Return the state of a part at the beginning: its ascent, and its source of chance."""
     order = check_random_state(seed)
-    return new_ascent(part[0], part[1], sizes, dtype, order), order
+    return DualAscent.begin(part[0], part[1], sizes, dtype, order), order
 
 
-def _pass_over(state, W, settings):
-    """Make a pass over a part; return its new state, and weights with what was seen."""
-    labels, goal, C, tol = settings
+def _pass_over(state, W, margins):
+    """Make a pass over a part; return its new state, and its weights with what was measured."""
     ascent, order = state
     W = ascent.W.copy() if W is None else W.copy()
     ascent, order = replace(ascent, W=W, duals=list(ascent.duals)), deepcopy(order)
-    seen = ascent.pass_over(ascent.visit(labels, goal, C, tol), order)
+    seen = ascent.pass_over(margins, order)
     return (replace(ascent, W=np.zeros(0)), order), (ascent.W, *seen)
 
 

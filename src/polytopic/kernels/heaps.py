@@ -1,16 +1,16 @@
-"""A binary heap in arrays: the first of many items is at hand, others come and go quickly."""
+"""A binary heap in arrays: the first of many items is at hand, and others come and go quickly."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled
+from polytopic.kernels import helper
 
 
 class Heap(NamedTuple):
-    """Items by rising key, and of equal keys by rising rank; the first one at the root.
+    """Items by rising key, and of equal keys by rising rank; the first one is at the root.
 
-    The caller counts them; ``item`` is whatever number it knows them by.
+    The caller counts the items, and gives each a number.
     """
 
     key: np.ndarray
@@ -18,53 +18,40 @@ class Heap(NamedTuple):
     item: np.ndarray
 
 
-@compiled
-def new_heap(most):
-    """Return an empty heap with room for so many items."""
-    return Heap(np.empty(most), np.empty(most, np.int64), np.empty(most, np.int64))
+def new_heap(capacity):
+    """Return an empty heap."""
+    return Heap(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64))
 
 
-@compiled
+@helper
 def push(heap, n, key, rank, item):
-    """Add an item to ``n`` others."""
+    """Add an item to a heap of ``n`` items."""
     place = n
     while place > 0:
-        above = (place - 1) // 2
-        if not _before(key, rank, heap.key[above], heap.rank[above]):
+        parent = (place - 1) // 2
+        if not (key < heap.key[parent] or (key == heap.key[parent] and rank < heap.rank[parent])):
             break
-        _copy(heap, above, place)
-        place = above
-    _put(heap, place, key, rank, item)
+        heap.key[place], heap.rank[place] = heap.key[parent], heap.rank[parent]
+        heap.item[place] = heap.item[parent]
+        place = parent
+    heap.key[place], heap.rank[place], heap.item[place] = key, rank, item
 
 
-@compiled
+@helper
 def pop(heap, n):
-    """Take the first of ``n`` items away."""
-    last, place, below = n - 1, 0, 1
-    key, rank = heap.key[last], heap.rank[last]
-    while below < last:
-        other = below + 1
-        if other < last and _before(
-            heap.key[other], heap.rank[other], heap.key[below], heap.rank[below]
+    """Remove the first of ``n`` items."""
+    last, place, child = n - 1, 0, 1
+    key, rank, item = heap.key[last], heap.rank[last], heap.item[last]
+    while child < last:
+        other = child + 1
+        if other < last and (
+            heap.key[other] < heap.key[child]
+            or (heap.key[other] == heap.key[child] and heap.rank[other] < heap.rank[child])
         ):
-            below = other
-        if not _before(heap.key[below], heap.rank[below], key, rank):
+            child = other
+        if not (heap.key[child] < key or (heap.key[child] == key and heap.rank[child] < rank)):
             break
-        _copy(heap, below, place)
-        place, below = below, 2 * below + 1
-    _put(heap, place, key, rank, heap.item[last])
-
-
-@compiled
-def _before(key, rank, other_key, other_rank):
-    return key < other_key or (key == other_key and rank < other_rank)
-
-
-@compiled
-def _copy(heap, source, place):
-    _put(heap, place, heap.key[source], heap.rank[source], heap.item[source])
-
-
-@compiled
-def _put(heap, place, key, rank, item):
+        heap.key[place], heap.rank[place] = heap.key[child], heap.rank[child]
+        heap.item[place] = heap.item[child]
+        place, child = child, 2 * child + 1
     heap.key[place], heap.rank[place], heap.item[place] = key, rank, item

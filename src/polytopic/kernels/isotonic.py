@@ -1,4 +1,12 @@
-"""Isotonic regression."""
+"""Isotonic regression.
+
+===========  ==========================================================================
+``values``   what is approximated by rising steps, in the order of their scores
+``weights``  how much each value counts
+``begins``   (n_values + 1,) takes where each step begins, and then the number of values
+``heights``  (n_values,) takes the height of each step
+===========  ==========================================================================
+"""
 
 import numpy as np
 
@@ -7,11 +15,10 @@ from polytopic.kernels import compiled
 
 @compiled
 def pool_adjacent(values, weights, begins, heights):
-    """Find the rising steps that are nearest to values; return how many there are.
+    """Find the rising steps nearest to values, in weighted squares; return how many there are.
 
-    Neighbours that fall, or are level, become one step at their weighted mean, until none do.
-    ``begins``, which has one place more than there are values, takes where each step begins, and
-    then the number of values; ``heights`` takes the height of each.
+    Neighbours that fall, or are level, are merged into one step at their weighted mean, until none
+    do. Equivalent to ``scipy.optimize.isotonic_regression(values, weights=weights)``.
     """
     masses, n = np.empty(values.size), 0
     for k in range(values.size):

@@ -12,11 +12,11 @@ from sklearn.utils import check_scalar
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.neighbours import Neighbours, labels_alike, labels_together
 from polytopic.explain.reasons import Reasons
-from polytopic.kernels.labeling import rank_labels
+from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
-from polytopic.models.margin_tuning import FEWEST
+from polytopic.models.mml.tuning import FEWEST
 from polytopic.parameters import check_number
 
 SET_CURVE = ("set_curve",)  # that a model will have, as far as is known before it is fitted

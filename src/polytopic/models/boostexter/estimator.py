@@ -21,7 +21,7 @@ from polytopic.models.checks import (
     check_pseudo_count,
     check_words,
 )
-from polytopic.models.linear_reasons import LinearReasons
+from polytopic.models.linear import LinearModel
 from polytopic.models.words import Account, softmax
 
 ROUNDS_PER_SUM = 200  # rounds after which sums of weights are computed anew
@@ -45,7 +45,7 @@ class Rules(NamedTuple):
     z: np.ndarray  # (n_rules,)
 
 
-class BoosTexter(LinearReasons):
+class BoosTexter(LinearModel):
     r"""Real abstaining AdaBoost.MH: rules of one word each, which abstain if it is absent.
 
     The rule of a word gives each label of a document with that word a number ([1]_, section 4.2),

@@ -1,4 +1,4 @@
-"""What speaks for the label sets of linear models, word by word."""
+"""Evidence of linear models: a label set's score is the sum of its words' weights for its labels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from polytopic.models.documents import DocumentModel
 from polytopic.models.words import WordLabels
 
 
-class LinearReasons(DocumentModel):
-    """Gives reasons for its answers: a set's score is the sum of what its words add for labels."""
+class LinearModel(DocumentModel):
+    """A document model that scores label sets by weights of words for labels."""
 
     temperature_ = 1.0
 
@@ -27,9 +27,10 @@ class LinearReasons(DocumentModel):
         return np.zeros(check_sets(None, Y, self.classes_).shape[0])
 
     def word_labels(self, X, Y=None) -> WordLabels:
-        """Share each word among the labels of its document, by what speaks for them.
+        """Return the share of each label of a document in each of its words.
 
-        Words that speak for none of the labels are shared equally.
+        A word is shared in proportion to its positive contributions to the labels' scores, or
+        equally if it has none.
         """
         check_is_fitted(self)
         X = self._check_words(X)
@@ -37,16 +38,16 @@ class LinearReasons(DocumentModel):
         doc, word, label, share = [], [], [], []
         for d in range(X.shape[0]):
             x, y = X[d], sets[d]
-            speaks = np.maximum(x.data[:, None] * self._word_scores(x, y), 0.0)
-            speaks[speaks.sum(axis=1) == 0] = 1.0
-            doc.append(np.full(speaks.size, d))
+            evidence = np.maximum(x.data[:, None] * self._word_scores(x, y), 0.0)
+            evidence[evidence.sum(axis=1) == 0] = 1.0
+            doc.append(np.full(evidence.size, d))
             word.append(np.repeat(x.indices, y.nnz))
             label.append(np.tile(y.indices, x.nnz))
-            share.append((speaks / speaks.sum(axis=1, keepdims=True)).ravel())
+            share.append((evidence / evidence.sum(axis=1, keepdims=True)).ravel())
         return WordLabels(*(np.concatenate(part) for part in (doc, word, label, share)))
 
     def _check_words(self, X, *, reset=False) -> sparse.csr_matrix:
-        """Return documents as the weights see them."""
+        """Return validated documents."""
         raise NotImplementedError
 
     def _word_scores(self, x, y):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from polytopic.models.curves import KNOTS, rising_curve, rising_steps
+from polytopic.models.calibration import KNOTS, rising_curve, rising_steps
 
 
 def test_tells_how_often_answers_are_right():

@@ -1,4 +1,4 @@
-"""Label sets scored by linear weights of words, and the best of them."""
+"""Scores of label sets by linear weights of words, and the best label sets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from polytopic.kernels import labeling
 from polytopic.kernels.blocks import map_rows
-from polytopic.kernels.projection import project_rows
-from polytopic.models.label_embedding import by_vectors
 from polytopic.models.label_sets import stack_sets
+from polytopic.models.mml import kernels_search
+from polytopic.models.mml.embedding import with_knots
 from polytopic.text.weights import unit_rows
 
 
@@ -23,17 +22,17 @@ class SetScorer:
     Attributes
     ----------
     weights : ndarray of shape (n_words, rank, n_columns)
-        Weights of words for those labels that have any.
+        Weights of words for the labels that have any.
     vectors : ndarray of shape (n_sizes, rank)
-        Embedding of the sizes of label sets, from no label on.
+        Embedding of the sizes of label sets, from the empty set on.
     columns : ndarray of shape (n_columns,)
         The labels that have weights.
     allowed : ndarray
-        Places in ``columns`` of the labels that may be answered.
+        Places in ``columns`` of the labels that may be predicted.
     n_labels : int
-        Labels, with weights or not.
+        Number of labels, with weights or without.
     single : bool
-        Whether a label set has one label.
+        Whether all label sets have one label.
     """
 
     weights: np.ndarray
@@ -45,14 +44,14 @@ class SetScorer:
 
     @cached_property
     def labels(self):
-        """The labels that may be answered."""
+        """The labels that may be predicted."""
         return self.columns[self.allowed]
 
     @cached_property
     def sizes(self):
-        """The sizes that label sets may have, for kernels."""
+        """The embedding of the sizes that label sets may have."""
         largest = 1 if self.single else self.allowed.size
-        return by_vectors(self.vectors[: largest + 1].astype(self.weights.dtype), empty=False)
+        return with_knots(self.vectors[: largest + 1].astype(self.weights.dtype), has_empty=False)
 
     # Label sets
 
@@ -62,34 +61,37 @@ class SetScorer:
 
     def _best(self, Z):
         """Return the sizes of the best label sets, and their labels."""
-        found, n_found = np.empty(Z.shape[0] * Z.shape[2], np.int32), np.empty(len(Z), np.int64)
-        n = labeling.best_sets(Z, self.sizes, found, n_found)
+        n_docs, rank, n_labels = Z.shape
+        found, n_found = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
+        work = kernels_search.new_search(rank, n_labels, Z.dtype)
+        n = kernels_search.best_sets(Z, self.sizes, work, found, n_found)
         return n_found, self.labels[found[:n]]
 
     def best_with(self, X, label) -> sparse.csr_matrix:
-        """Return each document's best label set that holds a label, which must be allowed."""
+        """Return each document's best label set that contains a label, which must be allowed."""
         wanted = int(np.flatnonzero(self.labels == label)[0])
 
         def block(Z, rows):
             chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
-            labeling.best_with(Z, self.sizes, wanted, chosen)
+            kernels_search.best_with(Z, self.sizes, wanted, chosen)
             return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
 
         return stack_sets(self._map_scores(block, X), self.n_labels)
 
     def n_best(self, X, n_best):
-        """Return the best label sets, ``n_best`` rows a document, and their scores."""
+        """Return the best label sets, ``n_best`` rows per document, and their scores."""
         scores = np.empty((X.shape[0], n_best))
 
         def block(Z, rows):
             found = np.zeros((Z.shape[0], n_best, self.labels.size), dtype=bool)
-            labeling.n_best_sets(Z, self.sizes, n_best, found, scores[rows])
+            listing = kernels_search.new_listing(n_best, self.labels.size)
+            kernels_search.n_best_sets(Z, self.sizes, listing, found, scores[rows])
             return found.sum(axis=2).ravel(), self.labels[np.nonzero(found)[2]]
 
         return stack_sets(self._map_scores(block, X, n_best), self.n_labels), scores
 
     def margins(self, X):
-        """Return the score of the best set with each label less that of the best without it."""
+        """Return the score of the best set with each label minus that of the best without it."""
         margins = np.full((X.shape[0], self.n_labels), -np.inf)
 
         def block(Z, rows):
@@ -100,7 +102,7 @@ class SetScorer:
 
     def _margins(self, Z):
         out = np.empty((Z.shape[0], self.labels.size))
-        labeling.margins(Z, self.sizes, out)
+        kernels_search.margins(Z, self.sizes, out)
         return out
 
     def assess(self, X):
@@ -124,25 +126,27 @@ class SetScorer:
         self._map_scores(block, X)
         return scores
 
-    def _map_scores(self, function, X, answers=1):
+    def _map_scores(self, function, X, n_answers=1):
         """Call ``function(Z, rows)`` for blocks of documents with their scores.
 
-        Where it gives many answers a document, blocks are smaller.
+        Where it gives many answers per document, blocks are smaller.
         """
         weights = self.weights
         if X.shape[1] != weights.shape[0]:
             raise ValueError(f"X has {X.shape[1]} words, the model {weights.shape[0]}.")
+        flat_weights = weights.reshape(len(weights), -1)
 
         def block(data, indices, indptr, rows):
-            Z = np.empty((indptr.size - 1, *weights.shape[1:]), weights.dtype)
-            project_rows(data, indices, indptr, weights, Z)
+            flat_Z = np.empty((indptr.size - 1, flat_weights.shape[1]), weights.dtype)
+            kernels_search.project_rows(data, indices, indptr, flat_weights, flat_Z)
+            Z = flat_Z.reshape(-1, *weights.shape[1:])
             if self.allowed.size < self.columns.size:
                 Z = np.ascontiguousarray(Z[:, :, self.allowed])
             return function(Z, rows)
 
         X = unit_rows(X)
         X.data = X.data.astype(weights.dtype)
-        return map_rows(block, X, (8 + answers) * self.columns.size)
+        return map_rows(block, X, (8 + n_answers) * self.columns.size)
 
     # Words
 
@@ -153,11 +157,11 @@ class SetScorer:
         weights = self.weights[words][:, :, place[labels]].astype(np.float64)
         size = min(len(labels), len(self.vectors) - 1)
         scores = np.einsum("q,wqj->wj", self.vectors[size], weights)
-        scores[:, place[labels] < 0] = 0.0  # labels without documents have no words
+        scores[:, place[labels] < 0] = 0.0  # labels without documents have no weights
         return scores
 
     def top_words(self, label, k):
-        """Return the ``k`` words that speak most for a label alone, and their weights."""
+        """Return the ``k`` words with the highest weights for a label alone, and the weights."""
         place = np.flatnonzero(self.columns == label)
         if not place.size:
             return np.zeros(0, dtype=np.int64), np.zeros(0)

@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from polytopic import MML
-from polytopic.models.label_embedding import rotated
-from tests import margins
-from tests.margins import Problem, label_sets, own_sets, stored_problem
+from polytopic.models.mml.embedding import rotate
 from tests.strategies import matrices
+from tests.twins import mml as twins
+from tests.twins.mml import Problem, label_sets, own_sets, stored_problem
 
 TIGHT = {"rank": None, "tol": 1e-7, "max_iter": 20_000}
 KINDS = [
@@ -36,7 +36,7 @@ def row_sets(Y):
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_neighbours_solve_the_paper(similarity, C):
     """Objective and answers are those of the dense problem (7) and of Eq. (8), by brute force."""
-    X, Y, X_new = margins.corpus()
+    X, Y, X_new = twins.corpus()
     problem = Problem.over_neighbours(X, Y, similarity, C)
     alpha = problem.solve()
     sets = label_sets(Y.shape[1])
@@ -57,7 +57,7 @@ def test_neighbours_solve_the_paper(similarity, C):
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_those_of_the_dual_variables(kind):
     """All label sets score as Eq. (8) says, whatever the dual variables are."""
-    X, Y, X_new = margins.corpus(seed=1)
+    X, Y, X_new = twins.corpus(seed=1)
     sets = label_sets(Y.shape[1])
 
     model = MML(rank=None, tol=0.01, **kind).fit(X, Y)
@@ -77,7 +77,7 @@ def test_scores_are_those_of_the_dual_variables(kind):
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_working_sets_solve_their_problem(similarity, goal, C):
     """Over the final working sets nothing better is possible."""
-    X, Y, _ = margins.corpus(seed=2)
+    X, Y, _ = twins.corpus(seed=2)
 
     model = MML(C, similarity=similarity, goal=goal, **TIGHT).fit(X, Y)
 
@@ -91,7 +91,7 @@ def test_working_sets_solve_their_problem(similarity, goal, C):
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_goal_f_solves_the_problem_over_all_label_sets(similarity, C):
     """The gap over all label sets is closed, so the working sets lack none."""
-    X, Y, _ = margins.corpus(seed=3)
+    X, Y, _ = twins.corpus(seed=3)
     everything = Problem.over_all(X, Y, similarity, "f", C)
 
     model = MML(C, similarity=similarity, goal="f", **TIGHT).fit(X, Y)
@@ -106,7 +106,7 @@ def test_goal_f_solves_the_problem_over_all_label_sets(similarity, C):
 @pytest.mark.parametrize("C", COSTS)
 def test_goal_f_closes_the_gap_it_tells(C, tol):
     """With a loose tolerance too the gap over all label sets is about what is told."""
-    X, Y, _ = margins.corpus(n_docs=12, seed=4)
+    X, Y, _ = twins.corpus(n_docs=12, seed=4)
 
     model = MML(C, goal="f", rank=None, tol=tol, max_iter=1000).fit(X, Y)
 
@@ -119,7 +119,7 @@ def test_goal_f_closes_the_gap_it_tells(C, tol):
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_goal_exact_is_below_the_problem_over_all_label_sets(similarity, C):
     """A slack for each set of a working set: the objective is that of a smaller problem."""
-    X, Y, _ = margins.corpus(seed=3)
+    X, Y, _ = twins.corpus(seed=3)
     everything = Problem.over_all(X, Y, similarity, "exact", C)
 
     model = MML(C, similarity=similarity, goal="exact", **TIGHT).fit(X, Y)
@@ -162,7 +162,7 @@ def learned(model):
 @pytest.mark.parametrize("kind", KINDS[::2])
 def test_the_order_of_documents_does_not_matter(kind):
     """Permuted rows give the same bits, twins among them too."""
-    X, Y, _ = margins.corpus(n_docs=20, n_words=15)
+    X, Y, _ = twins.corpus(n_docs=20, n_words=15)
     X, Y = np.vstack([X, X[:5], X[:5]]), np.vstack([Y, Y[:5], 1 - Y[:5]])
     order = np.random.default_rng(1).permutation(len(X))
 
@@ -175,7 +175,7 @@ def test_the_order_of_documents_does_not_matter(kind):
 @pytest.mark.parametrize("kind", KINDS[::2])
 def test_random_state_fixes_the_bits(kind):
     """The same number gives the same bits, another one another approximation."""
-    X, Y, _ = margins.corpus(n_docs=20, n_words=15)
+    X, Y, _ = twins.corpus(n_docs=20, n_words=15)
 
     same = [MML(random_state=7, **kind).fit(X, Y) for _ in range(2)]
     given = MML(random_state=np.random.RandomState(7), **kind).fit(X, Y)
@@ -191,7 +191,7 @@ def test_permuting_labels_and_words_permutes_the_answer(kind):
 
     Not so for ``goal="exact"``: what comes into a working set depends on the way there.
     """
-    X, Y, X_new = margins.corpus(n_docs=10, seed=5)
+    X, Y, X_new = twins.corpus(n_docs=10, seed=5)
     labels, words = np.array([2, 0, 3, 1]), np.array([3, 1, 4, 0, 2, 5])
     model = MML(0.5, **TIGHT, **kind).fit(X, Y)
 
@@ -207,7 +207,7 @@ def test_permuting_labels_and_words_permutes_the_answer(kind):
 
 def test_repeated_words_and_lengths_do_not_matter():
     """Only the direction of a document counts, and entries of a word are added up."""
-    X, Y, X_new = margins.corpus()
+    X, Y, X_new = twins.corpus()
     model = MML(rank=None).fit(X, Y)
     coo = sparse.coo_array(np.hstack([X, X]))
     twice = sparse.csr_matrix((coo.data, (coo.row, coo.col % X.shape[1])), shape=X.shape)
@@ -223,7 +223,7 @@ def test_repeated_words_and_lengths_do_not_matter():
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_convergence_warning(kind):
     """One pass is too few, and says so once."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
 
     with pytest.warns(ConvergenceWarning, match="max_iter == 1 passes") as caught:
         model = MML(tol=1e-6, max_iter=1, **kind).fit(X, Y)
@@ -240,7 +240,7 @@ def test_a_convergence_warning(kind):
 @pytest.mark.parametrize("kind", KINDS[2:])
 def test_a_warm_start_from_itself(kind):
     """It begins where the other model ended."""
-    X, Y, X_new = margins.corpus(n_docs=12, n_words=12)
+    X, Y, X_new = twins.corpus(n_docs=12, n_words=12)
     X[3] = 0.0  # which no model learns from
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, **kind}
     cold = MML(**settings).fit(X, Y)
@@ -257,7 +257,7 @@ def test_a_warm_start_from_itself(kind):
 @pytest.mark.parametrize("kind", KINDS[2:])
 def test_a_warm_start_with_other_documents_and_labels(kind):
     """Documents gone and come, a label gone and one come: nearly the cold answer, in less time."""
-    X, Y, X_new = margins.corpus(n_docs=12, n_words=12)
+    X, Y, X_new = twins.corpus(n_docs=12, n_words=12)
     names = np.array(["b", "c", "d", "e"])
     Y = [names[y > 0].tolist() for y in Y]
     settings = {"rank": None, "tol": 1e-7, "max_iter": 20_000, **kind}
@@ -282,7 +282,7 @@ def test_a_warm_start_with_other_documents_and_labels(kind):
 @pytest.mark.parametrize("tol", [0.1, 0.01, 1e-6])
 def test_a_warm_start_is_as_near_the_best_as_a_cold_one(tol, change):
     """Both gaps bound the same optimum; where they are narrow, all answers are the same."""
-    X, Y, X_new = margins.corpus(n_docs=60, n_words=20, seed=6)
+    X, Y, X_new = twins.corpus(n_docs=60, n_words=20, seed=6)
     few, many = np.arange(0, 54), np.arange(60)
     old, new = (few, many) if change == "learn" else (many, few)
     settings = {"rank": None, "tol": tol, "max_iter": 20_000}
@@ -301,7 +301,7 @@ def test_a_warm_start_is_as_near_the_best_as_a_cold_one(tol, change):
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_a_warm_start_with_another_cost(goal):
     """Dual variables above a lower C come back into what is allowed."""
-    X, Y, _ = margins.corpus(n_docs=12, n_words=12)
+    X, Y, _ = twins.corpus(n_docs=12, n_words=12)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
     dear = MML(5.0, **settings).fit(X, Y)
 
@@ -319,7 +319,7 @@ def test_a_warm_start_with_another_cost(goal):
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_a_warm_start_with_other_labels_of_a_document(goal):
     """A document may now have a label set that it was kept apart from."""
-    X, Y, _ = margins.corpus(n_docs=12, n_words=12)
+    X, Y, _ = twins.corpus(n_docs=12, n_words=12)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
     before = MML(**settings).fit(X, Y)
     problem, _ = stored_problem(before, X, Y)
@@ -336,7 +336,7 @@ def test_a_warm_start_with_other_labels_of_a_document(goal):
 
 def test_neighbours_do_not_start_warm():
     """It is said in a sentence."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     model = MML(labels="neighbours").fit(X, Y)
 
     with pytest.raises(ValueError, match="neighbours always start cold"):
@@ -348,26 +348,26 @@ def test_neighbours_do_not_start_warm():
 @pytest.mark.parametrize("rows", [None, [0, 1], 3])
 def test_a_warm_start_needs_rows(rows):
     """One for each document."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     model = MML().fit(X, Y)
 
-    with pytest.raises(ValueError, match="rows must have one row of warm's X, or -1, for each of"):
+    with pytest.raises(ValueError, match="for each document its row in warm's X, or -1"):
         MML().fit(X, Y, warm=model, rows=rows)
 
 
 def test_a_warm_start_needs_dual_variables():
     """A model from a file has none."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     model = MML().fit(X, Y)
     loaded = MML().from_arrays(model.to_arrays(), labels=model.classes_, n_words=X.shape[1])
 
-    with pytest.raises(ValueError, match="warm has no dual variables"):
+    with pytest.raises(ValueError, match="has no dual variables"):
         MML().fit(X, Y, warm=loaded, rows=np.arange(len(X)))
 
 
 def test_a_warm_start_from_another_kind():
     """What is no label set here is left out: the empty one, and several labels where one is due."""
-    X, Y, _ = margins.corpus(n_docs=12, n_words=12)
+    X, Y, _ = twins.corpus(n_docs=12, n_words=12)
     rows, first = np.arange(12), Y.argmax(axis=1)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000}
     wide = MML(similarity="cosine", **settings).fit(X, Y)
@@ -388,7 +388,7 @@ def test_weights_are_turned_where_they_are(n_sizes):
     weights = random.normal(size=(2500, 3, 4)).astype(np.float32)
     before = weights.copy()
 
-    turned, found = rotated(vectors, weights)
+    turned, found = rotate(vectors, weights)
 
     axes = np.linalg.svd(vectors, full_matrices=False)[2]
     expected = np.zeros((2500, len(axes), 4), np.float32)

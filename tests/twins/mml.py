@@ -1,4 +1,4 @@
-"""A slow, obvious twin of maximal margin labeling: the equations of Kazawa et al., transcribed."""
+"""Slow twins of maximal margin labeling: the equations of Kazawa et al., and of its kernels."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -203,10 +203,9 @@ class Problem:
 
 def stored_problem(model, X, Y):
     """Return the problem over a fitted model's own dual variables, and these."""
-    trained, known = model._duals
-    pairs, alpha = [], []
-    for chunk, stored in zip(trained.chunks, trained.duals, strict=True):
-        for place, doc in enumerate(known[chunk].tolist()):
+    ascent, pairs, alpha = model._ascent, [], []
+    for chunk, stored in zip(ascent.chunks, ascent.duals, strict=True):
+        for place, doc in enumerate(model._used[chunk].tolist()):
             own = frozenset(np.flatnonzero(Y[doc]).tolist())
             for s in range(stored.start[place], stored.start[place + 1]):
                 if model.labels == "neighbours":
@@ -232,3 +231,80 @@ def corpus(n_docs=6, n_words=6, n_labels=4, seed=0):
     )
     X[:, 0] += 0.1
     return X[:n_docs], Y[:n_docs], X[n_docs:]
+
+
+# Twins of the kernels for search, over all label sets
+
+
+def indicator_of(sets, n_labels):
+    """Return an indicator of label sets."""
+    return np.array([[label in labels for label in range(n_labels)] for labels in sets])
+
+
+def set_scores(Z, vectors, members):
+    """Return the score of each set of an indicator: the sum of its labels' scores at its size."""
+    vectors = vectors[members.sum(axis=1)].astype(float)
+    return np.einsum("sq,qj,sj->s", vectors, Z.astype(float), members.astype(float))
+
+
+def violations(goal, vectors, own, sets, scores):
+    """Return how much each set violates the margin of a document's own set, -inf for that."""
+    base = scores[sets.index(own)]
+    found = np.full(len(sets), -np.inf)
+    for k, other in enumerate(sets):
+        if other != own:
+            margin, scale = required(goal, vectors, own, other)
+            found[k] = margin - (base - scores[k]) / scale
+    return found
+
+
+def required(goal, vectors, own, other):
+    """Return the margin between two sets, and the scale: one of them is 1."""
+    if goal == "f":
+        return 1 - dice(own, other), 1.0
+    return 1.0, np.sqrt(distance(vectors, len(own), len(other), len(own & other)))
+
+
+def distance(vectors, a, b, n_common):
+    """Return the squared distance between the embeddings of two sets with a and b labels."""
+    u, v = vectors[a].astype(float), vectors[b].astype(float)
+    return a * u @ u + b * v @ v - 2 * n_common * u @ v
+
+
+def highest_merit(goal, Z, vectors, own):
+    """Return the highest merit of all sets but the own one, by sorting labels for each size.
+
+    ``goal`` is "f", "exact" or "score".
+    """
+    scores, n_labels = vectors.astype(float) @ Z.astype(float), Z.shape[1]
+    others = np.setdiff1d(np.arange(n_labels), own)
+    base, a, found = scores[len(own), own].sum(), len(own), [-np.inf]
+    for b, row in enumerate(scores[1:], start=1):
+        inside, outside = (np.cumsum([0, *np.sort(-row[k])]) for k in (own, others))
+        for n_common in range(max(b - others.size, 0), min(a, b) + 1):
+            score = -inside[n_common] - outside[b - n_common]
+            if goal == "score":
+                found.append(score)
+            elif not n_common == a == b:
+                scale = np.sqrt(distance(vectors, a, b, n_common)) if goal == "exact" else 1.0
+                margin = 1.0 if goal == "exact" else 1 - 2 * n_common / (a + b)
+                found.append(margin - (base - score) / scale)
+    return max(found)
+
+
+def margins(scores, members):
+    """Return the score of the best set with each label minus that of the best without it."""
+    inside = [scores[members[:, j]].max() for j in range(members.shape[1])]
+    outside = [scores[~members[:, j]].max(initial=-np.inf) for j in range(members.shape[1])]
+    return np.array(inside) - np.array(outside)
+
+
+def highest(values, skip, n):
+    """Return the places of the ``n`` highest values that are not skipped."""
+    places = np.flatnonzero(~skip)
+    return places[np.argsort(-values[places], kind="stable")[:n]]
+
+
+def project_rows(X, weights):
+    """Return the scores of documents, (n_docs, rank, n_labels)."""
+    return np.einsum("dw,wqj->dqj", X, weights)

@@ -14,10 +14,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import MML
 from polytopic.metrics import samples_f1, subset_accuracy
-from polytopic.models import margin_tuning
-from polytopic.models.margin_tuning import COSTS, FEWEST
-from tests import margins
-from tests.margins import label_sets, own_sets, stored_problem
+from polytopic.models.mml import tuning
+from polytopic.models.mml.tuning import COSTS, FEWEST
+from tests.twins import mml as twins
+from tests.twins.mml import label_sets, own_sets, stored_problem
 
 KINDS = [
     {},
@@ -58,7 +58,7 @@ def all_scores(model, X, Y, X_new):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_sets_are_those_of_brute_force(kind):
     """Best first, and the bound is the score of the next one."""
-    X, Y, X_new = margins.corpus(seed=1)
+    X, Y, X_new = twins.corpus(seed=1)
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
 
@@ -77,7 +77,7 @@ def test_the_best_sets_are_those_of_brute_force(kind):
 
 def test_more_sets_than_there_are():
     """The list ends, and nothing bounds it."""
-    X, Y, X_new = margins.corpus(n_labels=2)
+    X, Y, X_new = twins.corpus(n_labels=2)
     model = MML().fit(X, Y)
 
     found = model.predict_sets(X_new, n_best=5)
@@ -90,7 +90,7 @@ def test_more_sets_than_there_are():
 @pytest.mark.parametrize("n_best", [1, 2, 4, 9, 15, 20])
 def test_the_first_set_without_words_is_the_commonest(n_best):
     """As in the answer; all sets score 0, each is listed once, with few labels before many."""
-    X, Y, _ = margins.corpus(n_docs=12)
+    X, Y, _ = twins.corpus(n_docs=12)
     Y[:4] = [0, 1, 0, 1]
     model = MML().fit(X, Y)
     nothing = np.zeros((1, X.shape[1]))
@@ -111,7 +111,7 @@ def test_the_first_set_without_words_is_the_commonest(n_best):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_decision_function_is_best_with_less_best_without(kind):
     """For each label, by brute force; the answer has the labels above zero."""
-    X, Y, X_new = margins.corpus(seed=2)
+    X, Y, X_new = twins.corpus(seed=2)
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
 
@@ -129,7 +129,7 @@ def test_the_decision_function_is_best_with_less_best_without(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_contributions_add_up_to_the_score(kind):
     """Of the answer and of any other set, by words and by labels."""
-    X, Y, X_new = margins.corpus(seed=3)
+    X, Y, X_new = twins.corpus(seed=3)
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
 
@@ -162,7 +162,7 @@ def test_word_labels_share_each_word():
 
 def test_top_words_speak_most_for_a_label():
     """They come with the score of the single label."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     model = MML(**EXACT).fit(X, Y)
     sets, scores = all_scores(model, X, Y, np.eye(X.shape[1]))
 
@@ -233,7 +233,7 @@ def test_a_grid_search():
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_answer_is_empty(kind):
     """Not even far from what was learned, or without words, which gets the commonest set."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     Y = np.vstack([Y, Y[:1], Y[:1], [[1, 0, 0, 1]] * 4])
     X = np.vstack([X, X[:2], np.zeros((4, X.shape[1]))])
     model = MML(**kind).fit(X, Y)
@@ -249,7 +249,7 @@ def test_no_answer_is_empty(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_documents_without_labels_or_words_teach_nothing(kind):
     """The weights are those without them, to the bit; labels of all count for the fallback."""
-    X, Y, X_new = margins.corpus()
+    X, Y, X_new = twins.corpus()
     none = np.zeros((3, Y.shape[1]), dtype=int)
     plain = MML(**kind).fit(X, Y)
 
@@ -262,7 +262,7 @@ def test_documents_without_labels_or_words_teach_nothing(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_documents_with_all_labels(kind):
     """They have no label set with more labels."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     Y[:4] = 1
 
     model = MML(3.0, **kind).fit(X, Y)
@@ -277,7 +277,7 @@ def test_documents_with_all_labels(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_label_in_all(kind):
     """There is but one answer."""
-    X, _, X_new = margins.corpus()
+    X, _, X_new = twins.corpus()
 
     model = MML(calibrate=True, **kind).fit(X, np.ones((len(X), 1), dtype=int))
 
@@ -290,7 +290,7 @@ def test_one_label_in_all(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_label_with_one_document(kind):
     """It is learned, and found again by that document's own word."""
-    X, Y, _ = margins.corpus(n_docs=12)
+    X, Y, _ = twins.corpus(n_docs=12)
     X = np.hstack([X, np.zeros((12, 1))])
     X[5, -1] = 5.0
     Y = np.hstack([Y, np.zeros((12, 1), dtype=int)])
@@ -314,7 +314,7 @@ def test_label_sets_of_size_twenty(kind, rank):
     model = MML(1.0, rank=rank, **kind).fit(X, Y)
 
     answers = model.predict(X)
-    f = [margins.dice(a, b) for a, b in zip(own_sets(Y), own_sets(answers), strict=True)]
+    f = [twins.dice(a, b) for a, b in zip(own_sets(Y), own_sets(answers), strict=True)]
     assert np.isfinite(model._weights).all()
     assert np.mean(f) > 0.9
     assert answers[1].sum() >= 15
@@ -323,7 +323,7 @@ def test_label_sets_of_size_twenty(kind, rank):
 @pytest.mark.parametrize("kind", KINDS)
 def test_labels_without_documents_are_never_given(kind):
     """Columns of zeros stay zeros, and their scores are minus infinity."""
-    X, Y, X_new = margins.corpus()
+    X, Y, X_new = twins.corpus()
     wide = np.zeros((len(Y), 6), dtype=int)
     wide[:, [0, 2, 3, 5]] = Y
     plain = MML(**kind).fit(X, Y)
@@ -351,7 +351,7 @@ def test_documents_without_any_word():
 
 def test_stored_zeros_are_no_words():
     """Nor do they make a document with words of one that has none."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     stored = sparse.csr_matrix(np.vstack([X, X[:2]]))
     stored.data[stored.indptr[-3] :] = 0.0
     Y = np.vstack([Y, Y[:2]])
@@ -365,7 +365,7 @@ def test_stored_zeros_are_no_words():
 
 def test_what_is_given_stays_as_it_is():
     """Words in any order, more than once, in arrays that cannot be written."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     coo = sparse.coo_array(np.hstack([X, X[:, ::-1]]))
     order = np.lexsort((np.random.default_rng(0).random(coo.nnz), coo.row))
     indices = (coo.col[order] % X.shape[1]).astype(np.int32)
@@ -382,7 +382,7 @@ def test_what_is_given_stays_as_it_is():
 @pytest.mark.parametrize("kind", KINDS)
 def test_negative_weights_of_words(kind):
     """Words may speak by being below a mean."""
-    X, Y, X_new = margins.corpus()
+    X, Y, X_new = twins.corpus()
 
     model = MML(**kind).fit(X - X.mean(axis=0), Y)
 
@@ -422,7 +422,7 @@ def test_wrong_parameters(wrong, error, sentence):
 
 def test_wrong_documents():
     """So is what is no corpus, or has other words."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
 
     with pytest.raises(ValueError, match="Y has no labelled document"):
         MML().fit(X, np.zeros_like(Y))
@@ -442,7 +442,7 @@ def test_wrong_documents():
 
 def test_huge_and_tiny_weights_of_words():
     """Lengths neither overflow nor vanish."""
-    X, Y, X_new = margins.corpus()
+    X, Y, X_new = twins.corpus()
     plain = MML(rank=None, tol=1e-6, max_iter=5000).fit(X, Y)
 
     for factor in (1e150, 1e-150):
@@ -549,14 +549,14 @@ def test_what_was_not_chosen_is():
 
 
 def test_too_few_documents_to_choose_by():
-    """The usual C, and no curves; whose lack is told."""
+    """The default C and no curves; without them, set_proba says how to get them."""
     X, Y = topics(FEWEST - 1)
 
     model = MML("auto", calibrate=True).fit(X, Y)
 
     assert model.chosen_ == {"C": 1.0}
     assert 0 <= model.predict_proba(X).min() <= model.predict_proba(X).max() <= 1
-    with pytest.raises(ValueError, match="knows no probability of label sets"):
+    with pytest.raises(ValueError, match="has no probabilities of label sets"):
         model.set_proba(X)
 
 
@@ -570,8 +570,8 @@ def test_a_set_without_a_rival_is_as_probable_as_any(calibrated):
 
 
 def test_no_probability_of_sets_without_calibration():
-    """It is told how to get one."""
-    X, Y, _ = margins.corpus()
+    """The message says how to get one."""
+    X, Y, _ = twins.corpus()
 
     with pytest.raises(ValueError, match="fit it with calibrate=True"):
         MML().fit(X, Y).set_proba(X)
@@ -638,7 +638,7 @@ def test_arrays_hold_all_that_answers_need(kind):
 )
 def test_broken_arrays_are_refused(broken):
     """Before they are used."""
-    X, Y, _ = margins.corpus()
+    X, Y, _ = twins.corpus()
     arrays = MML().fit(X, Y).to_arrays()
 
     with pytest.raises(ValueError, match="must"):
@@ -658,7 +658,7 @@ def test_a_copy_answers_the_same():
 @pytest.mark.parametrize("kind", KINDS)
 def test_fewer_labels(kind):
     """Answers are the best of the allowed label sets, by brute force."""
-    X, Y, X_new = margins.corpus(seed=4)
+    X, Y, X_new = twins.corpus(seed=4)
     X_new = np.vstack([X_new, np.zeros((1, X.shape[1]))])
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
@@ -681,7 +681,7 @@ def test_fewer_labels(kind):
     margin = best[:, has].max(axis=1) - best[:, ~has].max(axis=1)
     np.testing.assert_allclose(few.decision_function(X_new)[:, 2], margin, atol=1e-9)
     assert (model.restricted(np.ones(4, bool)).predict(X_new) == model.predict(X_new)).all()
-    with pytest.raises(ValueError, match="none of the labels that are allowed"):
+    with pytest.raises(ValueError, match="no allowed label has a document"):
         model.restricted(np.zeros(4, bool))
 
 
@@ -740,7 +740,7 @@ def test_a_low_rank_is_nearly_exact(kind):
 def test_c_is_that_which_does_better_on_held_out_documents(monkeypatch, goal, many):
     """On one fold of many documents, on three of few; probabilities come from the same fits."""
     X, Y = topics(150, seed=3)
-    monkeypatch.setattr(margin_tuning, "MANY", many)
+    monkeypatch.setattr(tuning, "MANY", many)
     model = MML(C="auto", goal=goal, calibrate=True).fit(X, Y)
 
     order, values = np.random.RandomState(0).permutation(len(X)), {}
