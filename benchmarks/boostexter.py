@@ -50,7 +50,7 @@ def measure(X, Y, rounds, n_splits):
         for n_rules in rounds:
             for kind in ("threshold", "best"):
                 fewer = first(model, n_rules, best_if_none=kind == "best")
-                answers = fewer.choose(X[test])
+                answers = fewer.predict_indicator(X[test])
                 figures = [f(Y[test], answers) for f in MEASURES]
                 scores.setdefault((kind, n_rules), []).append(figures)
     return {row: np.array(figures) for row, figures in scores.items()}
@@ -80,7 +80,7 @@ def speed(name):
     model = BoosTexter(10000).fit(train.X, train.Y)
     all_rounds = time.process_time() - start
     start = time.process_time()
-    model.choose(test.X)
+    model.predict_indicator(test.X)
     predict = time.process_time() - start
     print(f"\n{name}: {train.X.shape[0]} documents, {train.X.shape[1]} words, ", end="")
     print(f"{train.Y.shape[1]} labels; 1000 rounds {thousand:.1f} s, 10,000 {all_rounds:.1f} s,")
@@ -88,7 +88,7 @@ def speed(name):
     print(f"{predict * 1e3:.0f} ms to answer {test.X.shape[0]}\n")
     rows = []
     for n_rules in ROUNDS:
-        answers = first(model, n_rules).choose(test.X)
+        answers = first(model, n_rules).predict_indicator(test.X)
         rows.append((n_rules, *(f"{f(test.Y, answers):.3f}" for f in MEASURES)))
     markdown(["rounds", "F", "subset accuracy", "macro F1"], rows)
 

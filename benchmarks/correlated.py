@@ -15,6 +15,9 @@ from collections import Counter
 
 import numpy as np
 from common import corpus_path, markdown, split_documents
+from polytopic.models.col_tuning import best_threshold
+from polytopic.models.label_prior import LabelPrior
+from polytopic.models.label_training import fit_labels
 from scipy import sparse
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import NearestNeighbors
@@ -26,9 +29,6 @@ from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.mccallum import McCallumMixture
 from polytopic.metrics import samples_f1, samples_precision, samples_recall
-from polytopic.models.col_tuning import best_threshold
-from polytopic.models.label_prior import LabelPrior
-from polytopic.models.label_training import fit_labels
 from polytopic.text import Analyzer, TermWeights
 
 PAPER = {  # Tables 1 and 2

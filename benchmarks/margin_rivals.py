@@ -94,7 +94,7 @@ def our_answers(train, test):
     weights = TermWeights("ltc").fit(train.X)
     for goal in GOALS:
         model = MML(C="auto", goal=goal).fit(weights.transform(train.X), train.Y)
-        again = MML(C=model.chosen_["C"], goal=goal)
+        again = MML(C=model.tuned_["C"], goal=goal)
         start = time.process_time()
         answers = again.fit(weights.transform(train.X), train.Y).predict(weights.transform(test.X))
         yield f"MML, goal {goal}, C {again.C:g}", answers, time.process_time() - start

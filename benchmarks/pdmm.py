@@ -56,8 +56,8 @@ PAPERS = {  # functions that make a model
     "NBM + WorldModel": lambda: LabelDecision(NBM(smoothing=1.0), WorldModel()),
     "PMM1": _papers("PMM1"),
     "PMM2": _papers("PMM2"),
-    "PDMM, Eq. (35)": _papers("PDMM", mixing=1.0, score="paper"),
-    "PDMM, bound": _papers("PDMM", mixing=1.0, score="bound"),
+    "PDMM, Eq. (35)": _papers("PDMM", mixing=1.0, likelihood="paper"),
+    "PDMM, bound": _papers("PDMM", mixing=1.0, likelihood="bound"),
 }
 OURS = {
     "PMM1, set prior": _set_prior("PMM1"),

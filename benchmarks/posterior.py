@@ -24,7 +24,7 @@ MODELS = {
     "PMM1 paper": PMM1(**PAPERS),
     "PMM2 paper": PMM2(**PAPERS),
     "PDMM paper, bound": PDMM(**PAPERS),
-    "PDMM paper, Eq. (35)": PDMM(score="paper", **PAPERS),
+    "PDMM paper, Eq. (35)": PDMM(likelihood="paper", **PAPERS),
     "PMM1 default, f": PMM1(),
     "PMM1 default, map": PMM1(decode="map"),
     "PMM2 default, f": PMM2(),

@@ -33,7 +33,7 @@ MODELS = {
     "PMM1, best set": polytopic.PMM1(decode="map", smoothing=0.1),
     "PMM2": polytopic.PMM2(),
     "PDMM": polytopic.PDMM(),
-    "PDMM, as in the paper": polytopic.PDMM(score="paper"),
+    "PDMM, as in the paper": polytopic.PDMM(likelihood="paper"),
     "MML": polytopic.MML(),
     "MML, neighbours": polytopic.MML(labels="neighbours"),
     "MML, exact match": polytopic.MML(goal="exact"),

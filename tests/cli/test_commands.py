@@ -118,17 +118,17 @@ def test_explain(folder):
 
 
 def test_explain_why_not(folder):
-    """Each label asked about is answered; the evidence is part of a ledger."""
+    """Each label asked about is answered; the evidence is part of a breakdown."""
     asked = ("--why-not", "culture/film", "--why-not", "science/space")
 
     explained = lines(run("explain", folder / "news.model", *asked, "A goal in the match.")[0])[0]
 
     assert [reason["label"] for reason in explained["why_not"]] == ["culture/film", "science/space"]
     assert all(reason["difference"] > 0 for reason in explained["why_not"])
-    ledger = explained["ledger"]
-    likelihood = ledger["corpus"] + ledger["words"] + ledger["mixing"]
-    assert ledger["score"] == pytest.approx(
-        likelihood / ledger["temperature"] + ledger["log_prior"]
+    breakdown = explained["breakdown"]
+    likelihood = breakdown["corpus"] + breakdown["words"] + breakdown["mixing"]
+    assert breakdown["score"] == pytest.approx(
+        likelihood / breakdown["temperature"] + breakdown["log_prior"]
     )
     assert explained["keywords"][0]["term"] in ("goal", "match")
     label = explained["labels"][0]["label"]
@@ -476,7 +476,7 @@ def test_suggest_abstains(folder):
 
 
 def test_explain_with_the_shares_of_a_mixture(folder):
-    """The mixture's shares, beside the evidence of the model; a whole ledger without it."""
+    """The mixture's shares, beside the evidence of the model; a whole breakdown without it."""
     text = "The striker came back after surgery; doctors at the hospital praised the patient."
     question = "explain", folder / "news.model", text, "--labels", "sport/football,health/medicine"
 
@@ -486,7 +486,7 @@ def test_explain_with_the_shares_of_a_mixture(folder):
 
     shares = [{r["label"]: r["share"] for r in e["labels"]} for e in (shared, mixed)]
     assert shares[0] == pytest.approx(shares[1])
-    assert shared["ledger"] == own["ledger"]
+    assert shared["breakdown"] == own["breakdown"]
     assert (own["unit"], mixed["unit"]) == ("score", "nats")
     assert "all evidence" in on_a_terminal(*question)
 

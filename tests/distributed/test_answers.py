@@ -36,7 +36,7 @@ def test_count_models_are_the_same(client, news, documents, name):
 
     labeler = fit(Labeler(name), news, split="train", blocksize=20_000, client=client)
 
-    assert labeler.model_.chosen_ == alone.model_.chosen_
+    assert labeler.model_.tuned_ == alone.model_.tuned_
     assert same_arrays(labeler.model_, alone.model_)
     assert labeler.counts_ == alone.counts_
     assert labeler.vocabulary_ == alone.vocabulary_

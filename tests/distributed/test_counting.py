@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from polytopic import Document
 from polytopic.corpus import read_documents
-from polytopic.lines import Piece
 from polytopic.distributed import count, read
 from polytopic.distributed.counting import _count_part, _sum
 from polytopic.distributed.partitions import documents, number_lines
 from polytopic.errors import CorpusError, PolytopicError
 from polytopic.labeler.learning import Sample, count_texts
+from polytopic.lines import Piece
 from polytopic.text import Analyzer
 from tests.strategies import texts
 

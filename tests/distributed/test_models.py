@@ -29,9 +29,9 @@ def test_col_takes_the_same_steps(client, news, documents, train, model):
     labeler = fit(Labeler(model), news, split="train", parts=3, blocksize=30_000, client=client)
 
     assert labeler.model_.elbo_ == pytest.approx(alone.model_.elbo_, rel=1e-8)
-    assert labeler.model_.chosen_.keys() == alone.model_.chosen_.keys()
-    threshold = alone.model_.chosen_["threshold"]
-    assert labeler.model_.chosen_["threshold"] == pytest.approx(threshold, rel=1e-6)
+    assert labeler.model_.tuned_.keys() == alone.model_.tuned_.keys()
+    threshold = alone.model_.tuned_["threshold"]
+    assert labeler.model_.tuned_["threshold"] == pytest.approx(threshold, rel=1e-6)
     assert np.allclose(labeler.model_.label_covariance_, alone.model_.label_covariance_)
     assert np.allclose(labeler.model_.label_topics_, alone.model_.label_topics_, atol=1e-6)
     assert labeler.predict(documents) == alone.predict(documents)
@@ -47,9 +47,9 @@ def test_mml_by_rounds(client, news, documents, train):
 
     labeler = fit(Labeler(model), news, split="train", parts=3, client=client)
 
-    assert labeler.model_.chosen_.keys() == alone.model_.chosen_.keys()
-    for name, value in alone.model_.chosen_.items():
-        assert np.array_equal(labeler.model_.chosen_[name], value)
+    assert labeler.model_.tuned_.keys() == alone.model_.tuned_.keys()
+    for name, value in alone.model_.tuned_.items():
+        assert np.array_equal(labeler.model_.tuned_[name], value)
     objectives = labeler.model_.objectives_
     assert objectives == sorted(objectives)
     assert objectives[-1] == pytest.approx(alone.model_.objective_, rel=0.03)

@@ -523,6 +523,7 @@ def test_a_labeler_without_words_has_a_mixture_beside_it():
 def test_a_labeler_with_topics_and_covariance():
     """What a model knows of labels and topics is on the map."""
     labeler = fitted()
+    labeler.model_.has_topics = True
     labeler.model_.label_covariance_ = np.diag([1.0, 2, 3, 4])
     labeler.model_.topic_word_proba_ = labeler.model_.word_proba_[:2]
     labeler.model_.label_topics_ = np.full((4, 2), 0.5)

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from polytopic import MML, Document, Labeler
 from polytopic.decision import TopK
-from polytopic.models import MODELS
+from polytopic.models.registry import model_names
 from tests.explain.news import LABELS, TEXTS, fitted
 from tests.strategies import TERMS
 from tests.strategies import texts as corpora
 
 TEXT = "A goal, a match and a rover in orbit; the goal of an orchestra. Zebra!"
 questions = st.lists(st.sampled_from([*TERMS, "unknown"]), max_size=12).map(" ".join)
-JUDGING_ALL = [name for name in MODELS if name != "col"]  # whose sets all have a score
+JUDGING_ALL = [name for name in model_names() if name != "col"]  # whose sets all have a score
 
 
 def close(value, other, scale=1.0):
@@ -38,7 +38,7 @@ def set_score(labeler, text, labels):
     if model.name == "boostexter":
         return model.decision_function(x)[0, np.isin(model.classes_, labels)].sum()
     found = model.predict_sets(x, n_best=2**labeler.classes_.size)
-    return dict(zip(found.sets[0], found.log_posterior[0], strict=False))[tuple(labels)]
+    return dict(zip(found.sets[0], found.scores[0], strict=False))[tuple(labels)]
 
 
 @st.composite
@@ -55,33 +55,33 @@ def labelers(draw, model):
 
 @pytest.mark.parametrize("model", JUDGING_ALL)
 @given(data=st.data())
-def test_the_ledger_adds_up_to_the_models_score(model, data):
+def test_the_breakdown_adds_up_to_the_models_score(model, data):
     """Corpus, words and mixing make the log likelihood, and this the score that the model gives."""
     labeler, text, labels = data.draw(labelers(model))
-    ledger = labeler.explain(text, labels).ledger
+    b = labeler.explain(text, labels).breakdown
 
-    assert close(ledger.corpus + ledger.words + ledger.mixing, ledger.log_likelihood, ledger.corpus)
-    assert close(ledger.log_likelihood / ledger.temperature + ledger.log_prior, ledger.score)
-    assert close(ledger.score, set_score(labeler, text, labels))
+    assert close(b.corpus + b.words + b.mixing, b.log_likelihood, b.corpus)
+    assert close(b.log_likelihood / b.temperature + b.log_prior, b.score)
+    assert close(b.score, set_score(labeler, text, labels))
     if model not in ("mml", "boostexter"):
         x = labeler.transform([text])
-        assert close(ledger.log_likelihood, labeler.model_.log_likelihood(x, [labels])[0])
+        assert close(b.log_likelihood, labeler.model_.log_likelihood(x, [labels])[0])
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", model_names())
 @given(data=st.data())
-def test_all_evidence_is_in_the_ledger(model, data):
-    """The evidence of all words of all labels is what the ledger says; so is that of all places."""
+def test_all_evidence_is_in_the_breakdown(model, data):
+    """The evidence of all words of all labels, and of all places, is that of the breakdown."""
     labeler, text, labels = data.draw(labelers(model))
     explanation = labeler.explain(text, labels)
-    words = explanation.ledger.words
+    words = explanation.breakdown.words
 
     assert close(math.fsum(word.evidence for word in all_words(explanation)), words)
     assert close(math.fsum(reason.evidence for reason in explanation.labels), words)
     assert close(math.fsum(place.evidence for place in explanation.places), words)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", model_names())
 @given(data=st.data())
 def test_shares_sum_to_one(model, data):
     """The shares of the text, of each word and of each place sum to one."""
@@ -207,7 +207,7 @@ def test_nothing_known_can_be_explained():
 
     assert [reason.share for reason in explanation.labels] == [0.5, 0.5]
     assert (explanation.keywords, explanation.places) == ([], [])
-    assert explanation.ledger.words == explanation.ledger.corpus == 0
+    assert explanation.breakdown.words == explanation.breakdown.corpus == 0
     assert explanation.why_not[0].words == []
     assert explanation.unknown == ["zebra"]
 
@@ -241,7 +241,7 @@ def test_places_in_fields():
     assert found == [("title", "goal"), ("body", "match"), ("body", "goal")]
     first, _, last = explanation.places
     assert first.evidence == pytest.approx(2 * last.evidence)
-    assert sum(p.evidence for p in explanation.places) == pytest.approx(explanation.ledger.words)
+    assert sum(p.evidence for p in explanation.places) == pytest.approx(explanation.breakdown.words)
 
 
 def test_a_bag_of_words_has_no_places():
@@ -266,10 +266,10 @@ def test_json_is_strict():
         "end": 4,
         "term": "goal",
         "shares": {"sport": 1.0},
-        "evidence": told["ledger"]["words"],
+        "evidence": told["breakdown"]["words"],
         "field": None,
     }
-    assert set(told) == {"labels", "keywords", "ledger", "why_not", "places", "unknown", "unit"}
+    assert set(told) == {"labels", "keywords", "breakdown", "why_not", "places", "unknown", "unit"}
 
 
 def test_evidence_of_a_linear_model_is_exact():
@@ -281,8 +281,8 @@ def test_evidence_of_a_linear_model_is_exact():
     x, model = labeler.transform([text]), labeler.model_
 
     goal = {r.label: word for r in explanation.labels for word in r.words if word.term == "goal"}
-    account = model.account(x, labeler.state_.space.encode([["space", "sport"]]))
-    added = x.data[:, None] * account.by_label
+    breakdown = model.explain_words(x, labeler.state_.space.encode([["space", "sport"]]))
+    added = x.data[:, None] * breakdown.by_label
     row = x.indices.tolist().index(labeler.vocabulary_.index["goal"])
     assert [goal[label].evidence for label in ("space", "sport")] == added[row].tolist()
     assert goal["sport"].evidence > goal["space"].evidence
@@ -290,7 +290,7 @@ def test_evidence_of_a_linear_model_is_exact():
     assert [place.evidence for place in explanation.places[:2]] == [
         pytest.approx(added[row].sum() / 2)
     ] * 2
-    assert (explanation.unit, explanation.ledger.corpus) == ("score", 0)
+    assert (explanation.unit, explanation.breakdown.corpus) == ("score", 0)
 
 
 @pytest.mark.parametrize("shares", [False, True])
@@ -327,6 +327,6 @@ def test_a_mixture_beside_shares_the_words():
     for place, other in zip(beside.places, mixed.places, strict=True):
         assert place.shares == pytest.approx(other.shares)
     assert {r.label: r.evidence for r in beside.labels} == {r.label: r.evidence for r in own.labels}
-    assert beside.ledger == own.ledger
+    assert beside.breakdown == own.breakdown
     assert labeler.state_.mixture is labeler.state_.mixture
     assert mixture.explain(TEXT, shares=True).to_dict() == mixture.explain(TEXT).to_dict()

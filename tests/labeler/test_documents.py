@@ -114,12 +114,12 @@ def test_what_was_chosen_stays(sample):
     """Learning and forgetting keep C and the curves of probabilities."""
     documents, _ = sample
     labeler = Labeler().fit(documents[:120])
-    chosen = labeler.model_.chosen_
+    chosen = labeler.model_.tuned_
 
     labeler.learn(documents[120:150])
 
     assert set(chosen) >= {"C", "set_curve"}
-    assert labeler.model_.chosen_ == chosen
+    assert labeler.model_.tuned_ == chosen
 
 
 def test_a_warm_start_is_close(sample):
@@ -145,7 +145,7 @@ def test_learning_needs_documents():
     for change in (labeler.learn, labeler.forget):
         with pytest.raises(PolytopicError, match="keep_documents=True"):
             change(TEXTS[:1], LABELS[:1])
-    with pytest.raises(ValueError, match="warm == True is for mml, not for"):
+    with pytest.raises(ValueError, match="warm == True is not for"):
         fitted(model="pmm1").learn(TEXTS[:1], LABELS[:1], warm=True)
     assert labeler.documents_ is None
     assert fitted(model="pmm1").documents_ is None
@@ -225,7 +225,7 @@ def test_it_is_sure_of_what_has_no_rival(sample):
     """With one label allowed there is one label set, so it does not abstain."""
     documents, labeler = sample
     labeler = clone(labeler).fit(documents[:200])
-    labeler.abstain = max(labeler.model_.chosen_["set_curve"][1])
+    labeler.abstain = max(labeler.model_.tuned_["set_curve"][1])
 
     answers = labeler.suggest(["The striker scored.", "Xyzzy"], include=["sport/football"])
 
@@ -236,11 +236,11 @@ def test_abstention_needs_probabilities():
     """Without the probability of a label set there is a sentence, before anything is learned."""
     with pytest.raises(ValueError, match=r"use MML\(calibrate=True\)"):
         fitted(model=MML(), abstain=0.5)
-    with pytest.raises(ValueError, match="which NaiveBayes does not give"):
+    with pytest.raises(ValueError, match="NaiveBayes has none"):
         fitted(model=NaiveBayes(), abstain=0.5)
     with pytest.raises(ValueError, match="not for those of the rule TopK"):
         fitted(rule=TopK(2), abstain=0.5)
-    with pytest.raises(ValueError, match="30 documents or more"):
+    with pytest.raises(ValueError, match="at least 30 documents"):
         fitted(abstain=0.5).predict(["Mars"])
     with pytest.raises(ValueError, match=r"abstain == 2, must be <= 1"):
         fitted(abstain=2)
@@ -274,12 +274,12 @@ def test_topics_of_labels(sample):
 
     assert labeler.weights_ is None
     assert labeler.score([d.text for d in test], [d.labels for d in test]) > 0.85
-    assert reasons.ledger.corpus + reasons.ledger.words == pytest.approx(
-        reasons.ledger.log_likelihood, abs=1e-9
+    assert reasons.breakdown.corpus + reasons.breakdown.words == pytest.approx(
+        reasons.breakdown.log_likelihood, abs=1e-9
     )
     assert reasons.why_not[0].label in reasons.why_not[0].labels
     assert labeler.suggest(test) == before
-    with pytest.raises(ValueError, match="warm == True is for mml, not for CoL"):
+    with pytest.raises(ValueError, match="warm == True is not for CoL"):
         labeler.learn(test[:3], warm=True)
     with pytest.raises(ValueError, match="predict_mode='sets'"):
         Labeler("col", abstain=0.5).fit(train)

@@ -469,7 +469,7 @@ def test_every_form_of_parameters_is_kept(tmp_path, mixing):
     labeler.save(tmp_path / "m")
 
     loaded = polytopic.load(tmp_path / "m")
-    assert loaded.model_.chosen_ == labeler.model_.chosen_
+    assert loaded.model_.tuned_ == labeler.model_.tuned_
     assert (loaded.predict_proba(texts) == labeler.predict_proba(texts)).all()
 
 

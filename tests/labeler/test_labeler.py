@@ -51,7 +51,7 @@ def test_certainty_of_a_mixture():
     found = labeler.certainty(texts)
 
     sets = labeler.model_.predict_sets(labeler.transform(texts), 3)
-    assert found == pytest.approx(np.exp(sets.log_posterior[:, 0]))
+    assert found == pytest.approx(np.exp(sets.scores[:, 0]))
     assert np.all((found > 0) & (found <= 1))
     assert labeler.certainty([]).shape == (0,)
 
@@ -277,7 +277,7 @@ def test_bad_input_gets_a_sentence(texts, labels, sentence):
 
 def test_unknown_models_are_named():
     """The models there are, are told."""
-    with pytest.raises(ValueError, match="model == 'svm', must be one of mml, nb, pmm1"):
+    with pytest.raises(ValueError, match="model == 'svm', must be one of mml, pmm1"):
         Labeler("svm").fit(TEXTS, LABELS)
     with pytest.raises(TypeError, match="model is a TopK"):
         Labeler(TopK()).fit(TEXTS, LABELS)

@@ -54,12 +54,12 @@ every_array = pytest.mark.parametrize(
 )
 
 
-def _load(model, *, chosen=None, **changed):
+def _load(model, *, tuned=None, **changed):
     """Return a model of the arrays of a fitted one, some of them changed."""
     model = FITTED[model]
-    chosen = getattr(model, "chosen_", None) if chosen is None else chosen
+    tuned = model.tuned_ if tuned is None else tuned
     arrays = {n: a for n, a in (model.to_arrays() | changed).items() if a is not None}
-    return clone(model).from_arrays(arrays, labels=NAMES, n_words=N_WORDS, chosen=chosen)
+    return clone(model).from_arrays(arrays, labels=NAMES, n_words=N_WORDS, tuned=tuned)
 
 
 def _complaint(model, **changed):
@@ -152,12 +152,12 @@ def test_numbers_outside_their_range(model, name):
 @pytest.mark.parametrize("model", FITTED)
 def test_other_labels_and_words(model):
     """The arrays are of as many labels and words as the file names; rules name some words only."""
-    arrays, chosen = FITTED[model].to_arrays(), getattr(FITTED[model], "chosen_", None)
+    arrays, tuned = FITTED[model].to_arrays(), FITTED[model].tuned_
     words = 2 if model == "BoosTexter" else N_WORDS + 1
 
     for labels, n_words in ((NAMES[:-1], N_WORDS), ([*NAMES, "x"], N_WORDS), (NAMES, words)):
         with pytest.raises(ValueError, match="must"):
-            clone(FITTED[model]).from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+            clone(FITTED[model]).from_arrays(arrays, labels=labels, n_words=n_words, tuned=tuned)
 
 
 def test_single_precision():
@@ -289,27 +289,27 @@ def test_label_sets_in_order():
 )
 def test_ranges_of_what_was_chosen(model, name, least, most):
     """The ends are allowed, anything beyond is not, nor is what is no number."""
-    usual = dict(FITTED[model].chosen_)
+    usual = dict(FITTED[model].tuned_)
 
     for value in (least, most):
-        assert _load(model, chosen=usual | {name: value}).chosen_[name] == value
+        assert _load(model, tuned=usual | {name: value}).tuned_[name] == value
     for value in (np.nextafter(least, -np.inf), np.nextafter(most, np.inf), "1", None):
         with pytest.raises(ValueError, match=f"{name} == .* was chosen, must be from"):
-            _load(model, chosen=usual | {name: value})
+            _load(model, tuned=usual | {name: value})
 
 
 def test_a_threshold_is_needed():
     """Topics alone do not say which labels are enough."""
     with pytest.raises(ValueError, match="no threshold was chosen"):
-        _load("CoL", chosen={})
+        _load("CoL", tuned={})
 
 
 def test_what_is_never_chosen():
     """A model takes what it may have chosen, by name."""
     with pytest.raises(ValueError, match="'tol' was chosen, which this model never chooses"):
-        _load("MML", chosen={"tol": 1.0})
+        _load("MML", tuned={"tol": 1.0})
     with pytest.raises(ValueError, match="is a list, must be a mapping"):
-        _load("MML", chosen=["C"])
+        _load("MML", tuned=["C"])
 
 
 @pytest.mark.parametrize(
@@ -335,13 +335,13 @@ def test_what_is_never_chosen():
 def test_curves_that_lead_nowhere(name, curve, complaint):
     """A curve leads from rising scores to rising probabilities."""
     with pytest.raises(ValueError, match=f"the curve '{name}' .*{complaint}"):
-        _load("MML", chosen={name: curve})
+        _load("MML", tuned={name: curve})
 
 
 @pytest.mark.parametrize("curve", [[[0.0], [0.5]], ([0.0, 0.0], [0.0, 0.0]), [[0.0, 1.0], [0, 1]]])
 def test_curves_that_rise(curve):
     """A curve may have one point, may stay where it is, and may reach 0 and 1."""
-    assert _load("MML", chosen={"label_curve": curve}).chosen_ == {"label_curve": curve}
+    assert _load("MML", tuned={"label_curve": curve}).tuned_ == {"label_curve": curve}
 
 
 def test_rows_of_counts():

@@ -339,7 +339,7 @@ def test_fewer_labels():
     model = BoosTexter(20).fit(X, Y)
     allowed = np.array([True, False, True, True])
 
-    few = model.restricted(allowed)
+    few = model.restrict_to(allowed)
 
     answers, scores = few.predict(X_new), model.decision_function(X_new)
     assert not answers[:, 1].any()
@@ -351,9 +351,9 @@ def test_fewer_labels():
     assert answers[known & ~some, best[known & ~some]].all()
     assert np.isneginf(few.decision_function(X_new)[:, 1]).all()
     assert (few.predict_proba(X_new)[:, 1] == 0).all()
-    assert (model.restricted(np.ones(4, bool)).predict(X_new) == model.predict(X_new)).all()
+    assert (model.restrict_to(np.ones(4, bool)).predict(X_new) == model.predict(X_new)).all()
     with pytest.raises(ValueError, match="none of the labels that are allowed"):
-        model.restricted(np.zeros(4, bool))
+        model.restrict_to(np.zeros(4, bool))
 
 
 def test_the_best_set_with_a_label():
@@ -379,11 +379,11 @@ def test_contributions_add_up_to_the_score():
 
     for doc, y in [(0, [1, 0, 1, 0]), (1, [0, 1, 0, 0]), (2, [1, 1, 1, 1])]:
         x = sparse.csr_matrix(X[[doc]])
-        account = model.account(x, np.array([y]))
+        breakdown = model.explain_words(x, np.array([y]))
 
-        assert account.by_label.shape == (x.nnz, sum(y))
-        assert x.data @ account.words == pytest.approx(scores[doc] @ y)
-        np.testing.assert_allclose(x.data @ account.by_label, scores[doc][np.flatnonzero(y)])
+        assert breakdown.by_label.shape == (x.nnz, sum(y))
+        assert x.data @ breakdown.word_scores == pytest.approx(scores[doc] @ y)
+        np.testing.assert_allclose(x.data @ breakdown.by_label, scores[doc][np.flatnonzero(y)])
 
 
 def test_word_labels_share_each_word():
@@ -604,10 +604,12 @@ def test_arrays_hold_all_that_answers_need():
     arrays = {name: array.copy() for name, array in model.to_arrays().items()}
 
     again = BoosTexter(30).from_arrays(
-        arrays, labels=model.classes_.tolist(), n_words=X.shape[1], chosen=model.chosen_
+        arrays, labels=model.classes_.tolist(), n_words=X.shape[1], tuned=model.tuned_
     )
 
-    np.testing.assert_array_equal(again.choose(X).toarray(), model.choose(X).toarray())
+    np.testing.assert_array_equal(
+        again.predict_indicator(X).toarray(), model.predict_indicator(X).toarray()
+    )
     for method in ("decision_function", "predict_proba"):
         assert getattr(again, method)(X).tobytes() == getattr(model, method)(X).tobytes()
     assert again.rules_[7].outputs.tobytes() == model.rules_[7].outputs.tobytes()

@@ -37,7 +37,7 @@ BYTES = ("_theta", "_log_theta", "world_log_proba_", "_fallback", "label_docs_")
 
 
 @parametrize_with_checks(
-    [NaiveBayes(), PMM1(), PMM2(), PDMM(), PDMM(score="paper", decode="greedy"), *DECISIONS],
+    [NaiveBayes(), PMM1(), PMM2(), PDMM(), PDMM(likelihood="paper", decode="greedy"), *DECISIONS],
     expected_failed_checks=lambda estimator: {
         "check_decision_proba_consistency": "feeds negative numbers, and word counts have none",
     },

@@ -45,12 +45,14 @@ def fitted(model):
 
 X, Y = corpus()
 CALLS = {
-    **dict.fromkeys(["predict", "choose", "decision_function", "predict_proba", "assess"], (X,)),
-    **dict.fromkeys(["predict_sets", "set_proba", "lead", "word_labels", "mixture"], (X,)),
+    **dict.fromkeys(
+        ["predict", "predict_indicator", "decision_function", "predict_proba", "assess"], (X,)
+    ),
+    **dict.fromkeys(["predict_sets", "set_probability", "lead", "word_labels", "mixture"], (X,)),
     **dict.fromkeys(["class_perplexity", "log_likelihood", "log_joint", "forget"], (X, Y)),
     **dict.fromkeys(["loo_predict", "loo_log_likelihood", "bound", "score"], (X, Y)),
     "log_prior": (Y,),
-    "account": (X[:1], Y[:1]),
+    "explain_words": (X[:1], Y[:1]),
     "best_with": (X, 0),
     "top_words": (0, 3),
 }
@@ -109,7 +111,7 @@ def test_words_do_not_speak_for_labels_without_documents(labels):
     """In a set with such a label, that label's share of the score is nothing."""
     model = fitted(MML(1.0, labels=labels))
 
-    found = model.account(X[:1], [[1, 0, 0, 1]])
+    found = model.explain_words(X[:1], [[1, 0, 0, 1]])
 
     assert found.by_label[:, 0].any()
     assert not found.by_label[:, 1].any()
@@ -119,7 +121,7 @@ MIXTURES = [
     PMM1(temperature=2.0),
     PMM2(temperature=2.0),
     PDMM(temperature=2.0),
-    PDMM(temperature=2.0, score="paper"),
+    PDMM(temperature=2.0, likelihood="paper"),
 ]
 every_mixture = pytest.mark.parametrize("model", MIXTURES, ids=repr)
 
@@ -130,24 +132,25 @@ def test_words_account_for_the_log_likelihood(model):
     model = fitted(model)
 
     for x, y in zip(sparse.csr_matrix(X[:8]), Y[:8], strict=True):
-        found = model.account(x, [y])
+        found = model.explain_words(x, [y])
 
-        assert found.words.shape == (x.nnz,)
-        assert (found.words < 0).all()
-        total = x.data @ found.words + found.rest
+        assert found.word_scores.shape == (x.nnz,)
+        assert (found.word_scores < 0).all()
+        total = x.data @ found.word_scores + found.mixing
+        assert total == found.breakdown.log_likelihood
         assert total == pytest.approx(model.log_likelihood(x, [y])[0])
 
 
 def test_words_of_the_papers_score():
     """It is the log likelihood of the mean weights, so nothing but the words is left."""
-    model = fitted(PDMM(temperature=2.0, score="paper"))
+    model = fitted(PDMM(temperature=2.0, likelihood="paper"))
     x = sparse.csr_matrix(X[:1])
 
-    found = model.account(x, [[1, 1, 0, 0]])
+    found = model.explain_words(x, [[1, 1, 0, 0]])
 
     weights = model.mixture(x, [[1, 1, 0, 0]])[0]
     expected = np.log(weights @ model.word_proba_[:, x.indices])
-    np.testing.assert_allclose(found.words, expected, rtol=1e-6)
+    np.testing.assert_allclose(found.word_scores, expected, rtol=1e-6)
 
 
 @every_mixture
@@ -164,10 +167,10 @@ def test_the_joint_is_the_likelihood_and_the_prior(model):
 @pytest.mark.parametrize("model", [NaiveBayes(), MML(), BoosTexter(20)], ids=repr)
 def test_all_label_sets_are_equally_likely(model):
     """Where only words count, the prior is nothing and the temperature is one."""
-    model = fitted(model)
+    found = fitted(model).explain_words(X[:1], Y[:1])
 
-    assert model.temperature_ == 1.0
-    assert model.log_prior(Y).tolist() == [0.0] * len(Y)
+    assert found.temperature == 1.0
+    assert found.log_prior == 0.0
 
 
 @pytest.mark.parametrize(
@@ -198,9 +201,9 @@ def test_a_table_is_as_good_as_its_documents(model):
     table = LabelSetCounts.from_matrix(counts, read_targets(names))
 
     found = clone(model).fit_counts(table, documents=(counts, names))
-    kept = clone(model).fit_counts(table, chosen=expected.chosen_)
+    kept = clone(model).fit_counts(table, tuned=expected.tuned_)
 
-    assert found.chosen_ == kept.chosen_ == expected.chosen_
+    assert found.tuned_ == kept.tuned_ == expected.tuned_
     assert found.classes_.tolist() == NAMES[:3]
     for other in (found, kept):
         assert other.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
@@ -218,11 +221,11 @@ def test_topics_from_a_table_of_label_sets():
         labels=table.labels,
         sets=table.indicator,
         set_docs=table.set_docs,
-        chosen=expected.chosen_,
+        tuned=expected.tuned_,
     )
 
     arrays = expected.to_arrays()
-    assert found.chosen_ == expected.chosen_
+    assert found.tuned_ == expected.tuned_
     assert found.classes_.tolist() == NAMES[:3]
     for name, array in found.to_arrays().items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
@@ -235,7 +238,7 @@ def test_labels_that_never_stand_alone():
 
     for model in (NaiveBayes(), PMM1(temperature=1.0)):
         model = model.fit(np.eye(2)[[0, 0, 1, 1, 1]] * 3, pairs)
-        only = model.restricted(np.array([True, False, True]))
+        only = model.restrict_to(np.array([True, False, True]))
 
         assert model.predict(empty).tolist() == [[0, 1, 1]]
         assert only.predict(empty).tolist() == [[0, 0, 1]]
@@ -278,7 +281,7 @@ def test_one_pass_gives_all_answers(model):
 
     sets, margins, proba = model.assess(X)
 
-    assert (sets != model.choose(X)).nnz == 0
+    assert (sets != model.predict_indicator(X)).nnz == 0
     np.testing.assert_array_equal(margins, model.decision_function(X))
     np.testing.assert_array_equal(proba, model.predict_proba(X))
     assert (sets.toarray() == model.predict(X)).all()
@@ -289,9 +292,7 @@ def test_arrays_hold_the_whole_model(model):
     """From its arrays a model gives the same answers, and knows how many words there are."""
     model = fitted(model)
 
-    again = clone(model).from_arrays(
-        model.to_arrays(), labels=NAMES, n_words=6, chosen=model.chosen_
-    )
+    again = clone(model).from_arrays(model.to_arrays(), labels=NAMES, n_words=6, tuned=model.tuned_)
 
     assert again.n_features_in_ == 6
     assert again.classes_.tolist() == NAMES
@@ -308,12 +309,12 @@ def test_only_allowed_labels_are_answered(model):
     model = fitted(model)
 
     for gone in range(3):
-        only = model.restricted(np.arange(4) != gone)
+        only = model.restrict_to(np.arange(4) != gone)
         answers, proba = only.predict(documents), only.predict_proba(documents)
 
         assert not answers[:, gone].any()
         assert not proba[:, gone].any()
         assert answers.any(axis=1).all()
         assert (proba[answers == 1] > 0).all()
-    everything = model.restricted(np.ones(4, dtype=bool))
+    everything = model.restrict_to(np.ones(4, dtype=bool))
     assert (everything.predict(documents) == model.predict(documents)).all()

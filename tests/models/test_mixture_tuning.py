@@ -21,7 +21,7 @@ def slow_quality(model, X, Y, temperatures, n_sets=100):
         for x, own in zip(part.X, part.sets.toarray(), strict=True):
             rows = highest(model, x, part, n_sets)
             sets, log_prior = part.prior.sets[rows], part.prior.log_seen[rows]
-            scores = [model._score(x, one, part.theta)[0] for one in sets]
+            scores = [model._log_likelihood(x, one, part.theta)[0] for one in sets]
             for t, temperature in enumerate(temperatures):
                 values = np.array(scores) / temperature + log_prior
                 total[t] += goodness(answer(values, sets.toarray(), model.decode), own, model)
@@ -115,7 +115,7 @@ def test_the_best_temperature_is_chosen(seed):
     grid = 2.0 ** (np.arange(-2, 11) / 2)
     model = PMM1(temperature=2.0).fit(X, Y)
 
-    chosen = PMM1().fit(X, Y).chosen_["temperature"]
+    chosen = PMM1().fit(X, Y).tuned_["temperature"]
 
     quality = slow_quality(model, X, Y, grid)
     best = grid[quality >= quality.max() - 1e-9]

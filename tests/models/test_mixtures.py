@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from polytopic import PDMM, PMM1, PMM2
 from polytopic.kernels import sets as kernels
+from polytopic.metrics import samples_f1
 from polytopic.models.mixture_em import _BiasedSlots, fit_mixture
 from polytopic.models.mixture_tuning import TEMPERATURES
 from tests import papers
@@ -25,7 +26,7 @@ FAMILIES = [
     PMM2(),
     PDMM(),
     PDMM(mixing=[0.5, 1.0, 2.0, 0.3, 1.0]),
-    PDMM(score="paper"),
+    PDMM(likelihood="paper"),
 ]
 PRIORS = ["labelset", "labels", "uniform"]
 
@@ -73,7 +74,7 @@ def likelihood_of(model, x, labels):
         return papers.pmm2_log_likelihood(x, theta, model.bias_, labels)
     mixing = np.broadcast_to(model.mixing, N_LABELS)
     gamma, phi = papers.vb(x, theta, labels, mixing, 10_000)
-    if model.score == "paper":
+    if model.likelihood == "paper":
         return papers.pdmm_paper_score(x, theta, labels, gamma)
     return papers.elbo(x, theta, labels, mixing, gamma, phi)
 
@@ -201,7 +202,7 @@ def test_variational_bayes_is_the_papers(mixing):
 
 def test_the_papers_score_is_equation_35():
     """It is the log likelihood of the mean weights, and above the bound."""
-    paper, X, Y = fitted(PDMM(score="paper"))
+    paper, X, Y = fitted(PDMM(likelihood="paper"))
     bound, _, _ = fitted(PDMM())
 
     scores = paper.log_likelihood(X, Y)
@@ -296,16 +297,15 @@ def test_a_small_mixing_wants_one_label():
     assert 0.5 < shares[0] < 0.55 < 0.7 < shares[1]
 
 
-def test_score_is_a_parameter_and_a_method():
-    """The name of the score can be called, as scikit-learn does."""
+def test_likelihood_is_a_parameter():
+    """It can be read, cloned and set, and ``score`` is the F1 as in every model."""
     X, Y = corpus()
-    model = PDMM(score="paper", temperature=1.0, decode="map").fit(X, Y)
+    model = PDMM(likelihood="paper", temperature=1.0, decode="map").fit(X, Y)
 
-    assert model.score == "paper"
-    assert model.get_params()["score"] == "paper"
-    assert clone(model).score == "paper"
-    assert model.score(X, Y) == pytest.approx((model.predict(X) == Y).all(axis=1).mean())
-    assert model.set_params(score="bound").score == "bound"
+    assert model.get_params()["likelihood"] == "paper"
+    assert clone(model).likelihood == "paper"
+    assert model.score(X, Y) == pytest.approx(samples_f1(Y, model.predict(X)))
+    assert model.set_params(likelihood="bound").likelihood == "bound"
 
 
 # The posterior
@@ -326,12 +326,10 @@ def test_exact_search_is_exhaustive_search(model, prior):
     for doc, x in enumerate(X):
         value = value_of(model, x)
         expected = papers.exhaustive(value, N_LABELS, [True] * N_LABELS)
-        offset = found.log_posterior[doc, 0] - expected[0][0]
+        offset = found.scores[doc, 0] - expected[0][0]
         for place in range(3):
             assert value(found.sets[doc][place]) == pytest.approx(expected[place][0], abs=1e-9)
-            assert found.log_posterior[doc, place] - offset == pytest.approx(
-                expected[place][0], abs=1e-9
-            )
+            assert found.scores[doc, place] - offset == pytest.approx(expected[place][0], abs=1e-9)
         unlisted = max(v for v, labels in expected if labels not in found.sets[doc])
         assert found.bound[doc] - offset >= unlisted - 1e-9
         assert value(tuple(np.flatnonzero(answers[doc]))) == pytest.approx(expected[0][0])
@@ -443,12 +441,12 @@ def test_the_certificate_is_never_wrong(seed):
     place = {labels: column for column, labels in enumerate(sets)}
     for doc in range(len(X)):
         listed = [place[labels] for labels in found.sets[doc]]
-        offset = found.log_posterior[doc, 0] - values[doc, listed[0]]
+        offset = found.scores[doc, 0] - values[doc, listed[0]]
         others = np.delete(values[doc], listed)
         assert (others + offset <= found.bound[doc] + 1e-9).all()
         if found.optimal[doc]:
             assert values[doc].max() <= values[doc, listed[0]] + 1e-9
-        assert np.diff(found.log_posterior[doc]).max(initial=0) <= 0
+        assert np.diff(found.scores[doc]).max(initial=0) <= 0
 
 
 @pytest.mark.parametrize("kind", ["equal", "biased", "bound", "paper"])
@@ -531,7 +529,7 @@ def test_few_label_sets():
     found = model.predict_sets([[1, 1], [0, 0]], n_best=3)
 
     assert found.sets == [[("a",)], [("a",)]]
-    assert found.log_posterior[0].tolist() == [0, -np.inf, -np.inf]
+    assert found.scores[0].tolist() == [0, -np.inf, -np.inf]
     assert (found.bound == -np.inf).all()
     assert found.optimal.all()
 
@@ -566,13 +564,13 @@ def test_the_temperature_is_chosen_and_kept():
     """Fit chooses, partial_fit and forget keep, and the law of forgetting holds."""
     X, Y = corpus(200)
     model = PMM1(smoothing="auto").fit(X[:150], Y[:150])
-    chosen = dict(model.chosen_)
+    chosen = dict(model.tuned_)
 
     model.partial_fit(X[150:], Y[150:]).forget(X[150:], Y[150:])
 
     frozen = PMM1(**chosen).fit(X[:150], Y[:150])
     assert set(chosen) == {"smoothing", "temperature"}
-    assert model.chosen_ == chosen
+    assert model.tuned_ == chosen
     assert model.word_proba_.tobytes() == frozen.word_proba_.tobytes()
     assert model.predict_proba(X).tobytes() == frozen.predict_proba(X).tobytes()
 
@@ -582,7 +580,7 @@ def test_the_choice_does_not_depend_on_order():
     X, Y = corpus(1500, n_words=40)
     order = np.random.default_rng(1).permutation(len(X))
 
-    assert PMM1().fit(X, Y).chosen_ == PMM1().fit(X[order], Y[order]).chosen_
+    assert PMM1().fit(X, Y).tuned_ == PMM1().fit(X[order], Y[order]).tuned_
 
 
 def test_smoothing_follows_the_reading():
@@ -624,9 +622,9 @@ def test_predictions_after_forgetting_are_the_same(a, b):
         (PMM1(tol=np.nan), "tol == nan, must be finite"),
         (PMM1(max_nodes=-1), "max_nodes == -1, must be >= 0"),
         (PMM2(bias_smoothing=0), "bias_smoothing == 0, must be > 0"),
-        (PDMM(score="f"), "score == 'f', must be one of bound, paper"),
-        (PDMM(score=3), "score == 3, must be one of bound, paper"),
-        (PDMM(score=["bound"]), r"score == \['bound'\], must be one of bound, paper"),
+        (PDMM(likelihood="f"), "likelihood == 'f', must be one of bound, paper"),
+        (PDMM(likelihood=3), "likelihood == 3, must be one of bound, paper"),
+        (PDMM(likelihood=["bound"]), r"likelihood == \['bound'\], must be one of bound, paper"),
         (PDMM(mixing=None), "mixing == None, must be a number, a list of one for each label"),
         (PDMM(mixing="1"), "mixing == '1', must be a number, a list"),
         (PDMM(mixing=[[1.0]]), r"mixing == \[\[1.0\]\], must be a number, a list"),
@@ -680,7 +678,7 @@ def test_room_for_nodes_grows():
     model = PMM1(temperature=1.0, prior="labels", search="exact", max_nodes=5000).fit(X, Y)
     sets = (np.arange(1, 2**12)[:, None] >> np.arange(12)) & 1
 
-    found = model.predict_sets(X[:1], n_best=300).log_posterior[0]
+    found = model.predict_sets(X[:1], n_best=300).scores[0]
 
     joint = np.sort(model.log_joint(np.repeat(X[:1], len(sets), axis=0), sets))[::-1][:300]
     np.testing.assert_allclose(found - found[0], joint - joint[0], atol=1e-6)
@@ -691,7 +689,7 @@ def test_a_label_alone_is_always_a_candidate():
     X = [[3, 0]] * 3 + [[0, 3]] * 2
     model = PMM1(temperature=1.0).fit(X, [["a", "b"]] * 3 + [["c"]] * 2)
 
-    allowed = model.restricted(np.array([True, False, True]))
+    allowed = model.restrict_to(np.array([True, False, True]))
 
     sets, margins, proba = allowed.assess([[2, 0], [0, 0]])
     assert sets.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
@@ -700,14 +698,14 @@ def test_a_label_alone_is_always_a_candidate():
     assert proba[0, 1] == 0
 
 
-@pytest.mark.parametrize("score", ["bound", "paper"])
-def test_small_mixing_has_one_answer(score):
+@pytest.mark.parametrize("likelihood", ["bound", "paper"])
+def test_small_mixing_has_one_answer(likelihood):
     """Below one the bound has several maxima; greedy search meets those of log_joint."""
     for seed in range(20):
         X, Y = corpus(30, 8, seed=seed)
-        model = PDMM(mixing=0.1, score=score, prior="uniform", decode="greedy", smoothing=0.1).fit(
-            X, Y
-        )
+        model = PDMM(
+            mixing=0.1, likelihood=likelihood, prior="uniform", decode="greedy", smoothing=0.1
+        ).fit(X, Y)
         x = X[:1]
 
         def value(labels, model=model, x=x):
@@ -749,7 +747,7 @@ def test_listed_posteriors_sum_to_one_at_most():
     found = model.predict_sets([[1, 1]], n_best=15)
 
     assert len(found.sets[0]) == 15
-    assert np.exp(found.log_posterior).sum() == pytest.approx(1.0)
+    assert np.exp(found.scores).sum() == pytest.approx(1.0)
 
 
 def test_one_label_a_document_has_no_sets():

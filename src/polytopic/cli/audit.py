@@ -6,6 +6,7 @@ import click
 
 from polytopic.cli.documents import document_options, language_option, read
 from polytopic.cli.show import beginning, echo_json, on_terminal, table
+from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 from polytopic.results import finite
 
 
@@ -13,8 +14,8 @@ from polytopic.results import finite
 @click.argument("corpus")
 @click.option(
     "--model",
-    type=click.Choice(["pmm1", "pmm2", "pdmm", "nb"]),
-    default="pmm1",
+    type=click.Choice(model_names("counts")),
+    default=DEFAULT_COUNT_MODEL,
     show_default=True,
     help="What judges: a mixture model or, fastest, naive Bayes.",
 )

@@ -6,12 +6,14 @@ import time
 
 import click
 
-GROUPS = (("pmm1", "pmm2", "nb", "pdmm", "boostexter"), ("mml", "col"))  # that share kernels
+from polytopic.models.registry import model_names
+
+GROUPS = model_names("counts"), model_names("documents")  # compiled in two processes
 DOCUMENTS = 60
 
 
 @click.command("compile")
-@click.argument("models", nargs=-1, type=click.Choice([name for group in GROUPS for name in group]))
+@click.argument("models", nargs=-1, type=click.Choice(model_names()))
 def command(models):
     """Compile what MODELS need, all by default, so that no later command has to.
 
@@ -19,7 +21,7 @@ def command(models):
     cache, and is used by all programs of the user until polytopic changes. Without this command
     each model compiles what it needs when it is first used.
     """
-    wanted = models or [name for group in GROUPS for name in group]
+    wanted = models or model_names()
     groups = [[name for name in group if name in wanted] for group in GROUPS]
     groups = [group for group in groups if group]
     if len(groups) == 1:

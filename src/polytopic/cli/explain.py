@@ -32,7 +32,7 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
     the text and the words that say so, with the label's share of each word and its part of the
     word's evidence: by mml what the word adds to the score; by other models its count times the
     logarithm of how much more likely the labels make it than the corpus as a whole does. All
-    evidence is part of a ledger that adds up to the model's score.
+    evidence is part of a breakdown that adds up to the model's score.
     """
     from polytopic.cli.models import load_labeler
     from polytopic.explain.drawing import with_names
@@ -136,7 +136,7 @@ def _style(label, strength=1.0):
 
 
 def _sentences(explanation, words):
-    from polytopic.explain.drawing import DIGITS, ledger_lines, sides
+    from polytopic.explain.drawing import DIGITS, breakdown_lines, sides
 
     digits = DIGITS[explanation.unit]
     keywords = ", ".join(keyword.term for keyword in explanation.keywords[:words])
@@ -152,7 +152,7 @@ def _sentences(explanation, words):
         for side, said in sides(reason, words, digits).items():
             yield f"  {side}: {_listed(said, digits) or 'no word'}"
     yield from ("", "The score of these labels:")
-    lines = [*ledger_lines(explanation), ("the score", explanation.ledger.score)]
+    lines = [*breakdown_lines(explanation), ("the score", explanation.breakdown.score)]
     yield from (f"{value:12,.2f}  {name}" for name, value in lines)
 
 

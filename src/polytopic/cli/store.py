@@ -17,8 +17,8 @@ from polytopic.cli.documents import (
     with_progress,
 )
 from polytopic.cli.show import echo_json, image_of, on_terminal, table, words_option, write_file
+from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 
-MODELS = ("mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter")
 MAX_NAMES = 10  # ids or labels of a receipt on a terminal
 MAX_TRENDS = 5  # labels per trend on a terminal
 
@@ -105,9 +105,9 @@ def read_selection(as_of, since, until, labels) -> dict:
 @language_option
 @click.option(
     "--model",
-    default="pmm1",
+    default=DEFAULT_COUNT_MODEL,
     show_default=True,
-    type=click.Choice(MODELS),
+    type=click.Choice(model_names()),
     help="The model to fit; mml, col and boostexter learn from whole documents, which takes "
     "longer.",
 )
@@ -403,7 +403,10 @@ def verify(store):
 @store_argument
 @click.argument("model", required=False)
 @click.option(
-    "--fit", "name", type=click.Choice(MODELS), help="The model to fit; by default the store's."
+    "--fit",
+    "name",
+    type=click.Choice(model_names()),
+    help="The model to fit; by default the store's.",
 )
 @selection_options
 @click.option("--note", help="A note for the history.")

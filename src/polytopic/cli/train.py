@@ -9,15 +9,9 @@ from polytopic.cli.cluster import cluster_options, engine, tell_skipped
 from polytopic.cli.documents import document_options, language_option, read
 from polytopic.cli.numbers import FiniteFloat
 from polytopic.decision.registry import RULES as ALL_RULES
+from polytopic.models.registry import DEFAULT, find_model, model_names
 
-OPTIONS = {  # that are not for all models
-    ("pmm1", "pmm2", "pdmm"): ("decode", "prior"),
-    ("pmm1", "pmm2", "pdmm", "nb", "col"): ("smoothing",),
-    ("mml",): ("goal", "C"),
-    ("mml", "col", "boostexter"): ("keep_documents",),
-    ("col",): ("topics",),
-    ("boostexter",): ("rounds",),
-}
+OPTIONS = "decode", "prior", "smoothing", "goal", "C", "keep_documents", "topics", "rounds"
 RULES = {rule.option: rule for rule in ALL_RULES.values() if rule.option}
 HELD_OUT = 0.2  # share of documents that a rule is chosen by
 
@@ -27,12 +21,10 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
 @click.option("--to", "target", required=True, help="Model file to write.")
 @click.option(
     "--model",
-    type=click.Choice(["mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter"]),
-    default="mml",
+    type=click.Choice(model_names()),
+    default=DEFAULT,
     show_default=True,
-    help="mml: maximal margin labeling; pmm1, pmm2, pdmm: mixtures of labels, equal, with "
-    "biases, or each text's own; nb: naive Bayes; col: labels made of topics; "
-    "boostexter: boosted rules of one word.",
+    help="; ".join(f"{name}: {find_model(name).title}" for name in model_names()) + ".",
 )
 @click.option(
     "--goal",
@@ -137,14 +129,12 @@ def command(
     settings = {name: value for name, value in given.items() if value is not None}
     _check_fit(model, settings)
     settings.pop("keep_documents", None)
-    for name in {"topics", "rounds"} & settings.keys():
-        settings[f"n_{name}"] = settings.pop(name)
+    entry = find_model(model)
     from polytopic.labeler import Labeler
-    from polytopic.labeler.learning import named_model
     from polytopic.labels import LabelTree
 
     labeler = Labeler(
-        named_model(model, **settings),
+        entry.create(**{entry.options[name]: value for name, value in settings.items()}),
         language=language,
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
@@ -177,18 +167,27 @@ def command(
 
 
 def _check_fit(model, settings):
-    """Refuse options that are for other models."""
-    for models, names in OPTIONS.items():
-        if model not in models and (settings.keys() & set(names)):
-            options = _listed([f"--{name.replace('_', '-')}" for name in names])
-            verb = "is" if len(names) == 1 else "are"
+    """Reject options that are for other models."""
+    for name in settings:
+        models = _models_with(name)
+        if model not in models:
+            same = [other for other in OPTIONS if _models_with(other) == models]
+            options = _listed([f"--{other.replace('_', '-')}" for other in same])
+            verb = "is" if len(same) == 1 else "are"
             raise click.UsageError(f"{options} {verb} for {_listed(models)}, not for {model}.")
+
+
+def _models_with(option):
+    """Return the models that an option is for."""
+    if option == "keep_documents":
+        return model_names("documents")
+    return tuple(name for name in model_names() if option in find_model(name).options)
 
 
 def _check_cluster(model, rule, keep_documents):
     """Refuse what is for one machine."""
-    if model == "boostexter":
-        raise click.UsageError("boostexter learns on one machine, without --dask and --workers.")
+    if not find_model(model).load().can_distribute:
+        raise click.UsageError(f"{model} learns on one machine, without --dask and --workers.")
     if rule == "auto":
         raise click.UsageError("--rule auto is for one machine, without --dask and --workers.")
     if keep_documents:
@@ -215,7 +214,7 @@ def _number(cost):
 
 def _check_rule(rule, model, tree, ratio, size):
     """Refuse what a rule needs and has not, or has not and gets."""
-    if rule == "world-model" and model != "nb":
+    if rule == "world-model" and not find_model(model).load().has_world_score:
         raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
     if rule == "tree-cohort" and tree is None:
         raise click.UsageError("--rule tree-cohort needs --tree.")

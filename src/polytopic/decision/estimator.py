@@ -101,7 +101,14 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if self._form.kind == "single":
             return self.estimator_.predict(X)
-        Y = apply_rule(
+        return self._form.give_back(self.predict_indicator(X))
+
+    def predict_indicator(self, X):
+        """Return the labels of :meth:`predict` as a sparse indicator."""
+        check_is_fitted(self)
+        if self._form.kind == "single":
+            return read_targets(self.estimator_.predict(X)).over(self.classes_.tolist())
+        return apply_rule(
             self.estimator_,
             self.rule,
             X,
@@ -109,7 +116,6 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
             classes=self.classes_,
             unseen=self._unseen,
         )
-        return self._form.give_back(Y)
 
     @_has("decision_function")
     def decision_function(self, X):

@@ -7,15 +7,14 @@ from typing import Any
 
 from polytopic.distributed.counting import Counted, Skipped, count_corpus
 from polytopic.distributed.engine import Progress, the_client
-from polytopic.distributed.margins import MarginParts
 from polytopic.distributed.partitions import read
-from polytopic.distributed.rows import Collected, collect, dealt, in_order
-from polytopic.distributed.topics import TopicParts
+from polytopic.distributed.rows import Collected, collect
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import collect_rows, sees_documents
+from polytopic.labeler.learning import collect_rows
 from polytopic.labeler.reading import LabelReader
 from polytopic.models.mixture_tuning import TUNING_DOCS
+from polytopic.models.registry import find_model, load
 
 
 def fit(
@@ -59,11 +58,11 @@ def fit(
         As for :func:`read`.
     """
     model, corpus = labeler._new_model(), read(corpus, **reading)
-    if model.name == "boostexter":
-        raise PolytopicError("BoosTexter learns on one machine, not on Dask.")
+    if not model.can_distribute:
+        raise PolytopicError(f"{type(model).__name__} learns on one machine, not on Dask.")
     client = the_client(client)
     found: Counted | Collected
-    if sees_documents(model):
+    if model.learns_from == "documents":
         found = _fit_documents(labeler, corpus, parts, client, progress)
     else:
         found = _fit_counts(labeler, model, corpus, client, progress)
@@ -97,13 +96,9 @@ def _fit_documents(labeler, corpus, n_parts, client, progress) -> Collected:
     counts = found.counts
 
     def learn(model, vocabulary, weights):
+        parts = load(find_model(model.name).partitions)
         shown = vocabulary, counts.labels, weights
-        given = client, rows, found.sizes, n_parts
-        documents: Any
-        if model.name == "mml":
-            documents = MarginParts(client, dealt(*given, *shown), progress)
-        else:
-            documents = TopicParts(client, *in_order(*given, *shown), progress)
+        documents = parts.from_rows(client, rows, found.sizes, n_parts, *shown, progress=progress)
         model.fit_documents(documents, counts.labels, counts.indicator, counts.set_docs)
 
     labeler.take_fitted(learn, counts)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from polytopic.distributed.engine import merged, shared, tasks
-from polytopic.distributed.rows import rows_of
+from polytopic.distributed.rows import dealt, rows_of
 from polytopic.models.mml import tuning
 from polytopic.models.mml.training import DualAscent
 from polytopic.text.weights import unit_rows
@@ -52,6 +52,11 @@ class MarginParts:
         length = max(each.size for each in found)
         self._by_part = [int(each.sum()) for each in found]
         self.sizes = np.sum([np.pad(each, (0, length - each.size)) for each in found], axis=0)
+
+    @classmethod
+    def from_rows(cls, client, rows, sizes, n_parts, *shown, progress=None) -> MarginParts:
+        """Return documents dealt in turn to ``n_parts`` parts; see :func:`dealt` for the rest."""
+        return cls(client, dealt(client, rows, sizes, n_parts, *shown), progress)
 
     def tune(self, model) -> dict:
         """Tune on a worker, which gets a sample of the documents."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.distributed.engine import delayed, merged, shared, tasks
-from polytopic.distributed.rows import rows_of
+from polytopic.distributed.rows import in_order, rows_of
 from polytopic.models.col.label_prior import distinct_sets
 from polytopic.models.col.topics import Inference, Topics, WordIndex
 from polytopic.models.col.training import (
@@ -43,6 +43,11 @@ class TopicParts:
         self.parts = client.persist(parts)
         self._starts = np.cumsum([0, *sizes])
         self._docs_by_part: np.ndarray | None = None
+
+    @classmethod
+    def from_rows(cls, client, rows, sizes, n_parts, *shown, progress=None) -> TopicParts:
+        """Return documents in order, in ``n_parts`` parts; see :func:`in_order` for the rest."""
+        return cls(client, *in_order(client, rows, sizes, n_parts, *shown), progress)
 
     def _map(self, function: Callable, *given: Any) -> list:
         """Return one task per part: the function applied to its :class:`TopicDocuments`."""

@@ -12,8 +12,8 @@ from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.methods import Answer, Answering, Method
 from polytopic.experiments.parts import Part
 from polytopic.experiments.rivals import answering, given_or_best
-from polytopic.labeler.learning import named_model
 from polytopic.models import MML, PDMM, PMM1, PMM2, BoosTexter, NaiveBayes
+from polytopic.models.registry import create_model
 from polytopic.text.weights import TermWeights
 
 
@@ -36,8 +36,8 @@ def _fitter(make, *, weighted: bool = False):
             scores = model.decision_function(X)
             known = np.asarray(train.Y.sum(axis=0)).ravel() > 0
             scores = np.where(known, scores, -np.inf)
-            proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-            return Answer(model.choose(X), scores, proba)
+            proba = model.predict_proba(X)
+            return Answer(model.predict_indicator(X), scores, proba)
 
         return answer
 
@@ -111,5 +111,5 @@ OURS = [
         space={"n_rounds": (1000, 100, 300, 3000)},
         decide=given_or_best,
     ),
-    _own("col", "CoL", _fitter(lambda **s: named_model("col", **s))),
+    _own("col", "CoL", _fitter(lambda **s: create_model("col", **s))),
 ]

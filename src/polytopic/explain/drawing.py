@@ -1,4 +1,4 @@
-"""What a page and a terminal draw: words in their labels' colours, and a ledger in plain words."""
+"""What a page and a terminal draw: coloured words, and the score breakdown in plain words."""
 
 from __future__ import annotations
 
@@ -97,17 +97,17 @@ def _least(digits: int) -> float:
     return 0.5 * 10.0**-digits
 
 
-def ledger_lines(explanation: Explanation) -> list[tuple[str, float]]:
+def breakdown_lines(explanation: Explanation) -> list[tuple[str, float]]:
     """Return in plain words what adds up to the score, without what adds nothing."""
-    ledger = explanation.ledger
+    breakdown = explanation.breakdown
     if explanation.unit == "score":
-        return [("what the words say for the labels, all evidence", ledger.words)]
-    cooled = ledger.log_likelihood / ledger.temperature - ledger.log_likelihood
+        return [("what the words say for the labels, all evidence", breakdown.words)]
+    cooled = breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood
     lines = [
-        ("how likely the corpus as a whole makes these words", ledger.corpus),
-        ("what the labels add to it, the evidence of all words", ledger.words),
-        ("what it costs to mix the labels", ledger.mixing),
-        (f"words count less, divided by {ledger.temperature:.3g}", cooled),
-        ("how common these labels are", ledger.log_prior),
+        ("how likely the corpus as a whole makes these words", breakdown.corpus),
+        ("what the labels add to it, the evidence of all words", breakdown.words),
+        ("what it costs to mix the labels", breakdown.mixing),
+        (f"words count less, divided by {breakdown.temperature:.3g}", cooled),
+        ("how common these labels are", breakdown.log_prior),
     ]
     return lines[:2] + [line for line in lines[2:] if line[1]]

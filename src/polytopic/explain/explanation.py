@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from polytopic.models import ScoreBreakdown
+
 
 class Word(NamedTuple):
     """A term that speaks for a label, or against it.
@@ -73,25 +75,6 @@ class Keyword(NamedTuple):
     evidence: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """How the model's score of a label set comes about, as logarithms.
-
-    ``corpus + words + mixing == log_likelihood``, and
-    ``log_likelihood / temperature + log_prior == score``. ``corpus`` is how likely the corpus as a
-    whole makes the words, ``words`` the sum of all evidence, ``mixing`` what no word pays for.
-    The score of a linear model (MML) is that of the words alone.
-    """
-
-    corpus: float
-    words: float
-    mixing: float
-    log_likelihood: float
-    temperature: float
-    log_prior: float
-    score: float
-
-
 class Objection(NamedTuple):
     """What a term says against another label set; below zero it speaks for it."""
 
@@ -127,8 +110,8 @@ class Explanation:
     keywords : list of Keyword
         The words that the labels make likelier than the corpus does, those of one label before
         those of several: by rising entropy, then falling evidence. Other labels give others.
-    ledger : Ledger
-        How the score of the label set comes about.
+    breakdown : ScoreBreakdown
+        What the score of the label set is made of.
     why_not : list of WhyNot
         Reasons against the labels that were asked for.
     unknown : list of str
@@ -137,12 +120,12 @@ class Explanation:
         The known words where they stand in the text, found when first asked for; empty for a bag
         of words.
     unit : {"nats", "score"}
-        What evidence is measured in.
+        The unit of the evidence: nats, or the score of a linear model.
     """
 
     labels: list[LabelReason]
     keywords: list[Keyword]
-    ledger: Ledger
+    breakdown: ScoreBreakdown
     why_not: list[WhyNot]
     unknown: list[str]
     find_places: Callable[[], list[Place]] = field(repr=False, compare=False)
@@ -155,7 +138,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in a form for strict JSON: None stands for infinity."""
-        names = ("labels", "keywords", "ledger", "why_not", "places", "unknown", "unit")
+        names = ("labels", "keywords", "breakdown", "why_not", "places", "unknown", "unit")
         return {name: plain(getattr(self, name)) for name in names}
 
 

@@ -8,7 +8,7 @@ from polytopic.explain.drawing import (
     DIGITS,
     PALETTE,
     Mark,
-    ledger_lines,
+    breakdown_lines,
     marks,
     percent,
     sides,
@@ -65,7 +65,7 @@ def to_html(
         _words(explanation, words),
         _keywords(explanation, words),
         *(_why_not(reason, words, digits) for reason in explanation.why_not),
-        _ledger(explanation),
+        _breakdown(explanation),
     ]
     return whole_page(title, sections, STYLE)
 
@@ -163,9 +163,9 @@ def _why_not(reason: WhyNot, limit: int, digits: int) -> str:
     return section(f"Why not {reason.label}?", "\n".join(lines))
 
 
-def _ledger(explanation: Explanation) -> str:
-    body = [(name, signed(value, 2)) for name, value in ledger_lines(explanation)]
-    total = ("the score of these labels", signed(explanation.ledger.score, 2))
+def _breakdown(explanation: Explanation) -> str:
+    body = [(name, signed(value, 2)) for name, value in breakdown_lines(explanation)]
+    total = ("the score of these labels", signed(explanation.breakdown.score, 2))
     unit = ">logarithm" if explanation.unit == "nats" else ">score"
     return section("How the score comes about", table(["what", unit], body, total))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse, special
 
-from polytopic.explain.explanation import Keyword, LabelReason, Ledger, Objection, WhyNot, Word
+from polytopic.explain.explanation import Keyword, LabelReason, Objection, WhyNot, Word
 from polytopic.explain.places import PlaceFinder, strings_of
+from polytopic.models import WordScores
 from polytopic.text import Analyzer
 
 
@@ -45,13 +46,10 @@ class Reasons:
         self.counts, self.sharer = counts, sharer
         self.terms = [terms[w] for w in counts.indices.tolist()]
         self.labels = [str(label) for label in model.classes_[y.indices]]
-        self.world = model.world_log_proba_[counts.indices]
-        self.weight = self._spread(x.data)
-        self.parts = self._parts(y)
-        self.evidence = self.weight * (self.parts.words - self.world)
+        self.scores = self._word_scores(y)
+        self.evidence = self.scores.evidence
         self.shares = self._word_shares()
         self.contributions = self._contributions()
-        self.unit = "nats" if self.parts.by_label is None else "score"
 
     def _spread(self, values, rest=0.0):
         """Return values of the words that the model sees for all words that are counted."""
@@ -59,24 +57,18 @@ class Reasons:
         spread[np.searchsorted(self.counts.indices, self.x.indices)] = values
         return spread
 
-    def _parts(self, y):
-        """Return the parts of the score of a label set."""
-        words, rest, by_label = self.model.account(self.x, y)
-        words = self._spread(words)
-        log_likelihood, log_prior = float(self.weight @ words + rest), self.model.log_prior(y)[0]
-        log_joint = log_likelihood / float(self.model.temperature_) + log_prior
-        return _Parts(words, by_label, float(rest), log_likelihood, float(log_prior), log_joint)
-
-    def ledger(self) -> Ledger:
-        """Return how the score of the label set comes about."""
-        return Ledger(
-            corpus=float(self.weight @ self.world),
-            words=float(self.evidence.sum()),
-            mixing=self.parts.rest,
-            log_likelihood=self.parts.log_likelihood,
-            temperature=float(self.model.temperature_),
-            log_prior=self.parts.log_prior,
-            score=self.parts.log_joint,
+    def _word_scores(self, y) -> WordScores:
+        """Return what the score of a label set is made of, over all words that are counted."""
+        found = self.model.explain_words(self.x, y)
+        if self.x.nnz == self.counts.nnz:
+            return found
+        by_label = found.by_label
+        return replace(
+            found,
+            weights=self._spread(found.weights),
+            word_scores=self._spread(found.word_scores),
+            corpus_scores=self._spread(found.corpus_scores),
+            by_label=None if by_label is None else self._spread(by_label),
         )
 
     def of_labels(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
@@ -105,16 +97,16 @@ class Reasons:
 
     def _contributions(self):
         """Return each label's part of each word's evidence: exact, or by its share."""
-        if self.parts.by_label is None:
+        if self.scores.by_label is None:
             return self.shares * self.evidence[:, None]
-        return self.weight[:, None] * self._spread(self.parts.by_label)
+        return self.scores.weights[:, None] * self.scores.by_label
 
     def _label_shares(self):
         """Return each label's share of the document: the mixture's, or of its words."""
         if self.sharer is not None:
             return self.sharer.mixture(self.counts, self.y)[0, self.y.indices]
         said = self.counts.data @ self.shares
-        if hasattr(self.model, "proportions"):
+        if self.model.has_mixture:
             words = np.zeros(self.y.shape)
             words[0, self.y.indices] = said
             return self.model.proportions(words, self.y.toarray())[0, self.y.indices]
@@ -151,19 +143,19 @@ class Reasons:
         return [self._why_not(column) for column in columns]
 
     def _why_not(self, column):
-        model = self.model
+        model, own = self.model, self.scores
         best = model.best_with(self.x, column)
-        other, temperature = self._parts(best), float(model.temperature_)
-        amount = self.weight * (self.parts.words - other.words) / temperature
+        other = self._word_scores(best)
+        amount = own.weights * (own.word_scores - other.word_scores) / own.temperature
         order = np.argsort(-amount, kind="stable")
         terms = [self.terms[k] for k in order.tolist()]
         return WhyNot(
             label=str(model.classes_[column]),
             labels=[str(label) for label in model.classes_[np.sort(best.indices)]],
-            difference=self.parts.log_joint - other.log_joint,
+            difference=own.breakdown.score - other.breakdown.score,
             words=list(map(Objection, terms, amount[order].tolist())),
-            mixing=(self.parts.rest - other.rest) / temperature,
-            prior=self.parts.log_prior - other.log_prior,
+            mixing=(own.mixing - other.mixing) / own.temperature,
+            prior=own.log_prior - other.log_prior,
         )
 
     def place_finder(self, analyzer: Analyzer, text, weights) -> PlaceFinder:
@@ -172,14 +164,3 @@ class Reasons:
         return PlaceFinder(
             analyzer, strings_of(text), weights, self.terms, self.labels, self.shares, evidence
         )
-
-
-class _Parts(NamedTuple):
-    """The parts of a label set's score."""
-
-    words: np.ndarray  # what one unit of each word adds to the log likelihood or score
-    by_label: np.ndarray | None  # by a linear model, what each label adds to that
-    rest: float
-    log_likelihood: float
-    log_prior: float
-    log_joint: float

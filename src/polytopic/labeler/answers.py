@@ -16,10 +16,8 @@ from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
-from polytopic.models.mml.tuning import FEWEST
 from polytopic.parameters import check_number
 
-SET_CURVE = ("set_curve",)  # that a model will have, as far as is known before it is fitted
 MANY_LABELS = 64  # for a text: so many are sorted faster with all others
 
 
@@ -65,33 +63,9 @@ def check_abstention(abstain, rule, model) -> None:
             f"abstain is for the model's own label sets, not for those of the rule "
             f"{type(rule).__name__}; leave out one of them."
         )
-    lacking = _lacks_set_probability(model)
-    if lacking:
-        raise ValueError(f"abstain needs the probability of a label set{lacking}")
-
-
-def _lacks_set_probability(model) -> str:
-    """Say why a model does not tell how probable a label set is, and what does; "" if it does."""
-    name = type(model).__name__
-    if not hasattr(model, "predict_sets"):
-        return f", which {name} does not give; use model='mml' or a mixture."
-    if getattr(model, "predict_mode", "sets") != "sets":
-        return f"; use {name}(predict_mode='sets')."
-    if not getattr(model, "calibrate", True):
-        return f"; use {name}(calibrate=True)."
-    if hasattr(model, "set_proba") and "set_curve" not in getattr(model, "chosen_", SET_CURVE):
-        return f", which {name} needs {FEWEST} documents or more for."
-    return ""
-
-
-def set_probability(model, X) -> np.ndarray:
-    """Return how probable it is that all labels of each document are right.
-
-    Calibrated, or by a mixture: the posterior of the most probable label set.
-    """
-    if hasattr(model, "set_proba"):
-        return model.set_proba(X)
-    return np.exp(model.predict_sets(X, 1).log_posterior[:, 0])
+    reason = model.why_no_set_probability()
+    if reason:
+        raise ValueError(f"abstain needs the probability of a label set: {reason}.")
 
 
 def certainty(model, X, *, own_sets: bool) -> np.ndarray:
@@ -100,8 +74,8 @@ def certainty(model, X, *, own_sets: bool) -> np.ndarray:
     As if labels were independent where the model does not tell, or others than its own sets are
     given.
     """
-    if own_sets and not _lacks_set_probability(model):
-        return set_probability(model, X)
+    if own_sets and not model.why_no_set_probability():
+        return model.set_probability(X)
     proba = model.predict_proba(X)
     return np.maximum(proba, 1 - proba).prod(axis=1)
 
@@ -130,11 +104,11 @@ def explain_labels(state, text, fields, given, why_not, choose=None, sharer=None
     return Explanation(
         labels=reasons.of_labels(scores[0], proba[0]),
         keywords=reasons.keywords(),
-        ledger=reasons.ledger(),
+        breakdown=reasons.scores.breakdown,
         why_not=reasons.why_not(list(why_not.values())),
         unknown=[term for term in terms if term not in vocabulary],
         find_places=reasons.place_finder(state.analyzer, text, fields or {}),
-        unit=reasons.unit,
+        unit=reasons.scores.unit,
     )
 
 
@@ -158,7 +132,7 @@ def label_terms(state, tree: LabelTree | None, column: int, k: int) -> dict:
 
 def _top_words(model, column, k):
     """Yield a label's most characteristic words with their weights, or probability and lift."""
-    if hasattr(model, "top_words"):
+    if not model.has_word_proba:
         words, weights = model.top_words(column, k)
         for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
             yield word, {"weight": weight}
@@ -181,9 +155,9 @@ def map_labels(
     columns = np.sort(np.argsort(-(sets.T @ counts.set_docs), kind="stable")[:n_labels])
     labels = [space.ids[column] for column in columns.tolist()]
     words = matrix.sum(axis=0).A1
-    covariance = getattr(model, "label_covariance_", None)
-    topics = None
-    if hasattr(model, "label_topics_"):
+    covariance, topics = None, None
+    if model.has_topics:
+        covariance = model.label_covariance_[np.ix_(columns, columns)]
         topics = model.topic_word_proba_, model.label_topics_[columns]
     return label_map(
         labels,
@@ -193,7 +167,7 @@ def map_labels(
         sets=sets[:, columns],
         set_docs=counts.set_docs,
         names=[label_name(state, tree, label) for label in labels],
-        covariance=None if covariance is None else covariance[np.ix_(columns, columns)],
+        covariance=covariance,
         topics=topics,
         tree=tree,
         n_pairs=n_pairs,
@@ -208,7 +182,7 @@ def _word_proba(state, columns, sets, matrix) -> np.ndarray:
     Where the model has none, those of a mixture beside it; and where there are too many labels for
     that, those of the labels' documents.
     """
-    if hasattr(state.model, "word_proba_"):
+    if state.model.has_word_proba:
         return state.model.word_proba_[columns]
     if len(columns) == len(state.space):
         return state.mixture.word_proba_
@@ -229,7 +203,7 @@ def label_neighbours(state, column: int, n_pairs: int, n_alike: int) -> Neighbou
             column,
             sets,
             counts.set_docs,
-            covariance=getattr(state.model, "label_covariance_", None),
+            covariance=state.model.label_covariance_ if state.model.has_topics else None,
             n_pairs=n_pairs,
         ),
         labels_alike(labels, column, sets, matrix, n_labels=n_alike),

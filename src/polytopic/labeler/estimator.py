@@ -29,18 +29,16 @@ from polytopic.labeler.answers import (
     label_terms,
     map_labels,
     ranked,
-    set_probability,
 )
 from polytopic.labeler.learning import (
     Sample,
+    check_warm_start,
     choose_vocabulary,
     collect_rows,
     count_texts,
     new_model,
     require_documents,
-    require_duals,
     require_some,
-    sees_documents,
     vocabulary_view,
 )
 from polytopic.labeler.reading import (
@@ -57,6 +55,7 @@ from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import samples_f1
 from polytopic.models.checks import check_name, require_counts
 from polytopic.models.mixture_tuning import TUNING_DOCS
+from polytopic.models.registry import DEFAULT_COUNT_MODEL
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import SCHEMES, TermWeights
 
@@ -181,7 +180,7 @@ class Labeler(BaseEstimator):
         """
         analyzer = self._new_analyzer()
         model, reader = self._new_model(), LabelReader(self.tree)
-        if sees_documents(model):
+        if model.learns_from == "documents":
             rows = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
             self._refit_documents(rows, analyzer)
         else:
@@ -194,7 +193,7 @@ class Labeler(BaseEstimator):
         reader.warn(self.classes_.tolist())
         return self
 
-    def fit_counts(self, counts, *, sample=None, chosen=None, fitted_from=None):
+    def fit_counts(self, counts, *, sample=None, tuned=None, fitted_from=None):
         """Learn from a table of counts, with a count model.
 
         Parameters
@@ -203,33 +202,33 @@ class Labeler(BaseEstimator):
             The table, of terms that this labeler's analyzer makes.
         sample : DocumentRows, default=None
             Some of its documents, to choose by what is not fixed.
-        chosen : dict, default=None
-            What an earlier fit chose (``model_.chosen_``), to be kept.
+        tuned : dict, default=None
+            What an earlier fit chose (``model_.tuned_``), to be kept.
         fitted_from : FittedFrom, default=None
             Where the table comes from, if it is a store's.
         """
-        if sees_documents(self._new_model()):
+        if self._new_model().learns_from == "documents":
             raise ValueError(f"model == {self.model!r} learns from documents; use fit_rows.")
         return self._refit_counts(
-            counts, self._new_analyzer(), chosen=chosen, sample=sample, fitted_from=fitted_from
+            counts, self._new_analyzer(), tuned=tuned, sample=sample, fitted_from=fitted_from
         )
 
-    def fit_rows(self, rows, *, chosen=None, fitted_from=None):
+    def fit_rows(self, rows, *, tuned=None, fitted_from=None):
         """Learn from documents that are counted already, with a model of documents.
 
         Parameters
         ----------
         rows : DocumentRows
             The documents, of terms that this labeler's analyzer makes.
-        chosen : dict, default=None
+        tuned : dict, default=None
             What an earlier fit chose, to be kept.
         fitted_from : FittedFrom, default=None
             Where the documents come from, if they are a store's.
         """
-        if not sees_documents(self._new_model()):
+        if self._new_model().learns_from == "counts":
             raise ValueError(f"model == {self.model!r} learns from counts; use fit_counts.")
         return self._refit_documents(
-            rows, self._new_analyzer(), chosen=chosen, fitted_from=fitted_from
+            rows, self._new_analyzer(), tuned=tuned, fitted_from=fitted_from
         )
 
     def learn(self, texts, labels=None, *, warm=False):
@@ -264,34 +263,34 @@ class Labeler(BaseEstimator):
     def _change(self, texts, labels, warm, change):
         """Learn from what was learned and these texts, added or taken away."""
         state = self._fitted_state()
-        analyzer, chosen, reader = state.analyzer, state.model.chosen_, self._reader(state)
-        if sees_documents(state.model):
+        analyzer, tuned, reader = state.analyzer, state.model.tuned_, self._reader(state)
+        if state.model.learns_from == "documents":
             new = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
             rows = change(require_documents(state), new)
             require_some(rows.X.shape[0])
-            previous = require_duals(state.model) if warm else None
-            return self._refit_documents(rows, analyzer, chosen=chosen, warm=previous)
+            previous = check_warm_start(state.model) if warm else None
+            return self._refit_documents(rows, analyzer, tuned=tuned, warm=previous)
         if warm:
-            require_duals(state.model)
+            check_warm_start(state.model)
         counts = require_counts(state.counts)
         counts = change(counts, count_texts(texts, labels, analyzer, self.fields, reader=reader))
         require_some(counts.n_docs)
-        return self._refit_counts(counts, analyzer, chosen=chosen)
+        return self._refit_counts(counts, analyzer, tuned=tuned)
 
-    def _refit_counts(self, counts, analyzer, *, chosen=None, sample=None, fitted_from=None):
+    def _refit_counts(self, counts, analyzer, *, tuned=None, sample=None, fitted_from=None):
         vocabulary = self._vocabulary(counts)
         documents = None
         if sample is not None and sample.X.shape[0]:
             documents = vocabulary.select(sample.X, sample.terms), sample.label_names
         view = vocabulary_view(counts, vocabulary)
-        model = self._new_model().fit_counts(view, documents=documents, chosen=chosen)
+        model = self._new_model().fit_counts(view, documents=documents, tuned=tuned)
         return self._take_over(model, analyzer, vocabulary, counts, fitted_from=fitted_from)
 
-    def _refit_documents(self, rows, analyzer, *, chosen=None, warm=None, fitted_from=None):
+    def _refit_documents(self, rows, analyzer, *, tuned=None, warm=None, fitted_from=None):
         counts = rows.table()
         vocabulary = self._vocabulary(counts)
         model, weights = self._new_model(), None
-        if not model.sees_counts:
+        if model.reads == "weights":
             weights = self._term_weights(counts, vocabulary)
 
         def seen():
@@ -299,9 +298,9 @@ class Labeler(BaseEstimator):
             return X if weights is None else weights.transform(X, copy=False)
 
         if warm is None:  # what is seen is not held here, so that a model can let go of it
-            model.fit(seen(), rows.label_names, chosen=chosen)
+            model.fit(seen(), rows.label_names, tuned=tuned)
         else:
-            model.fit(seen(), rows.label_names, chosen=chosen, warm=warm, rows=rows.before)
+            model.fit(seen(), rows.label_names, tuned=tuned, warm=warm, rows=rows.before)
         kept = rows if self.keep_documents else None
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights, fitted_from)
 
@@ -317,7 +316,7 @@ class Labeler(BaseEstimator):
             The table of these documents, of terms that this labeler's analyzer makes.
         """
         vocabulary, model, weights = self._vocabulary(counts), self._new_model(), None
-        if not model.sees_counts:
+        if model.reads == "weights":
             weights = self._term_weights(counts, vocabulary)
         fit(model, vocabulary, weights)
         return self._take_over(model, self._new_analyzer(), vocabulary, counts, None, weights)
@@ -508,7 +507,7 @@ class Labeler(BaseEstimator):
         model, labels = state.model, state.space.ids
         if include is not None or exclude:
             allowed = allowed_labels(state.space, self._reader(state), include, exclude)
-            model = model.restricted(allowed)
+            model = model.restrict_to(allowed)
         above = None if level is None else self._level(state, level)
         answers = []
         for X in state.transform_by_blocks(texts, self.fields):
@@ -579,10 +578,10 @@ class Labeler(BaseEstimator):
         """
         state = self._fitted_state()
         check_scalar(k, "k", Integral, min_val=1)
-        if sees_documents(state.model):
+        if not state.model.can_audit:
             raise ValueError(
-                f"an audit needs a count model, which a text can be taken out of, and "
-                f"{type(state.model).__name__} is none; use model='pmm1' (--model pmm1)."
+                f"audit works with count models only; {type(state.model).__name__} is not one. "
+                f"Use model={DEFAULT_COUNT_MODEL!r} (--model {DEFAULT_COUNT_MODEL})."
             )
         texts = list(check_iterable(texts))
         if labels is None:
@@ -677,7 +676,7 @@ class Labeler(BaseEstimator):
 
     def _choose(self, model, X):
         if self.rule is None:
-            return model.choose(X)
+            return model.predict_indicator(X)
         return apply_rule(model, self.rule, X, model.fallback, tree=self.tree)
 
     def _is_sure(self, model, X):
@@ -685,7 +684,7 @@ class Labeler(BaseEstimator):
         if self.abstain is None:
             return np.ones(X.shape[0], dtype=bool)
         check_abstention(self.abstain, self.rule, model)
-        return set_probability(model, X) >= self.abstain
+        return model.set_probability(X) >= self.abstain
 
     # Files
 

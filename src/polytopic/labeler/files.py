@@ -17,14 +17,14 @@ from polytopic.counts import LabelSetCounts
 from polytopic.errors import ModelFileError
 from polytopic.labeler.answers import check_abstention
 from polytopic.labeler.estimator import Labeler
-from polytopic.labeler.learning import new_model, sees_documents, vocabulary_view
+from polytopic.labeler.learning import new_model, vocabulary_view
 from polytopic.labeler.packing import pack, unpack
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labeler.state import FittedFrom, LabelerState
 from polytopic.labels import LabelSpace, LabelTree, widen
 from polytopic.modelfile import model_bytes, parse_model, read_model, write_model
-from polytopic.models import MODELS
 from polytopic.models.checks import check_name
+from polytopic.models.registry import find_model
 from polytopic.text import Analyzer, Vocabulary, least_documents
 from polytopic.text.counting import check_fields
 from polytopic.text.weights import SCHEMES, TermWeights
@@ -87,7 +87,7 @@ def _manifest(
         "model": {
             "name": model.name,
             "parameters": _plain(model.get_params()),
-            "chosen": model.chosen_,
+            "chosen": model.tuned_,
         },
         "labels": model.classes_.tolist(),
         "tree": labeler.tree.to_dict() if labeler.tree is not None else None,
@@ -109,7 +109,7 @@ def _manifest(
             "exact": getattr(kept, "exact", None),  # documents tell it themselves
             **_names_of_terms(kept.terms, vocabulary),
         },
-        "documents": isinstance(kept, DocumentRows) if sees_documents(model) else None,
+        "documents": isinstance(kept, DocumentRows) if model.learns_from == "documents" else None,
     }
 
 
@@ -144,15 +144,16 @@ def _labeler(
         unpack(_part(arrays, "model.")),
         labels=manifest["labels"],
         n_words=len(vocabulary),
-        chosen=manifest["model"]["chosen"],
+        tuned=manifest["model"]["chosen"],
     )
     table, documents = _kept_parts(manifest, arrays, vocabulary)
-    if not sees_documents(model) and table is not None:
+    if model.learns_from == "counts" and table is not None:
         model.counts_ = _own_counts(table, model, vocabulary)
     if documents is not None:
         _check_documents(documents, model)
-    weighs = sees_documents(model) and not model.sees_counts
-    weights = _weights(labeler, vocabulary, arrays) if weighs else None
+    weights = None
+    if model.reads == "weights":
+        weights = _weights(labeler, vocabulary, arrays)
     analyzer, training = clone(labeler.analyzer), manifest["training"]
     labeler.state_ = LabelerState(
         model, analyzer, vocabulary, table, documents, weights, training, fitted_from
@@ -163,11 +164,14 @@ def _labeler(
 
 def _unfitted(manifest: Mapping[str, Any]) -> Labeler:
     """Return the labeler with its settings alone."""
-    settings, tree, name = manifest["settings"], manifest["tree"], manifest["model"]["name"]
-    if name not in MODELS:
-        raise ValueError(f"model == {name!r}, must be one of {', '.join(MODELS)}")
+    settings, tree = manifest["settings"], manifest["tree"]
+    entry = find_model(manifest["model"]["name"])
+    parameters = {
+        entry.renamed.get(name, name): value
+        for name, value in manifest["model"]["parameters"].items()
+    }
     labeler = Labeler(
-        MODELS[name](**manifest["model"]["parameters"]),
+        entry.load()(**parameters),
         language=settings["language"],
         analyzer=Analyzer.from_dict(manifest["analyzer"]),
         rule=_rule_from_dict(settings["rule"]),

@@ -15,15 +15,12 @@ from polytopic.errors import PolytopicError
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labels import LabelSpace
-from polytopic.models import MODELS, CountModel, DocumentModel
+from polytopic.models import Model
 from polytopic.models.checks import require_counts
+from polytopic.models.registry import create_model, model_names
 from polytopic.text import Analyzer, Vocabulary, least_documents
 
 BLOCK = 8192  # documents counted at once
-NAMED: dict[str, dict] = {  # parameters of a name
-    "mml": {"C": "auto", "calibrate": True, "random_state": 0},
-    "col": {"n_topics": "auto"},
-}
 
 
 class Sample:
@@ -140,8 +137,8 @@ def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetC
 
 def new_model(model, rule, tree):
     """Return an unfitted model by its name, or like an instance, that the rule can work on."""
-    model = named_model(model) if isinstance(model, str) else _cloned_model(model)
-    if rule is not None and rule.needs_reference and not hasattr(model, "world_score"):
+    model = create_model(model) if isinstance(model, str) else _cloned_model(model)
+    if rule is not None and rule.needs_reference and not model.has_world_score:
         raise ValueError(
             f"the rule {type(rule).__name__} needs a general model, which "
             f"{type(model).__name__} has not; use model='nb' or another rule."
@@ -154,25 +151,13 @@ def new_model(model, rule, tree):
     return model
 
 
-def named_model(name: str, **settings):
-    """Return the unfitted model that a name stands for in a labeler, with these settings."""
-    if not isinstance(name, str) or name not in MODELS:
-        raise ValueError(f"model == {name!r}, must be one of {', '.join(MODELS)}.")
-    return MODELS[name](**NAMED.get(name, {}) | settings)
-
-
 def _cloned_model(model):
-    if not isinstance(model, CountModel | DocumentModel):
+    if not isinstance(model, Model):
         raise TypeError(
-            f"model is a {type(model).__name__}, must be one of {', '.join(MODELS)} "
+            f"model is a {type(model).__name__}, must be one of {', '.join(model_names())} "
             "or an instance of such a model."
         )
     return clone(model)
-
-
-def sees_documents(model) -> bool:
-    """Tell whether a model is fitted on the documents' rows, not on the table of counts."""
-    return not hasattr(model, "fit_counts")
 
 
 def require_documents(state) -> DocumentRows:
@@ -187,11 +172,11 @@ def require_documents(state) -> DocumentRows:
     return state.documents
 
 
-def require_duals(model):
-    """Return a model that a warm start can go on from: not one from a file."""
-    if not hasattr(model, "duals_over"):
-        raise ValueError(f"warm == True is for mml, not for {type(model).__name__}.")
-    if not hasattr(model, "objective_"):
+def check_warm_start(model: Model) -> Model:
+    """Return a model that a warm start can begin from; raise if it cannot."""
+    if not model.can_warm_start:
+        raise ValueError(f"warm == True is not for {type(model).__name__}; leave it out.")
+    if not model.can_continue:
         raise PolytopicError(
             "a model file holds no dual variables to go on from; learn or forget once without "
             "warm=True."

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from scipy import sparse
 
 from polytopic.counts import LabelSetCounts
-from polytopic.labeler.learning import sees_documents, vocabulary_view
+from polytopic.labeler.learning import vocabulary_view
 from polytopic.labeler.reading import check_iterable
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labels import LabelSpace
-from polytopic.models import PMM1
+from polytopic.models import Model
 from polytopic.models.checks import require_counts
+from polytopic.models.registry import DEFAULT_COUNT_MODEL, create_model
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
 
@@ -69,7 +70,7 @@ class LabelerState:
         The documents of a store that it was fitted on, None if they come from elsewhere.
     """
 
-    model: Any
+    model: Model
     analyzer: Analyzer
     vocabulary: Vocabulary
     table: LabelSetCounts | None
@@ -93,15 +94,17 @@ class LabelerState:
     @cached_property
     def mixture(self):
         """The mixture that shares words out: the model itself, or one of the same counts."""
-        if hasattr(self.model, "mixture"):
+        if self.model.has_mixture:
             return self.model
         counts = require_counts(self.counts, "there is no mixture beside it to share words out")
-        return PMM1().fit_counts(vocabulary_view(counts, self.vocabulary))
+        return create_model(DEFAULT_COUNT_MODEL).fit_counts(
+            vocabulary_view(counts, self.vocabulary)
+        )
 
     def with_counts(self, counts: LabelSetCounts | None) -> LabelerState:
         """Return the state with another table, or without any."""
         model = self.model
-        if not sees_documents(model):
+        if model.learns_from == "counts":
             model = copy(model)
             model.counts_ = None if counts is None else vocabulary_view(counts, self.vocabulary)
         return replace(self, model=model, table=counts)

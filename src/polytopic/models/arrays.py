@@ -87,10 +87,10 @@ TOPICS = LABELS | {
 
 # What each model chooses by documents: the range of a number, None for a curve of probabilities
 Ranges = Mapping[str, tuple[float, float] | None]
-NOTHING_CHOSEN: Ranges = {}
-CHOSEN_BY_MIXTURES: Ranges = {"smoothing": (SMALLEST, LARGEST), "temperature": (1e-6, 1e6)}
-CHOSEN_BY_MARGINS: Ranges = {"C": (SMALLEST, LARGEST), "set_curve": None, "label_curve": None}
-CHOSEN_BY_TOPICS: Ranges = {
+NOTHING_TUNED: Ranges = {}
+TUNED_BY_MIXTURES: Ranges = {"smoothing": (SMALLEST, LARGEST), "temperature": (1e-6, 1e6)}
+TUNED_BY_MARGINS: Ranges = {"C": (SMALLEST, LARGEST), "set_curve": None, "label_curve": None}
+TUNED_BY_TOPICS: Ranges = {
     "threshold": (-LARGEST, 0),  # below the best label's score
     "temperature": (1e-6, 1e6),
     "label_curve": None,
@@ -190,14 +190,14 @@ def _check_labels(arrays):
         raise ValueError("there are documents without a label")
 
 
-def check_chosen(chosen: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, Any]:
+def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, Any]:
     """Return what was chosen by documents; refuse it unless each value is in its range.
 
     A curve is a pair of lists, scores and the probabilities they stand for; both rise.
     """
-    if chosen is not None and not isinstance(chosen, Mapping):
-        raise ValueError(f"what was chosen is a {type(chosen).__name__}, must be a mapping")
-    found = dict(chosen or {})
+    if tuned is not None and not isinstance(tuned, Mapping):
+        raise ValueError(f"what was chosen is a {type(tuned).__name__}, must be a mapping")
+    found = dict(tuned or {})
     for name, value in found.items():
         if name not in ranges:
             raise ValueError(f"{name!r} was chosen, which this model never chooses")

@@ -22,25 +22,25 @@ class LabelSets:
     ----------
     sets : list of lists of tuples
         For each document its label sets, each a tuple of label ids.
-    log_posterior : ndarray of shape (n_docs, n_best)
+    scores : ndarray of shape (n_docs, n_best)
         Their log posterior; ``-inf`` where there are fewer sets.
     bound : ndarray of shape (n_docs,)
         No set that is not listed has a higher log posterior.
     """
 
     sets: list
-    log_posterior: np.ndarray
+    scores: np.ndarray
     bound: np.ndarray
 
     @property
     def gap(self) -> np.ndarray:
         """How much better than the best listed set any other set may be; 0 if none is better."""
-        return np.maximum(self.bound - self.log_posterior[:, 0], 0.0)
+        return np.maximum(self.bound - self.scores[:, 0], 0.0)
 
     @property
     def optimal(self) -> np.ndarray:
         """Whether the best listed set is proven to be the best of all."""
-        return self.bound <= self.log_posterior[:, 0]
+        return self.bound <= self.scores[:, 0]
 
     def certificate(self, doc: int) -> str:
         """Return what is proven of a document's first set, in words."""

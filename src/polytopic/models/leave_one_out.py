@@ -55,7 +55,7 @@ def log_likelihood(model, X, Y, em_steps=0) -> np.ndarray:
     X, sets = _check(model, X, Y)
     out = np.full(X.shape[0], -np.inf)
     for part in left_out(model, X, sets, em_steps):
-        out[part.rows] = model._score(part.X, part.sets, part.theta)
+        out[part.rows] = model._log_likelihood(part.X, part.sets, part.theta)
     return out
 
 
@@ -77,7 +77,7 @@ def predict(model, X, Y, em_steps=0):
 
 def left_out(model, X, sets, em_steps=0) -> Iterator[LeftOut]:
     """Yield labelled documents in groups, each without its own counts."""
-    everything = SetPrior(getattr(model, "prior", "uniform"), model._sets, model._set_docs)
+    everything = SetPrior(model._prior_kind, model._sets, model._set_docs)
     learned = learned_rows(model, X, sets)
     order = np.argsort(learned, kind="stable")
     order = order[learned[order] >= 0]

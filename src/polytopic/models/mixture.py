@@ -37,8 +37,10 @@ class MixtureModel(CountModel):
     A subclass says how, in prediction (``_family``) and in learning (``_learn_mixture``).
     """
 
+    has_mixture = True
+    has_set_posterior = True
     _array_specs = arrays.MIXTURE
-    _chosen_ranges = arrays.CHOSEN_BY_MIXTURES
+    _tuned_ranges = arrays.TUNED_BY_MIXTURES
 
     def __init__(
         self,
@@ -86,15 +88,19 @@ class MixtureModel(CountModel):
         if self.smoothing is None:
             return PAPERS_SMOOTHING if self.prior == "uniform" else SMOOTHING
         if is_auto(self.smoothing):
-            return self.chosen_.get("smoothing", SMOOTHING)
+            return self.tuned_.get("smoothing", SMOOTHING)
         return self.smoothing
 
     @property
     def temperature_(self):
         """What log likelihoods are divided by in the posterior."""
         if is_auto(self.temperature):
-            return self.chosen_.get("temperature", TEMPERATURE)
+            return self.tuned_.get("temperature", TEMPERATURE)
         return self.temperature
+
+    @property
+    def _prior_kind(self):
+        return self.prior
 
     @property
     def needs_documents(self):
@@ -106,7 +112,7 @@ class MixtureModel(CountModel):
         names = ("smoothing", "temperature")
         wanted = {name for name in names if is_auto(getattr(self, name))}
         if self.prior == "uniform" and self.decode != "f" and "temperature" in wanted:
-            self.chosen_["temperature"] = 1.0  # it changes no answer
+            self.tuned_["temperature"] = 1.0  # it changes no answer
             wanted.remove("temperature")
         if wanted:
             mixture_tuning.tune(self, X, Y, wanted)
@@ -122,18 +128,18 @@ class MixtureModel(CountModel):
         course = {"objective": np.array([self.objective_]), "n_iter": np.array([self.n_iter_])}
         return super().to_arrays() | course
 
-    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
+    def from_arrays(self, arrays, *, labels, n_words, tuned=None):
         """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
 
         Arrays that no model could have given raise ValueError.
         """
-        super().from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+        super().from_arrays(arrays, labels=labels, n_words=n_words, tuned=tuned)
         self.objective_, self.n_iter_ = arrays["objective"].item(), arrays["n_iter"].item()
         return self
 
-    def restricted(self, allowed):
+    def restrict_to(self, allowed):
         """Return this model with some of its labels only: those where ``allowed`` is true."""
-        model = super().restricted(allowed)
+        model = super().restrict_to(allowed)
         model._prior = self._prior.restricted(model._seen)
         return model
 
@@ -173,7 +179,7 @@ class MixtureModel(CountModel):
 
     # Answers
 
-    def _choose(self, X):
+    def _best_sets(self, X):
         return self._choose_by(X, self._problem())
 
     def _choose_by(self, X, problem):
@@ -283,17 +289,7 @@ class MixtureModel(CountModel):
         check_is_fitted(self)
         return self._prior.log_prior(self._check_sets(None, Y))
 
-    def log_likelihood(self, X, Y):
-        """Return the log likelihood of each document given its label set.
-
-        It is ``-inf`` for a document without a label; multinomial coefficients, which no label
-        changes, are left out.
-        """
-        check_is_fitted(self)
-        X = self._check_words(X)
-        return self._score(X, self._check_sets(X, Y))
-
-    def _score(self, X, sets, theta=None):
+    def _log_likelihood(self, X, sets, theta=None):
         out = np.empty(X.shape[0])
         theta, family = self._theta if theta is None else theta, self._family()
         map_sets(
@@ -347,7 +343,8 @@ class MixtureModel(CountModel):
         problem = self._pose(part.theta, part.allowed, part.prior)
         chosen = self._decided(part.X, problem, "map")
         own, best = (
-            self._score(part.X, sets, part.theta) / self.temperature_ + part.prior.log_prior(sets)
+            self._log_likelihood(part.X, sets, part.theta) / self.temperature_
+            + part.prior.log_prior(sets)
             for sets in (part.sets, chosen)
         )
         return own, best, chosen

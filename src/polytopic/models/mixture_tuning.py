@@ -19,7 +19,7 @@ KINDS = {"f": 0, "greedy": 1, "map": 2}  # of answers, and of what is good
 def tune(model, X, Y, wanted) -> None:
     """Choose temperature and smoothing by the answers to documents that are left out.
 
-    The model's ``chosen_`` gets those that are best in the mean: by F or, where the most probable
+    The model's ``tuned_`` gets those that are best in the mean: by F or, where the most probable
     set is the answer, by subset accuracy; of equally good temperatures the one nearest to 1.
     At most ``TUNING_DOCS`` documents are judged, picked by
     their contents; candidates are the ``TUNING_SETS`` seen label sets with the highest bounds.
@@ -31,7 +31,7 @@ def tune(model, X, Y, wanted) -> None:
     fits: list[tuple] = []
     for smoothing in SMOOTHINGS if "smoothing" in wanted else (model.smoothing_,):
         if smoothing != model.smoothing_:
-            model.chosen_["smoothing"] = smoothing
+            model.tuned_["smoothing"] = smoothing
             model._learn(model.classes_.tolist(), model._sets)
         temperatures = TEMPERATURES if "temperature" in wanted else (model.temperature_,)
         quality = _quality(model, X, Y, np.array(temperatures))
@@ -41,10 +41,10 @@ def tune(model, X, Y, wanted) -> None:
         fits.append((best, -len(fits), smoothing, plainest))
     _, _, smoothing, temperature = max(fits)
     if "smoothing" in wanted:
-        model.chosen_["smoothing"] = smoothing
+        model.tuned_["smoothing"] = smoothing
         model._learn(model.classes_.tolist(), model._sets)
     if "temperature" in wanted:
-        model.chosen_["temperature"] = temperature
+        model.tuned_["temperature"] = temperature
 
 
 def _quality(model, X, Y, temperatures) -> np.ndarray:

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse, special
 from sklearn.utils.validation import check_is_fitted
 
-from polytopic.labels import indicator
 from polytopic.models.base import CountModel
 from polytopic.models.words import softmax
 
@@ -53,6 +52,7 @@ class NaiveBayes(CountModel):
     """
 
     name = "nb"
+    has_world_score = True
 
     def __init__(self, *, smoothing=0.1):
         self.smoothing = smoothing
@@ -60,41 +60,20 @@ class NaiveBayes(CountModel):
     def _estimate(self, matrix, sets):
         return sparse.csr_matrix(sets.T @ matrix)
 
-    def _choose(self, X):
-        return self._best_label(X)
-
-    def _margins_and_marginals(self, X):
-        scores = self._scores(X)
-        return scores, softmax(scores)
-
     def world_score(self, X):
         """Return each document's log likelihood under the general model."""
         check_is_fitted(self)
         return self._check_words(X) @ self.world_log_proba_
 
-    def log_likelihood(self, X, Y):
-        r"""Return the log likelihood of each document given its label set.
+    def _log_likelihood(self, X, sets, theta=None):
+        r"""Return :math:`\log \frac{1}{|L|} \sum_{l \in L} p(A \mid l)`.
 
-        The model draws one of the labels, then all words from it:
-        :math:`\log \frac{1}{|L|} \sum_{l \in L} p(A \mid l)`. It is ``-inf`` without a label.
+        The model draws one of the labels, then all words from it.
         """
-        check_is_fitted(self)
-        X = self._check_words(X)
-        return self._score(X, self._check_sets(X, Y))
-
-    def _score(self, X, sets, theta=None):
         scores = self._scores(X, None if theta is None else np.log(theta), masked=False)
         scores = np.where(sets.toarray() > 0, scores, -np.inf)
         with np.errstate(divide="ignore"):  # no label: -inf
             return special.logsumexp(scores, axis=1) - np.log(np.maximum(1, np.diff(sets.indptr)))
-
-    def best_with(self, X, label):
-        """Return the label alone for each document: one label says all words of the model's own."""
-        check_is_fitted(self)
-        X = self._check_words(X)
-        self._check_label(label)
-        rows = np.arange(X.shape[0] + 1)
-        return indicator(np.full(X.shape[0], label), rows, self.classes_.size)
 
     def _own_counts(self, X, sets):
         return np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr)))

@@ -10,40 +10,8 @@ from polytopic.kernels.sets import BOUND, PAPER, Family
 from polytopic.models.checks import check_name
 from polytopic.models.mixture import MixtureModel
 
-SCORES = {"bound": BOUND, "paper": PAPER}
+LIKELIHOODS = {"bound": BOUND, "paper": PAPER}
 LIMITS = 1e-6, 1e6  # of Dirichlet parameters
-
-
-class _Score:
-    """The parameter ``score``, which is also the method of that name.
-
-    scikit-learn calls ``score(X, y)`` of every classifier, so the name of the score that was set
-    can be called.
-    """
-
-    def __set__(self, model, value):
-        vars(model)["score"] = value
-
-    def __get__(self, model, owner=None):
-        if model is None:
-            return MixtureModel.score
-        return _ScoreName.of(model)
-
-
-class _ScoreName(str):
-    """The name of a score; calling it gives the share of documents with all labels right."""
-
-    model: MixtureModel
-
-    @classmethod
-    def of(cls, model):
-        """Return the name that a model's parameter has."""
-        name = cls(vars(model)["score"])  # anything that is no name is refused by fit
-        name.model = model
-        return name
-
-    def __call__(self, X, y, sample_weight=None):
-        return MixtureModel.score(self.model, X, y, sample_weight)
 
 
 class PDMM(MixtureModel):
@@ -61,14 +29,14 @@ class PDMM(MixtureModel):
     mixing : float, sequence of n_labels floats, or mapping of label to float, default=1.0
         Parameters :math:`\alpha` of the Dirichlet prior, in the order of ``classes_``. Labels
         that a mapping does not name have 1.
-    score : {"bound", "paper"}, default="bound"
+    likelihood : {"bound", "paper"}, default="bound"
         How well a label set suits a document: the lower bound of the log evidence; or [1]_, Eq.
         (35), the log likelihood of the mean weights. These were fitted to the same document, so
-        the paper's score hardly punishes a useless label.
+        the paper's likelihood hardly punishes a useless label.
 
     Attributes
     ----------
-    classes_, counts_, word_proba_, smoothing_, temperature_, chosen_, objective_, n_iter_
+    classes_, counts_, word_proba_, smoothing_, temperature_, tuned_, objective_, n_iter_
         See :class:`PMM1`.
 
     References
@@ -85,7 +53,6 @@ class PDMM(MixtureModel):
     """
 
     name = "pdmm"
-    score = _Score()
 
     def __init__(
         self,
@@ -99,7 +66,7 @@ class PDMM(MixtureModel):
         max_iter=200,
         tol=1e-5,
         mixing=1.0,
-        score="bound",
+        likelihood="bound",
     ):
         super().__init__(
             smoothing=smoothing,
@@ -112,21 +79,11 @@ class PDMM(MixtureModel):
             tol=tol,
         )
         self.mixing = mixing
-        self.score = score
-
-    def get_params(self, deep=True):
-        """Return the parameters.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            As scikit-learn has it; there are no estimators inside.
-        """
-        return super().get_params(deep) | {"score": vars(self)["score"]}
+        self.likelihood = likelihood
 
     def _check_parameters(self):
         super()._check_parameters()
-        check_name(vars(self)["score"], "score", SCORES)
+        check_name(self.likelihood, "likelihood", LIKELIHOODS)
 
     def _check_labels(self, labels):
         _dirichlet(self.mixing, labels)
@@ -140,10 +97,10 @@ class PDMM(MixtureModel):
         super()._set_state(labels, **state)
 
     def _family(self):
-        return Family(SCORES[str(self.score)], mixing=self._mixing)
+        return Family(LIKELIHOODS[self.likelihood], mixing=self._mixing)
 
     def _word_weights(self, x, sets, theta):
-        if self.score == "paper":
+        if self.likelihood == "paper":
             return self._mixture(x, sets, theta)[0, sets.indices]
         return super()._word_weights(x, sets, theta)
 

@@ -66,7 +66,7 @@ class PMM1(MixtureModel):
         Word distribution of each label, :math:`\theta` in [1]_.
     smoothing_, temperature_ : float
         What is used.
-    chosen_ : dict
+    tuned_ : dict
         What was chosen by documents.
     objective_ : float
         Log posterior of the parameters, :math:`J` of [1]_, Eq. (6); EM never lowers it.
@@ -131,7 +131,7 @@ class PMM2(MixtureModel):
     bias_ : ndarray of shape (n_labels, n_labels)
         :math:`\alpha` in [1]_: how much ``bias_[l, m]`` of what both say is the part of ``l``;
         one half on the diagonal and for labels that never met.
-    classes_, counts_, word_proba_, smoothing_, temperature_, chosen_, objective_, n_iter_
+    classes_, counts_, word_proba_, smoothing_, temperature_, tuned_, objective_, n_iter_
         See :class:`PMM1`; the objective is not concave, EM reaches a local maximum.
 
     References
@@ -183,12 +183,12 @@ class PMM2(MixtureModel):
         """Return what was learned as plain arrays."""
         return super().to_arrays() | {"bias": self.bias_}
 
-    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
+    def from_arrays(self, arrays, *, labels, n_words, tuned=None):
         """Take over what :meth:`to_arrays` gave; prediction is then the same to the bit.
 
         Arrays that no model could have given raise ValueError.
         """
-        super().from_arrays(arrays, labels=labels, n_words=n_words, chosen=chosen)
+        super().from_arrays(arrays, labels=labels, n_words=n_words, tuned=tuned)
         self.bias_ = arrays["bias"]
         return self
 

@@ -1,10 +1,11 @@
-"""What the words of documents say: the likelihood of single labels, and who said each word.
+"""What the words of documents say: the likelihood of single labels, and the labels of each word.
 
 Word distributions are word-major here, (n_words, n_labels), as the kernels read them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from polytopic.labels import indicator
 
 
 class WordLabels(NamedTuple):
-    """Who said each word: parallel arrays, one entry for each word and label of a document.
+    """The labels of each word: parallel arrays, one entry per word and label of a document.
 
     ``label`` is a column of ``classes_``. The shares of a document's word sum to one.
     """
@@ -26,17 +27,79 @@ class WordLabels(NamedTuple):
     share: np.ndarray
 
 
-class Account(NamedTuple):
-    """What a document's log likelihood is made of: ``counts @ words + rest``.
+@dataclass(frozen=True, slots=True)
+class ScoreBreakdown:
+    """The sums that the score of a label set is made of.
 
-    ``words`` has the log probability of each stored word under the label set, ``rest`` what no
-    word pays for, such as the price of a mixture. A linear model adds up scores instead, and
-    tells in ``by_label`` what each label of the set adds to ``words``.
+    ``corpus + words + mixing == log_likelihood``, and
+    ``log_likelihood / temperature + log_prior == score``. ``corpus`` is the log likelihood of the
+    words in the whole corpus, ``words`` the sum of their evidence, and ``mixing`` the part that no
+    word accounts for. The score of a linear model consists of ``words`` alone.
     """
 
-    words: np.ndarray
-    rest: float
-    by_label: np.ndarray | None = None  # (n_words, n_set_labels)
+    corpus: float
+    words: float
+    mixing: float
+    log_likelihood: float
+    temperature: float
+    log_prior: float
+    score: float
+
+
+@dataclass(frozen=True, eq=False)
+class WordScores:
+    """What each word of one document adds to the score of a label set.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_words,)
+        Counts of the document's words or, for a model that reads weights, their weights.
+    word_scores : ndarray of shape (n_words,)
+        What one unit of each word adds: its log probability under the label set or, in a linear
+        model, its weight.
+    corpus_scores : ndarray of shape (n_words,)
+        The log probability of each word in the whole corpus; 0 in a linear model.
+    mixing : float
+        The part of the log likelihood that no word accounts for, such as the cost of a mixture.
+    temperature : float
+        What the log likelihood is divided by.
+    log_prior : float
+        The log prior of the label set.
+    by_label : ndarray of shape (n_words, n_set_labels) or None
+        In a linear model, what each label contributes to ``word_scores``.
+    """
+
+    weights: np.ndarray
+    word_scores: np.ndarray
+    corpus_scores: np.ndarray
+    mixing: float = 0.0
+    temperature: float = 1.0
+    log_prior: float = 0.0
+    by_label: np.ndarray | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit of the evidence: "nats", or "score" in a linear model."""
+        return "nats" if self.by_label is None else "score"
+
+    @property
+    def evidence(self) -> np.ndarray:
+        """How much each word speaks for the label set, compared with the whole corpus."""
+        return self.weights * (self.word_scores - self.corpus_scores)
+
+    @property
+    def breakdown(self) -> ScoreBreakdown:
+        """The sums over all words."""
+        log_likelihood = float(self.weights @ self.word_scores + self.mixing)
+        return ScoreBreakdown(
+            corpus=float(self.weights @ self.corpus_scores),
+            words=float(self.evidence.sum()),
+            mixing=self.mixing,
+            log_likelihood=log_likelihood,
+            temperature=self.temperature,
+            log_prior=self.log_prior,
+            score=log_likelihood / self.temperature + self.log_prior,
+        )
 
 
 def label_scores(X, log_theta):

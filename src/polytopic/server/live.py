@@ -14,7 +14,6 @@ from polytopic.errors import PolytopicError, StoreError, StoreWarning, Unavailab
 from polytopic.explain import LabelMap
 from polytopic.files import is_database
 from polytopic.labeler import Labeler, load
-from polytopic.labeler.learning import sees_documents
 from polytopic.store import Store
 from polytopic.store.analysis import Drift, Timeline
 
@@ -179,7 +178,7 @@ class LiveModel:
             active = self._load(store, active)
             self._seen_state = state
         self._now = active, None
-        if active is None or not sees_documents(active.labeler.model_):
+        if active is None or active.labeler.model_.learns_from == "counts":
             return
         is_due = time.monotonic() - self._refresh_time > REFRESH_INTERVAL
         if active.revision != state[0] and is_due:

@@ -15,7 +15,6 @@ from pydantic_core import to_json
 
 from polytopic.corpus.document import Document
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import sees_documents
 from polytopic.server.live import ActiveModel
 from polytopic.server.schemas import ExplainRequest, SuggestOptions
 
@@ -192,7 +191,7 @@ def review_doubtful(active: ActiveModel, k: int) -> list[dict[str, Any]]:
     labeler = active.labeler
     if (
         active.store is None
-        or sees_documents(labeler.model_)
+        or not labeler.model_.can_audit
         or labeler.counts_ is None
         or active.is_part
     ):

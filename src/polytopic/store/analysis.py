@@ -19,12 +19,12 @@ from sklearn.base import clone
 from sqlalchemy import Connection, Text, func, select
 
 from polytopic.counts import LabelSetCounts
-from polytopic.labeler.learning import named_model
 from polytopic.labeler.reading import LabelReader, read_names
 from polytopic.labels import LabelSpace, LabelTree, Targets, widen
 from polytopic.metrics import samples_f1
-from polytopic.models import PMM1, CountModel
+from polytopic.models import CountModel
 from polytopic.models.checks import check_name
+from polytopic.models.registry import DEFAULT_COUNT_MODEL, create_model, find_model
 from polytopic.store import schema
 from polytopic.store.database import fetch
 from polytopic.store.encoding import read_labels
@@ -463,8 +463,9 @@ def drift(stream: DocumentStream, model: str, *, by: str = "day") -> Drift:
         The length of a period.
     """
     check_name(by, "by", PERIODS)
-    named = named_model(model)
-    history = _History(stream, named if isinstance(named, CountModel) else PMM1())
+    learns_from_counts = find_model(model).learns_from == "counts"
+    count_model = create_model(model if learns_from_counts else DEFAULT_COUNT_MODEL)
+    history = _History(stream, count_model)
     periods = []
     for start, rows in stream.split(by):
         if start is not None:
@@ -501,7 +502,7 @@ class _History:
             if terms.size:
                 model = self._fit(terms)
                 log_likelihood = _log_likelihood(model, X[:, terms], sets, n_known > 0)
-                predicted = model.choose(X[:, terms])
+                predicted = model.predict_indicator(X[:, terms])
                 f1 = samples_f1(Y, widen(predicted, self.counts.labels, self.stream.space))
         return Period(
             start=start,

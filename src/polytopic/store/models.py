@@ -10,9 +10,8 @@ from sqlalchemy import Connection, Integer, delete, func, insert, select, update
 from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler import Labeler
 from polytopic.labeler.files import from_bytes, to_bytes
-from polytopic.labeler.learning import sees_documents
 from polytopic.labeler.state import FittedFrom
-from polytopic.models import MODELS
+from polytopic.models.registry import find_model, model_names
 from polytopic.store import erasure, schema
 from polytopic.store.database import fetch
 from polytopic.store.ledger import Selection, now
@@ -92,7 +91,7 @@ class CurrentModel:
     @property
     def refits_automatically(self) -> bool:
         """Whether it is fitted again, from counts, when the store has changed."""
-        return not self.is_pinned and not sees_documents(MODELS[self.name])
+        return not self.is_pinned and find_model(self.name).learns_from == "counts"
 
     @property
     def n_revisions_behind(self) -> int:
@@ -135,7 +134,7 @@ def read_current(connection: Connection) -> CurrentModel | None:
     table = schema.models.c
     rows = fetch(connection, select(table.id, table.name, table.origin, table.marked))
     row = next((row for row in rows if row.id == number), None)
-    if row is None or row.name not in MODELS:
+    if row is None or row.name not in model_names():
         raise DamagedError(f"the published model {number} is missing")
     is_newest = number == max(row.id for row in rows)
     origin = Selection.from_json(row.origin)

@@ -15,11 +15,11 @@ from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT, LabelSetCounts
 from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import named_model, sees_documents
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
 from polytopic.models.mixture_tuning import TUNING_DOCS
+from polytopic.models.registry import create_model
 from polytopic.store import schema
 from polytopic.store.database import among, fetch
 from polytopic.store.encoding import (
@@ -202,15 +202,15 @@ class TrainingData:
     content: DocumentRows | StoredCounts
     sample: DocumentRows | None = None
 
-    def fit(self, labeler: Labeler, *, chosen: dict | None = None) -> Labeler:
-        """Fit a labeler; with ``chosen``, keep the hyper-parameters of an earlier fit."""
+    def fit(self, labeler: Labeler, *, tuned: dict | None = None) -> Labeler:
+        """Fit a labeler; with ``tuned``, keep the hyper-parameters of an earlier fit."""
         source = FittedFrom(self.url, self.selection)
         if isinstance(self.content, DocumentRows):
             self._check_not_empty(self.content.X.shape[0])
-            return labeler.fit_rows(self.content, chosen=chosen, fitted_from=source)
+            return labeler.fit_rows(self.content, tuned=tuned, fitted_from=source)
         self._check_not_empty(self.content.n_docs)
         return labeler.fit_counts(
-            self.content, sample=self.sample, chosen=chosen, fitted_from=source
+            self.content, sample=self.sample, tuned=tuned, fitted_from=source
         )
 
     def _check_not_empty(self, n_docs: float) -> None:
@@ -224,8 +224,8 @@ def read_training_data(
 ) -> TrainingData:
     """Read the documents to fit a labeler on, and a sample to tune it on if ``tune``."""
     url, model = connection.engine.url, labeler.model
-    model = named_model(model) if isinstance(model, str) else model
-    if sees_documents(model):
+    model = create_model(model) if isinstance(model, str) else model
+    if model.learns_from == "documents":
         return TrainingData(url, selection, read_rows(connection, selection))
     counts, sample = read_counts(connection, selection), None
     if tune and model.needs_documents:

@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from polytopic.errors import DamagedError, StoreError
 from polytopic.labels import LabelTree
+from polytopic.models.registry import DEFAULT_COUNT_MODEL, find_model
 from polytopic.parameters import LARGEST_COUNT, check_number
 from polytopic.store.database import among, fetch
 from polytopic.store.encoding import MultisetDigest, read_json
@@ -204,9 +205,7 @@ class Settings:
     @classmethod
     def new(cls, *, language, analyzer, fields, model, keep_texts) -> Settings:
         """Return the settings of a new store; None stands for the default."""
-        from polytopic.labeler.learning import named_model  # here: it imports all models
-
-        named_model(model or "pmm1")
+        model = find_model(model or DEFAULT_COUNT_MODEL).name
         analyzer = analyzer or Analyzer(language or "en")
         analyzer.terms("")  # raises if the analyzer is misconfigured
         for name, weight in (fields or {}).items():
@@ -216,7 +215,7 @@ class Settings:
                     f"fields[{name!r}] == {weight}, must be a whole number, because a store counts "
                     "exactly."
                 )
-        return cls(analyzer, fields, model or "pmm1", bool(keep_texts))
+        return cls(analyzer, fields, model, bool(keep_texts))
 
     def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
         """Raise if one of these settings is given and the store ``name`` has another value."""

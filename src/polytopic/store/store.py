@@ -601,7 +601,7 @@ class Store:
 
         With ``as_of``, on the documents as of a revision, without those forgotten since.
         """
-        chosen = labeler.model_.chosen_
+        tuned = labeler.model_.tuned_
         with self._database.reading() as connection:
             again = clone(labeler).set_params(tree=read_tree(connection))
             last = last_revision(connection)
@@ -611,7 +611,7 @@ class Store:
                 read_at=last,
             )
             data = read_training_data(connection, again, selection, tune=False)
-        return data.fit(again, chosen=chosen)
+        return data.fit(again, tuned=tuned)
 
     def publish(
         self,

@@ -66,7 +66,7 @@ def test_the_best_sets_are_those_of_brute_force(kind):
 
     ranking = np.argsort(-scores, axis=1, kind="stable")
     expected = np.take_along_axis(scores, ranking, axis=1)
-    np.testing.assert_allclose(found.log_posterior, expected[:, :4], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(found.scores, expected[:, :4], rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(found.bound, expected[:, 4], rtol=1e-9, atol=1e-10)
     assert found.optimal.all()
     for doc, listed in enumerate(found.sets):
@@ -83,7 +83,7 @@ def test_more_sets_than_there_are():
     found = model.predict_sets(X_new, n_best=5)
 
     assert [len(listed) for listed in found.sets] == [3] * len(X_new)
-    assert np.isneginf(found.log_posterior[:, 3:]).all()
+    assert np.isneginf(found.scores[:, 3:]).all()
     assert np.isneginf(found.bound).all()
 
 
@@ -102,9 +102,9 @@ def test_the_first_set_without_words_is_the_commonest(n_best):
     assert len({*others}) == len(others) == min(n_best, 15) - 1
     assert [len(labels) for labels in others] == sorted(map(len, others))
     assert model.predict(nothing).tolist() == [[0, 1, 0, 1]]
-    assert (found.log_posterior[0, : len(others) + 1] == 0).all()
+    assert (found.scores[0, : len(others) + 1] == 0).all()
     assert found.bound[0] == (0 if n_best < 15 else -np.inf)
-    few = model.restricted(np.array([True, False, True, True]))
+    few = model.restrict_to(np.array([True, False, True, True]))
     assert few.predict_sets(nothing, n_best).sets[0][0] == tuple(few.fallback.tolist())
 
 
@@ -136,13 +136,15 @@ def test_contributions_add_up_to_the_score(kind):
     for doc, k in [(0, 0), (1, 5), (2, len(sets) - 1), (3, int(scores[3].argmax()))]:
         y = np.array([[label in sets[k] for label in range(Y.shape[1])]]).astype(int)
         x = sparse.csr_matrix(X_new[[doc]])
-        account = model.account(x, y)
-        parts = x.data[:, None] * account.by_label
+        breakdown = model.explain_words(x, y)
+        parts = x.data[:, None] * breakdown.by_label
 
         assert parts.shape == (x.nnz, len(sets[k]))
-        assert x.data @ account.words + account.rest == pytest.approx(scores[doc, k], rel=1e-9)
+        assert x.data @ breakdown.word_scores + breakdown.mixing == pytest.approx(
+            scores[doc, k], rel=1e-9
+        )
         assert parts.sum() == pytest.approx(scores[doc, k], rel=1e-9)
-        np.testing.assert_allclose(parts.sum(axis=1), x.data * account.words, atol=1e-12)
+        np.testing.assert_allclose(parts.sum(axis=1), x.data * breakdown.word_scores, atol=1e-12)
 
 
 def test_word_labels_share_each_word():
@@ -469,7 +471,7 @@ def test_probabilities_rise_with_margins(calibrated):
     model, X = calibrated
     known = X.any(axis=1)
 
-    sets, labels = model.set_proba(X), model.predict_proba(X)
+    sets, labels = model.set_probability(X), model.predict_proba(X)
 
     for values, keys in [
         (sets[known], model.lead(X[known])),
@@ -485,7 +487,7 @@ def test_probabilities_without_words_are_shares_of_documents(calibrated):
     """What is known without words: how often labels and sets occur."""
     model, X = calibrated
 
-    sets, labels = model.set_proba(X[-1:]), model.predict_proba(X[-1:])
+    sets, labels = model.set_probability(X[-1:]), model.predict_proba(X[-1:])
 
     np.testing.assert_allclose(labels[0], model.label_docs_ / 180)
     assert 0 < sets[0] < 0.5
@@ -510,7 +512,7 @@ def test_calibrated_probabilities_are_about_right():
 
     right = (model.predict(X[400:]) == Y[400:]).all(axis=1)
 
-    assert model.set_proba(X[400:]).mean() == pytest.approx(right.mean(), abs=0.08)
+    assert model.set_probability(X[400:]).mean() == pytest.approx(right.mean(), abs=0.08)
     np.testing.assert_allclose(
         model.predict_proba(X[400:]).mean(axis=0), Y[400:].mean(axis=0), atol=0.1
     )
@@ -523,16 +525,16 @@ def test_what_was_chosen_is_kept(goal):
     X, Y = topics(60)
     model = MML("auto", goal=goal, calibrate=True).fit(X, Y)
     assert model.needs_documents
-    chosen = json.loads(json.dumps(model.chosen_))
+    tuned = json.loads(json.dumps(model.tuned_))
 
-    again = MML("auto", goal=goal, calibrate=True).fit(X, Y, chosen=chosen)
+    again = MML("auto", goal=goal, calibrate=True).fit(X, Y, tuned=tuned)
 
-    assert chosen["C"] in COSTS
-    assert set(chosen) == {"C", "set_curve", "label_curve"}
-    assert again.chosen_ == model.chosen_
+    assert tuned["C"] in COSTS
+    assert set(tuned) == {"C", "set_curve", "label_curve"}
+    assert again.tuned_ == model.tuned_
     assert again._weights.tobytes() == model._weights.tobytes()
-    assert again.set_proba(X).tobytes() == model.set_proba(X).tobytes()
-    cost = MML(chosen["C"], goal=goal).fit(X, Y)
+    assert again.set_probability(X).tobytes() == model.set_probability(X).tobytes()
+    cost = MML(tuned["C"], goal=goal).fit(X, Y)
     assert cost._weights.tobytes() == model._weights.tobytes()
     assert not cost.needs_documents
 
@@ -542,31 +544,31 @@ def test_what_was_not_chosen_is():
     """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
     X, Y = topics(60)
 
-    model = MML("auto", calibrate=True).fit(X, Y, chosen={})
+    model = MML("auto", calibrate=True).fit(X, Y, tuned={})
 
-    assert model.chosen_ == MML("auto", calibrate=True).fit(X, Y).chosen_
-    assert MML(calibrate=True).fit(X, Y, chosen={}).chosen_ == {}
+    assert model.tuned_ == MML("auto", calibrate=True).fit(X, Y).tuned_
+    assert MML(calibrate=True).fit(X, Y, tuned={}).tuned_ == {}
 
 
 def test_too_few_documents_to_choose_by():
-    """The default C and no curves; without them, set_proba says how to get them."""
+    """The default C and no curves; without them, set_probability says how to get them."""
     X, Y = topics(FEWEST - 1)
 
     model = MML("auto", calibrate=True).fit(X, Y)
 
-    assert model.chosen_ == {"C": 1.0}
+    assert model.tuned_ == {"C": 1.0}
     assert 0 <= model.predict_proba(X).min() <= model.predict_proba(X).max() <= 1
     with pytest.raises(ValueError, match="has no probabilities of label sets"):
-        model.set_proba(X)
+        model.set_probability(X)
 
 
 def test_a_set_without_a_rival_is_as_probable_as_any(calibrated):
     """One label that is allowed leaves one label set, with words and without."""
     model, X = calibrated
-    only = model.restricted(np.array([False, True, False, False]))
+    only = model.restrict_to(np.array([False, True, False, False]))
 
     assert np.isposinf(only.lead(X)).all()
-    assert (only.set_proba(X) == max(model.chosen_["set_curve"][1])).all()
+    assert (only.set_probability(X) == max(model.tuned_["set_curve"][1])).all()
 
 
 def test_no_probability_of_sets_without_calibration():
@@ -574,7 +576,7 @@ def test_no_probability_of_sets_without_calibration():
     X, Y, _ = twins.corpus()
 
     with pytest.raises(ValueError, match="fit it with calibrate=True"):
-        MML().fit(X, Y).set_proba(X)
+        MML().fit(X, Y).set_probability(X)
 
 
 @pytest.mark.compiled
@@ -596,7 +598,7 @@ def test_calibration_of_odd_corpora(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         model = MML("auto", calibrate=True).fit(X, Y)
-        sets, labels = model.set_proba(X), model.predict_proba(X)
+        sets, labels = model.set_probability(X), model.predict_proba(X)
 
     assert ((sets >= 0) & (sets <= 1)).all()
     assert ((labels >= 0) & (labels <= 1)).all()
@@ -614,11 +616,13 @@ def test_arrays_hold_all_that_answers_need(kind):
     arrays = {name: array.copy() for name, array in model.to_arrays().items()}
 
     again = MML(calibrate=True, **kind).from_arrays(
-        arrays, labels=model.classes_.tolist(), n_words=X.shape[1], chosen=model.chosen_
+        arrays, labels=model.classes_.tolist(), n_words=X.shape[1], tuned=model.tuned_
     )
 
-    np.testing.assert_array_equal(again.choose(X).toarray(), model.choose(X).toarray())
-    for method in ("decision_function", "predict_proba", "set_proba", "lead"):
+    np.testing.assert_array_equal(
+        again.predict_indicator(X).toarray(), model.predict_indicator(X).toarray()
+    )
+    for method in ("decision_function", "predict_proba", "set_probability", "lead"):
         assert getattr(again, method)(X).tobytes() == getattr(model, method)(X).tobytes()
     assert again.predict_sets(X).sets == model.predict_sets(X).sets
     assert again.fallback.tolist() == model.fallback.tolist()
@@ -666,30 +670,30 @@ def test_fewer_labels(kind):
     inside = np.array([1 not in labels for labels in sets])
     best = np.where(inside, scores, -np.inf)
 
-    few = model.restricted(allowed)
+    few = model.restrict_to(allowed)
 
     answers = few.predict(X_new)
     assert not answers[:, 1].any()
     assert answers.any(axis=1).all()
     assert own_sets(answers[:-1]) == [sets[k] for k in best[:-1].argmax(axis=1)]
     found = few.predict_sets(X_new[:-1], n_best=3)
-    np.testing.assert_allclose(found.log_posterior, -np.sort(-best[:-1])[:, :3], atol=1e-9)
+    np.testing.assert_allclose(found.scores, -np.sort(-best[:-1])[:, :3], atol=1e-9)
     assert all(1 not in labels for listed in found.sets for labels in listed)
     assert np.isneginf(few.decision_function(X_new)[:, 1]).all()
     assert (few.predict_proba(X_new)[:, 1] == 0).all()
     has = np.array([2 in labels for labels in sets])
     margin = best[:, has].max(axis=1) - best[:, ~has].max(axis=1)
     np.testing.assert_allclose(few.decision_function(X_new)[:, 2], margin, atol=1e-9)
-    assert (model.restricted(np.ones(4, bool)).predict(X_new) == model.predict(X_new)).all()
+    assert (model.restrict_to(np.ones(4, bool)).predict(X_new) == model.predict(X_new)).all()
     with pytest.raises(ValueError, match="no allowed label has a document"):
-        model.restricted(np.zeros(4, bool))
+        model.restrict_to(np.zeros(4, bool))
 
 
 def test_fewer_labels_of_a_calibrated_model(calibrated):
     """A label that is not allowed has no probability, without words neither."""
     model, X = calibrated
 
-    proba = model.restricted(np.array([True, False, True, True])).predict_proba(X)
+    proba = model.restrict_to(np.array([True, False, True, True])).predict_proba(X)
 
     assert (proba[:, 1] == 0).all()
     assert proba[:, [0, 2, 3]].min() >= 0
@@ -712,7 +716,7 @@ def test_threads_do_not_matter(kind, monkeypatch):
                 model.predict(X),
                 model.decision_function(X),
                 model.predict_proba(X),
-                model.predict_sets(X).log_posterior,
+                model.predict_sets(X).scores,
                 model.best_with(X, 1).toarray(),
             ]
         )
@@ -757,5 +761,5 @@ def test_c_is_that_which_does_better_on_held_out_documents(monkeypatch, goal, ma
         values[C] = np.mean(folds)
     best = max(sorted(values), key=values.__getitem__)
 
-    assert model.chosen_["C"] == best
-    assert model.chosen_["set_curve"][0][-1] == pytest.approx(np.concatenate(leads[best]).max())
+    assert model.tuned_["C"] == best
+    assert model.tuned_["set_curve"][0][-1] == pytest.approx(np.concatenate(leads[best]).max())

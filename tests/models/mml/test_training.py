@@ -67,7 +67,7 @@ def test_scores_are_those_of_the_dual_variables(kind):
     scores = problem.scores(alpha, X_new, sets)
     for doc, listed in enumerate(found.sets):
         expected = [scores[doc, sets.index(frozenset(labels))] for labels in listed]
-        np.testing.assert_allclose(found.log_posterior[doc], expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(found.scores[doc], expected, rtol=1e-9, atol=1e-10)
         assert frozenset(listed[0]) == problem.classify(alpha, X_new[doc], Y.shape[1])
     assert row_sets(model.predict(X_new)) == [sets[k] for k in scores.argmax(axis=1)]
 

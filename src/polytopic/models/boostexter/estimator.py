@@ -13,7 +13,8 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.labels import read_targets, with_fallback
-from polytopic.models.arrays import NOTHING_CHOSEN, check_chosen, check_rules
+from polytopic.models.arrays import NOTHING_TUNED, check_rules, check_tuned
+from polytopic.models.base import LinearModel
 from polytopic.models.boostexter import kernels
 from polytopic.models.checks import (
     check_as_many,
@@ -21,8 +22,7 @@ from polytopic.models.checks import (
     check_pseudo_count,
     check_words,
 )
-from polytopic.models.linear import LinearModel
-from polytopic.models.words import Account, softmax
+from polytopic.models.words import softmax
 
 ROUNDS_PER_SUM = 200  # rounds after which sums of weights are computed anew
 ROUNDS_PER_CALL = 10  # a kernel call cannot be interrupted
@@ -79,7 +79,7 @@ class BoosTexter(LinearModel):
         the mean of :math:`e^{-Y f}` over documents and labels, which bounds the Hamming loss.
     n_iter_ : int
         Number of rules.
-    chosen_ : dict
+    tuned_ : dict
         Empty: nothing is tuned.
 
     Notes
@@ -120,17 +120,7 @@ class BoosTexter(LinearModel):
         self.best_if_none = best_if_none
         self.smoothing = smoothing
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.poor_score = True  # in scikit-learn's blobs all words are present
-        return tags
-
-    # Learning
-
-    def fit(self, X, y, *, chosen=None):
+    def fit(self, X, y, *, tuned=None):
         """Learn from documents.
 
         Parameters
@@ -140,7 +130,7 @@ class BoosTexter(LinearModel):
         y : indicator of shape (n_docs, n_labels), or one collection of names per document
             Labels; 1-D means one label per document. Documents without labels or words are
             ignored.
-        chosen : dict, default=None
+        tuned : dict, default=None
             Ignored: nothing is tuned.
         """
         self._check_parameters()
@@ -151,7 +141,7 @@ class BoosTexter(LinearModel):
         if not labelled.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
         self._set_labels(targets)
-        self.chosen_ = {}
+        self.tuned_ = {}
         usable = np.flatnonzero(labelled & (X.getnnz(axis=1) > 0))
         X, Y = X[usable], targets.Y[usable][:, self._columns]
         smoothing = 1.0 / max(np.prod(Y.shape), 1) if self.smoothing is None else self.smoothing
@@ -200,18 +190,18 @@ class BoosTexter(LinearModel):
         words, outputs, z = self._rules
         return {"words": words, "outputs": outputs, "z": z, **self._label_arrays()}
 
-    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
+    def from_arrays(self, arrays, *, labels, n_words, tuned=None):
         """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
 
         Raise ValueError if the arrays cannot come from a model.
         """
         self._check_parameters()
         check_rules(arrays, len(labels), n_words)
-        self._take_labels(arrays, labels, check_chosen(chosen, NOTHING_CHOSEN))
+        self._take_labels(arrays, labels, check_tuned(tuned, NOTHING_TUNED))
         self._set_rules(Rules(*(arrays[name] for name in Rules._fields)), n_words)
         return self
 
-    def restricted(self, allowed):
+    def restrict_to(self, allowed):
         """Return a model that gives only the labels where ``allowed`` is true."""
         model = copy(self)
         model._allowed = np.asarray(allowed)[self._columns]
@@ -270,7 +260,7 @@ class BoosTexter(LinearModel):
         scores = self._scores(X)
         return self._label_sets(X, scores), scores, self._probabilities(X, scores)
 
-    def choose(self, X) -> sparse.csr_matrix:
+    def predict_indicator(self, X) -> sparse.csr_matrix:
         """Return the predicted label sets as a CSR indicator, whatever the form of ``Y``."""
         check_is_fitted(self)
         X = self._check_words(X)
@@ -297,12 +287,9 @@ class BoosTexter(LinearModel):
 
     # Explanations
 
-    def account(self, x, y) -> Account:
-        """Return the terms of one document's score of a label set, per occurrence of a word."""
-        check_is_fitted(self)
+    def _word_contributions(self, x, y):
         counts = check_words(self, x)
-        by_label = self._word_scores(counts, y) / counts.data[:, None]
-        return Account(by_label.sum(axis=1), 0.0, by_label)
+        return counts.data, self._word_scores(counts, y) / counts.data[:, None]
 
     def top_words(self, label, k):
         """Return the ``k`` words with the largest weights for a label (a column), and these."""

@@ -11,7 +11,8 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.labels import read_targets, with_fallback
-from polytopic.models.arrays import CHOSEN_BY_TOPICS, check_chosen, check_topics
+from polytopic.models.arrays import TUNED_BY_TOPICS, check_topics, check_tuned
+from polytopic.models.base import DocumentModel
 from polytopic.models.checks import (
     check_as_many,
     check_name,
@@ -23,9 +24,8 @@ from polytopic.models.col.label_prior import LabelPrior, fit_label_prior
 from polytopic.models.col.prediction import DEFAULTS, Predictor, log_odds, tune
 from polytopic.models.col.topics import Topics
 from polytopic.models.col.training import TopicDocuments, start_topics
-from polytopic.models.documents import DocumentModel
 from polytopic.models.label_sets import LabelSets, stack_sets
-from polytopic.models.words import Account, WordLabels
+from polytopic.models.words import WordLabels, WordScores
 from polytopic.models.words import word_labels as shared_words
 from polytopic.parameters import check_number
 
@@ -93,7 +93,7 @@ class CoL(DocumentModel):
         value per pass.
     label_objective_ : ndarray
         Mean log likelihood of label sets, or its variational bound, after each step.
-    chosen_ : dict
+    tuned_ : dict
         Settings tuned on held-out documents.
     n_iter_ : int
         Number of EM steps, or of passes over the batches.
@@ -122,6 +122,10 @@ class CoL(DocumentModel):
     """
 
     name = "col"
+    has_word_proba = True
+    has_set_posterior = True
+    has_topics = True
+    can_distribute = True
 
     def __init__(
         self,
@@ -144,17 +148,9 @@ class CoL(DocumentModel):
         self.tol = tol
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.poor_score = True  # scikit-learn's blobs are not word counts
-        return tags
-
     # Learning
 
-    def fit(self, X, y, *, chosen=None):
+    def fit(self, X, y, *, tuned=None):
         """Learn from documents.
 
         Parameters
@@ -163,8 +159,8 @@ class CoL(DocumentModel):
             Word counts, non-negative.
         y : indicator of shape (n_docs, n_labels), or one collection of names per document
             Labels; 1-D means one label per document. Documents without labels are ignored.
-        chosen : dict, default=None
-            Settings that an earlier fit tuned (``chosen_``), to be used again.
+        tuned : dict, default=None
+            Settings that an earlier fit tuned (``tuned_``), to be used again.
         """
         self._check_parameters()
         targets = read_targets(y)
@@ -174,9 +170,9 @@ class CoL(DocumentModel):
         if not labelled.size:
             raise ValueError("Y has no labelled document; at least one is needed.")
         self._set_labels(targets)
-        return self._fit_documents(TopicDocuments(X[labelled], targets.Y[labelled]), chosen)
+        return self._fit_documents(TopicDocuments(X[labelled], targets.Y[labelled]), tuned)
 
-    def fit_documents(self, documents, labels, sets, set_docs, *, chosen=None):
+    def fit_documents(self, documents, labels, sets, set_docs, *, tuned=None):
         """Learn from documents that are kept elsewhere, for example on a cluster.
 
         Parameters
@@ -189,17 +185,17 @@ class CoL(DocumentModel):
             Distinct label sets, sorted.
         set_docs : ndarray of shape (n_sets,)
             Number of documents of each label set.
-        chosen : dict, default=None
+        tuned : dict, default=None
             Settings that an earlier fit tuned, to be used again.
         """
         self._check_parameters()
         self._set_label_sets(labels, sets, set_docs)
-        return self._fit_documents(documents, chosen)
+        return self._fit_documents(documents, tuned)
 
-    def _fit_documents(self, documents, chosen):
+    def _fit_documents(self, documents, tuned):
         self._columns = self._columns[_canonical_order(documents.label_sums(), self._columns)]
         documents = documents.with_labels(self._columns)
-        self.chosen_ = self._tune(documents) if chosen is None else dict(chosen)
+        self.tuned_ = self._tune(documents) if tuned is None else dict(tuned)
         prior, objective = fit_label_prior(*documents.label_sets(), self.covariance)
         trace = self._learn_topics(documents, self._n_steps)
         self._set_state(trace.topics, prior, documents.word_sums(), trace.label_topics)
@@ -322,7 +318,7 @@ class CoL(DocumentModel):
     @property
     def temperature_(self):
         """Divisor of the log likelihoods of label sets."""
-        return self.chosen_.get("temperature", 1.0)
+        return self.tuned_.get("temperature", 1.0)
 
     def to_arrays(self):
         """Return what was learned as plain arrays."""
@@ -340,24 +336,24 @@ class CoL(DocumentModel):
             **self._label_arrays(),
         }
 
-    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
+    def from_arrays(self, arrays, *, labels, n_words, tuned=None):
         """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
 
         Raise ValueError if the arrays cannot come from a model.
         """
         self._check_parameters()
         check_topics(arrays, len(labels), n_words)
-        chosen = check_chosen(chosen, CHOSEN_BY_TOPICS)
-        if "threshold" not in chosen:
+        tuned = check_tuned(tuned, TUNED_BY_TOPICS)
+        if "threshold" not in tuned:
             raise ValueError("no threshold was chosen")
-        self._take_labels(arrays, labels, chosen)
+        self._take_labels(arrays, labels, tuned)
         prior = LabelPrior(*(arrays[name] for name in ("mean", "covariance", "size_proba")))
         topics = Topics(arrays["alpha"], arrays["beta"])
         self._set_state(topics, prior, arrays["words"], arrays["label_topics"])
         self.elbo_, self.label_objective_ = arrays["elbo"], arrays["label_objective"]
         return self
 
-    def restricted(self, allowed):
+    def restrict_to(self, allowed):
         """Return a model that gives only the labels where ``allowed`` is true."""
         model = copy(self)
         model._predictor = self._predictor.restrict_to(allowed[self._columns])
@@ -392,8 +388,8 @@ class CoL(DocumentModel):
     def _probabilities(self, X, scores):
         if self.predict_mode == "sets":
             proba = self._search(X).marginals(self.classes_.size)
-        elif "label_curve" in self.chosen_:
-            proba = np.interp(scores, *self.chosen_["label_curve"])
+        elif "label_curve" in self.tuned_:
+            proba = np.interp(scores, *self.tuned_["label_curve"])
         else:
             proba = np.exp(-np.logaddexp(0.0, -scores))
         proba[X.getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
@@ -405,9 +401,9 @@ class CoL(DocumentModel):
         check_is_fitted(self)
         X = check_words(self, X)
         scores = self._scores(X)
-        return self.choose(X), scores, self._probabilities(X, scores)
+        return self.predict_indicator(X), scores, self._probabilities(X, scores)
 
-    def choose(self, X) -> sparse.csr_matrix:
+    def predict_indicator(self, X) -> sparse.csr_matrix:
         """Return the predicted label sets as a CSR indicator, whatever the form of ``Y``."""
         check_is_fitted(self)
         X = check_words(self, X)
@@ -423,7 +419,7 @@ class CoL(DocumentModel):
         if self._form.kind == "single":
             return np.ones(len(scores), dtype=np.int64), self._columns[scores.argmax(axis=1)]
         relative = scores - scores.max(axis=1, keepdims=True)
-        chosen = (relative >= self.chosen_["threshold"]) & np.isfinite(scores)
+        chosen = (relative >= self.tuned_["threshold"]) & np.isfinite(scores)
         chosen = self._spread(chosen.T, False).T
         return chosen.sum(axis=1), np.nonzero(chosen)[1]
 
@@ -451,6 +447,12 @@ class CoL(DocumentModel):
         check_scalar(n_best, "n_best", Integral, min_val=1)
         return self._search(check_words(self, X)).named(self.classes_, int(n_best))
 
+    def why_no_set_probability(self):
+        """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
+        if self.predict_mode == "sets":
+            return ""
+        return f"CoL(predict_mode={self.predict_mode!r}) has none; use CoL(predict_mode='sets')"
+
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return the best visited label set that contains a label (a column), as an indicator."""
         check_is_fitted(self)
@@ -473,10 +475,6 @@ class CoL(DocumentModel):
             raise ValueError("Y has a document without labels; at least one is needed.")
         return self._predictor.topics.bound(X, inside)
 
-    def score(self, X, y, sample_weight=None):
-        """Return the mean bound of the documents' log likelihood given their labels."""
-        return float(np.average(self.bound(X, y), weights=sample_weight))
-
     def log_prior(self, Y):
         """Return the log prior of each label set; ``-inf`` with labels without documents."""
         check_is_fitted(self)
@@ -497,21 +495,23 @@ class CoL(DocumentModel):
             raise ValueError("Y has no label with documents, needs at least 1.")
         return float(np.exp(-self._predictor.log_scores(X)[truth.nonzero()].mean()))
 
-    def account(self, x, y) -> Account:
-        r"""Return the terms of one document's log likelihood under a label set.
-
-        The words of a label set :math:`y` have the probabilities :math:`\frac{1}{|y|} \sum_{c
-        \in y} p(w \mid c)`, the mean over documents of what topics give.
-        """
+    def explain_words(self, x, y) -> WordScores:
+        """Return what the score of a label set is made of, for one document."""
         check_is_fitted(self)
         x, sets = check_words(self, x), check_sets(None, y, self.classes_)
-        return Account(np.log(self._word_proba(sets.indices, x.indices).mean(axis=1)), 0.0)
+        return WordScores(
+            weights=x.data,
+            word_scores=np.log(self._word_proba(sets.indices, x.indices).mean(axis=1)),
+            corpus_scores=self.world_log_proba_[x.indices],
+            temperature=float(self.temperature_),
+            log_prior=float(self.log_prior(sets)[0]),
+        )
 
     def word_labels(self, X, Y=None) -> WordLabels:
         """Return the share of each label of a document's set in each of its words."""
         check_is_fitted(self)
         X = check_words(self, X)
-        sets = self.choose(X) if Y is None else check_sets(X, Y, self.classes_)
+        sets = self.predict_indicator(X) if Y is None else check_sets(X, Y, self.classes_)
         words, places = np.unique(X.indices, return_inverse=True)
         own = sparse.csr_matrix((X.data, places, X.indptr), shape=(X.shape[0], words.size))
         proba = self._word_proba(np.arange(self.classes_.size), words)

@@ -14,10 +14,10 @@ from scipy.special import log_softmax, logsumexp
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import indicator
 from polytopic.metrics import samples_f1
+from polytopic.models.calibration import rising_curve
 from polytopic.models.col import kernels
 from polytopic.models.col.label_prior import LabelPrior
 from polytopic.models.col.topics import Topics
-from polytopic.models.calibration import rising_curve
 from polytopic.models.label_sets import LabelSets
 
 WEIGHT_STEPS = 6  # EM steps for class weights; with more, they follow single words too closely

@@ -15,15 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polytopic.counts import canonical_counts
 from polytopic.labels import LabelSpace, read_targets, with_fallback
-from polytopic.models.arrays import CHOSEN_BY_MARGINS, check_chosen, check_margins
+from polytopic.models.arrays import TUNED_BY_MARGINS, check_margins, check_tuned
+from polytopic.models.base import LinearModel
 from polytopic.models.checks import check_as_many, check_name, check_number_or, is_auto
 from polytopic.models.label_sets import LabelSets
-from polytopic.models.linear import LinearModel
 from polytopic.models.mml import tuning
 from polytopic.models.mml.embedding import embed_sizes, rotate
 from polytopic.models.mml.scoring import SetScorer
 from polytopic.models.mml.training import DualAscent, Margins
-from polytopic.models.words import Account, softmax
+from polytopic.models.words import softmax
 from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts, unit_rows
 
@@ -72,7 +72,7 @@ class MML(LinearModel):
     ----------
     classes_ : ndarray of shape (n_labels,)
         Label ids in sorted order, or column numbers if fitted on an indicator.
-    chosen_ : dict
+    tuned_ : dict
         What was tuned on held-out documents: ``C``, and the curves of probabilities.
     objective_ : float
         The dual objective.
@@ -107,6 +107,10 @@ class MML(LinearModel):
     """
 
     name = "mml"
+    reads = "weights"
+    has_set_posterior = True
+    can_warm_start = True
+    can_distribute = True
 
     _ascent: Any = None  # the DualAscent of a model that was fitted, not loaded
 
@@ -133,21 +137,19 @@ class MML(LinearModel):
         self.calibrate = calibrate
         self.random_state = random_state
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = True
-        tags.classifier_tags.poor_score = True  # blobs do not differ in direction
-        return tags
-
     @property
     def needs_documents(self):
         """Whether something is to be tuned on documents."""
         return is_auto(self.C) or self.calibrate
 
+    @property
+    def can_continue(self):
+        """Whether a warm start can begin from this model: if it was fitted, not loaded."""
+        return self._ascent is not None
+
     # Learning
 
-    def fit(self, X, y, *, chosen=None, warm=None, rows=None):
+    def fit(self, X, y, *, tuned=None, warm=None, rows=None):
         """Learn from documents.
 
         Parameters
@@ -157,8 +159,8 @@ class MML(LinearModel):
         y : indicator of shape (n_docs, n_labels), or one collection of names per document
             Labels; 1-D means one label per document. Documents without a label or without a word
             are ignored.
-        chosen : dict, default=None
-            What an earlier fit has tuned (``chosen_``), to be reused. If ``C`` is to be tuned but
+        tuned : dict, default=None
+            What an earlier fit has tuned (``tuned_``), to be reused. If ``C`` is to be tuned but
             missing, everything is tuned again.
         warm : MML, default=None
             A fitted model whose dual variables to start from. The weights then approximate the
@@ -179,10 +181,10 @@ class MML(LinearModel):
         used = np.flatnonzero(is_labelled & (X.getnnz(axis=1) > 0))
         X = unit_rows(X if used.size == X.shape[0] else X[used])
         Y = targets.Y[used][:, self._columns]
-        if chosen is None or (is_auto(self.C) and "C" not in chosen):
-            self.chosen_ = tuning.tune(self, X, Y)
+        if tuned is None or (is_auto(self.C) and "C" not in tuned):
+            self.tuned_ = tuning.tune(self, X, Y)
         else:
-            self.chosen_ = dict(chosen)
+            self.tuned_ = dict(tuned)
         start = None
         if warm is not None:
             start = warm.working_sets(self.classes_[self._columns], np.asarray(rows)[used])
@@ -202,7 +204,7 @@ class MML(LinearModel):
         ascent.corpus = None  # a warm start needs the dual variables only
         self._ascent, self._used = ascent, used
 
-    def fit_documents(self, documents, labels, sets, set_docs, *, chosen=None):
+    def fit_documents(self, documents, labels, sets, set_docs, *, tuned=None):
         """Learn from documents that are elsewhere, in parts.
 
         Parameters
@@ -217,14 +219,14 @@ class MML(LinearModel):
             The label sets that occur, in sorted order.
         set_docs : ndarray of shape (n_sets,)
             How many documents have each.
-        chosen : dict, default=None
+        tuned : dict, default=None
             What an earlier fit has tuned, to be reused.
         """
         self._check_parameters()
         self._set_label_sets(labels, sets, set_docs)
-        if chosen is None and self.needs_documents:
-            chosen = documents.tune(self)
-        self.chosen_ = dict(chosen or {})
+        if tuned is None and self.needs_documents:
+            tuned = documents.tune(self)
+        self.tuned_ = dict(tuned or {})
         sizes = self._embed(len(labels), documents.sizes)
         order = check_random_state(self.random_state)
         ascent = documents.train(sizes, self._dtype, self._margins(), order, int(self.max_iter))
@@ -239,7 +241,7 @@ class MML(LinearModel):
         return np.float64 if self.rank is None else np.float32
 
     def _margins(self):
-        C = float(self.chosen_.get("C", self.C))
+        C = float(self.tuned_.get("C", self.C))
         return Margins(self.labels, self.goal, C, float(self.tol))
 
     def _set_trained(self, ascent, sizes):
@@ -285,14 +287,14 @@ class MML(LinearModel):
         """Return what was learned as plain arrays."""
         return {"weights": self._weights, "vectors": self._vectors, **self._label_arrays()}
 
-    def from_arrays(self, arrays, *, labels, n_words, chosen=None):
+    def from_arrays(self, arrays, *, labels, n_words, tuned=None):
         """Restore the model from the arrays of :meth:`to_arrays`; predictions are the same bits.
 
         Raises ValueError for arrays that no model can have.
         """
         self._check_parameters()
         check_margins(arrays, len(labels), n_words)
-        self._take_labels(arrays, labels, check_chosen(chosen, CHOSEN_BY_MARGINS))
+        self._take_labels(arrays, labels, check_tuned(tuned, TUNED_BY_MARGINS))
         self._set_weights(arrays["vectors"], arrays["weights"])
         return self
 
@@ -309,7 +311,7 @@ class MML(LinearModel):
             single=self._form.kind == "single",
         )
 
-    def restricted(self, allowed):
+    def restrict_to(self, allowed):
         """Return this model with only those labels where ``allowed`` is true."""
         model = copy(self)
         places = np.flatnonzero(allowed[self._columns])
@@ -319,7 +321,7 @@ class MML(LinearModel):
         model._fallback = self._fallback_within(allowed)
         return model
 
-    def choose(self, X) -> sparse.csr_matrix:
+    def predict_indicator(self, X) -> sparse.csr_matrix:
         """Return the predicted label sets as a sparse indicator, whatever the form of ``Y``."""
         check_is_fitted(self)
         X = self._check_words(X)
@@ -353,20 +355,20 @@ class MML(LinearModel):
         return with_fallback(X, sets, self._fallback), margins, self._probabilities(X, margins)
 
     def _probabilities(self, X, margins):
-        if "label_curve" not in self.chosen_:
+        if "label_curve" not in self.tuned_:
             return special.expit(margins)
-        proba = np.interp(margins, *self.chosen_["label_curve"])
+        proba = np.interp(margins, *self.tuned_["label_curve"])
         proba[X.getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
         proba[np.isneginf(margins)] = 0.0
         return proba
 
-    def set_proba(self, X):
+    def set_probability(self, X):
         """Return the probability that each document's predicted label set is right.
 
         By isotonic regression on its lead over the second best set, on held-out documents.
         """
         check_is_fitted(self)
-        if "set_curve" not in self.chosen_:
+        if "set_curve" not in self.tuned_:
             raise ValueError(
                 "MML has no probabilities of label sets; fit it with calibrate=True on at least "
                 f"{tuning.FEWEST} documents."
@@ -374,8 +376,16 @@ class MML(LinearModel):
         X = self._check_words(X)
         lead = self.lead(X)
         known = (X.getnnz(axis=1) > 0) | np.isposinf(lead)
-        proba = np.interp(lead, *self.chosen_["set_curve"])
+        proba = np.interp(lead, *self.tuned_["set_curve"])
         return np.where(known, proba, self._fallback_docs / self._n_docs)
+
+    def why_no_set_probability(self):
+        """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
+        if not self.calibrate:
+            return "MML is not calibrated; use MML(calibrate=True)"
+        if hasattr(self, "tuned_") and "set_curve" not in self.tuned_:
+            return f"MML needs at least {tuning.FEWEST} documents to calibrate it"
+        return ""
 
     def lead(self, X):
         """Return the score of the best label set minus that of the second best.
@@ -427,12 +437,9 @@ class MML(LinearModel):
 
     # Evidence
 
-    def account(self, x, y) -> Account:
-        """Return what each word adds to one document's score of a label set."""
-        check_is_fitted(self)
+    def _word_contributions(self, x, y):
         x = self._check_words(x)
-        by_label = self._word_scores(x, y) / (sparse.linalg.norm(x) or 1.0)
-        return Account(by_label.sum(axis=1), 0.0, by_label)
+        return x.data, self._word_scores(x, y) / (sparse.linalg.norm(x) or 1.0)
 
     def top_words(self, label, k):
         """Return the ``k`` words with the highest weights for a label (a column), and these."""
@@ -464,7 +471,7 @@ class MML(LinearModel):
     def _check_warm(self, warm, rows, n_docs):
         if self.labels != "all" or warm.labels != "all":
             raise ValueError("warm requires labels == 'all'; neighbours always start cold.")
-        if warm._ascent is None:
+        if not warm.can_continue:
             raise ValueError(
                 "warm has no dual variables; pass a model that was fitted, not loaded."
             )

@@ -66,7 +66,7 @@ class Evaluation(NamedTuple):
 def _evaluate(fitted, X, Y, *, calibrate):
     metric = subset_accuracy if fitted.goal == "exact" else samples_f1
     if not calibrate:
-        return Evaluation(metric(Y, fitted.choose(X)))
+        return Evaluation(metric(Y, fitted.predict_indicator(X)))
     sets, margins, _ = fitted.assess(X)
     known, right = np.isfinite(margins), (sets != Y).getnnz(axis=1) == 0
     truth = (Y.toarray() > 0)[known]

@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.explain.label_map_html import WIDTH, strokes
+from polytopic.models.registry import model_names
 from polytopic.server import queries
 from polytopic.server.auth import TOKEN_COOKIE, check_same_origin
 from polytopic.server.bodies import check_media_type
@@ -24,7 +25,6 @@ from polytopic.server.pages.rendering import Pages, SignInError, address_of, lan
 from polytopic.server.service import Service
 
 HERE = Path(__file__).parent
-MODELS = ("pmm1", "pmm2", "pdmm", "nb", "mml", "col", "boostexter")
 FORM = "application/x-www-form-urlencoded"
 MAX_FORM_FIELDS = 8  # the form has two
 QUEUE_LENGTH = 20  # documents to review
@@ -199,7 +199,7 @@ def _add_models(router: APIRouter, pages: Pages) -> None:
             store = pages.service.live.store
             return {
                 "history": [] if store is None else store.history(),
-                "models": MODELS,
+                "models": model_names(),
                 "default": None if store is None else store.model,
             }
 
@@ -287,7 +287,7 @@ def _require_active(pages: Pages) -> ActiveModel:
 def _needs_mixture(active: ActiveModel) -> bool:
     """Return whether a mixture must be fitted in addition, to share out the words of a text."""
     labeler = active.labeler
-    return not hasattr(labeler.model_, "word_proba_") and labeler.counts_ is not None
+    return not labeler.model_.has_word_proba and labeler.counts_ is not None
 
 
 def _label_namer(request: Request, pages: Pages) -> Callable[[str], str]:

@@ -308,7 +308,7 @@ function whyNotCard(reason) {
 }
 
 function showBreakdown() {
-  const breakdown = state.explanation?.ledger;
+  const breakdown = state.explanation?.breakdown;
   const rows = !breakdown ? [] : state.explanation.unit === "score"
     ? [[_("evidence of the words"), breakdown.words]]
     : [

@@ -1,0 +1,206 @@
+"""The models by name: the one place that lists them.
+
+Commands, labelers, stores, the service and the tests read this list. It imports no model: a class
+is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from polytopic.models.base import Model
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """What is known of a model without loading it.
+
+    Attributes
+    ----------
+    name : str
+        The name of the model in commands, files and stores.
+    path : str
+        Where its class is: ``"module:class"``.
+    learns_from : {"counts", "documents"}
+        As the class declares it.
+    title : str
+        A few words that describe the model.
+    options : mapping of str to str
+        Options of ``polytopic train`` that apply to it, and the parameters that they set.
+    defaults : mapping of str to Any
+        Parameters that differ from the class's defaults if a labeler is given the name alone.
+    packing : mapping of str to str
+        How its arrays are packed in files, see :mod:`polytopic.labeler.packing`; others are
+        written as they are.
+    renamed : mapping of str to str
+        Former names of parameters, which model files may hold, and the present ones.
+    partitions : str
+        Where the class is that fits a document model on partitions, ``"module:class"``.
+    """
+
+    name: str
+    path: str
+    learns_from: Literal["counts", "documents"]
+    title: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    packing: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    partitions: str = ""
+
+    def load(self) -> type[Model]:
+        """Return the class."""
+        return load(self.path)
+
+    def create(self, **parameters: Any) -> Any:
+        """Return an unfitted model as a labeler uses it, with these parameters."""
+        return self.load()(**{**self.defaults, **parameters})
+
+
+COUNT_PACKING = {
+    "data": "counts",
+    "indices": "columns",
+    "indptr": "sizes",
+    "set_indices": "whole",
+    "set_indptr": "sizes",
+    "set_docs": "whole",
+    "world_counts": "whole",
+}
+_MIXTURE_OPTIONS = {"decode": "decode", "prior": "prior", "smoothing": "smoothing"}
+_ENTRIES = {
+    entry.name: entry
+    for entry in (
+        ModelEntry(
+            "mml",
+            "polytopic.models.mml:MML",
+            "documents",
+            "maximal margin labeling",
+            options={"goal": "goal", "C": "C"},
+            defaults={"C": "auto", "calibrate": True, "random_state": 0},
+            packing={"weights": "pairs"},
+            partitions="polytopic.distributed.margins:MarginParts",
+        ),
+        ModelEntry(
+            "pmm1",
+            "polytopic.models.pmm:PMM1",
+            "counts",
+            "equal mixture of labels",
+            options=_MIXTURE_OPTIONS,
+            packing=COUNT_PACKING,
+        ),
+        ModelEntry(
+            "pmm2",
+            "polytopic.models.pmm:PMM2",
+            "counts",
+            "mixture of labels with biases between pairs",
+            options=_MIXTURE_OPTIONS,
+            packing=COUNT_PACKING,
+        ),
+        ModelEntry(
+            "pdmm",
+            "polytopic.models.pdmm:PDMM",
+            "counts",
+            "mixture of labels that differs between texts",
+            options=_MIXTURE_OPTIONS,
+            packing=COUNT_PACKING,
+            renamed={"score": "likelihood"},
+        ),
+        ModelEntry(
+            "nb",
+            "polytopic.models.naive_bayes:NaiveBayes",
+            "counts",
+            "naive Bayes",
+            options={"smoothing": "smoothing"},
+            packing=COUNT_PACKING,
+        ),
+        ModelEntry(
+            "col",
+            "polytopic.models.col:CoL",
+            "documents",
+            "labels made of topics",
+            options={"topics": "n_topics", "smoothing": "smoothing"},
+            defaults={"n_topics": "auto"},
+            partitions="polytopic.distributed.topics:TopicParts",
+        ),
+        ModelEntry(
+            "boostexter",
+            "polytopic.models.boostexter:BoosTexter",
+            "documents",
+            "boosted rules of one word",
+            options={"rounds": "n_rounds"},
+        ),
+    )
+}
+_LOADED: dict[str, Any] = {}
+
+DEFAULT = "mml"  # of a labeler
+DEFAULT_COUNT_MODEL = "pmm1"  # of a store, of audits, and beside models that are not mixtures
+
+
+def register(
+    model: type[Model],
+    title: str,
+    *,
+    options: Mapping[str, str] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    packing: Mapping[str, str] | None = None,
+) -> ModelEntry:
+    """Add a model at run time, under the ``name`` that its class declares.
+
+    It can then be given by name to a labeler or a store, and its files can be opened, in every
+    process that registers it.
+
+    Parameters
+    ----------
+    model : class
+        A subclass of :class:`~polytopic.models.Model`.
+    title : str
+        A few words that describe the model.
+    options, defaults, packing : mapping, default=None
+        See :class:`ModelEntry`; by default, a count model's arrays are packed as those of the
+        others.
+    """
+    known = _ENTRIES.get(model.name)
+    path = f"{model.__module__}:{model.__qualname__}"
+    if known is not None and known.path != path:
+        raise ValueError(f"the name {model.name!r} is taken by {known.path}.")
+    if packing is None:
+        packing = COUNT_PACKING if model.learns_from == "counts" else {}
+    _LOADED[path] = model
+    _ENTRIES[model.name] = ModelEntry(
+        model.name, path, model.learns_from, title, options or {}, defaults or {}, packing
+    )
+    return _ENTRIES[model.name]
+
+
+def model_names(learns_from: str | None = None) -> tuple[str, ...]:
+    """Return the names of all models, or of those that learn from counts or from documents."""
+    return tuple(
+        name
+        for name, entry in _ENTRIES.items()
+        if learns_from is None or entry.learns_from == learns_from
+    )
+
+
+def find_model(name: object) -> ModelEntry:
+    """Return the entry of a model; raise ValueError if there is none of this name."""
+    if not isinstance(name, str) or name not in _ENTRIES:
+        raise ValueError(f"model == {name!r}, must be one of {', '.join(_ENTRIES)}.")
+    return _ENTRIES[name]
+
+
+def create_model(name: object, **parameters: Any) -> Any:
+    """Return an unfitted model by name, as a labeler uses it, with these parameters."""
+    return find_model(name).create(**parameters)
+
+
+def load(path: str) -> Any:
+    """Return the class at ``"module:class"``."""
+    if path not in _LOADED:
+        module, name = path.split(":")
+        _LOADED[path] = getattr(import_module(module), name)
+    return _LOADED[path]
