@@ -55,7 +55,7 @@ def test_readme_command_line(tmp_path):
     "command",
     [
         *COMMANDS,
-        *(f"store {name}" for name in store_commands.COMMANDS),
+        *(f"store {name}" for name in store_commands.command.commands),
         *(f"token {name}" for name in token.command.commands),
     ],
 )

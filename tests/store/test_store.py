@@ -204,7 +204,7 @@ def test_ids_that_cannot_be_there_are_missing(store, name):
     ("call", "sentence"),
     [
         (lambda store: store.relabel({"1": "sport"}), "labels == 'sport', must be a list of"),
-        (lambda store: store.relabel({"1": [""]}), "none of them empty"),
+        (lambda store: store.relabel({"1": [""]}), "must be a list of non-empty strings"),
         (lambda store: store.forget("1"), "ids == '1' is one string, must be a list of ids"),
         (lambda store: store.learn("goal"), "is one str, must be a list"),
         (lambda store: store.learn(DOCUMENTS[0]), "is one Document, must be a list"),
