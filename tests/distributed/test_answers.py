@@ -72,7 +72,7 @@ def test_results_never_mix(client, news, pmm1, tmp_path):
     """A folder that holds files is refused; what is elsewhere is written, too."""
     (tmp_path / "old").write_text("")
 
-    with pytest.raises(PolytopicError, match="holds files already; give a new folder"):
+    with pytest.raises(PolytopicError, match="already contains files; give a new folder"):
         suggest(pmm1, news, tmp_path, client=client)
     suggest(pmm1, news, f"file://{tmp_path}/new", blocksize=50_000, client=client)
 

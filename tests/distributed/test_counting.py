@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from polytopic import Document
 from polytopic.corpus import read_documents
 from polytopic.distributed import count, read
-from polytopic.distributed.counting import _count_part, _sum
-from polytopic.distributed.partitions import documents, number_lines
+from polytopic.distributed.counting import count_part
+from polytopic.distributed.engine import sum_results
+from polytopic.distributed.partitions import PartReader, number_lines
 from polytopic.errors import CorpusError, PolytopicError
 from polytopic.labeler.learning import Sample, count_texts
 from polytopic.lines import Piece
@@ -51,7 +52,7 @@ def test_any_partitioning_gives_the_same_table(pairs, cuts, size):
     analyzer, whole = Analyzer(None), Sample(size)
     table = count_texts(corpus, None, analyzer, None, whole)
 
-    found = _sum([_count_part(part, ({}, analyzer, None, None, size)) for part in parts])
+    found = sum_results([count_part(part, ({}, analyzer, None, None, size)) for part in parts])
 
     assert same_bytes(found.counts, table)
     assert found.sample.texts == whole.counted(analyzer, None).texts
@@ -82,13 +83,9 @@ def test_ids_and_errors_know_their_lines(client, news, documents):
     """Documents of cut files have the ids that one machine gives, by their lines."""
     corpus = number_lines(read(news, blocksize=5_000), client)
 
-    ids = [d.id for part in corpus.parts for d, _ in _documents(part)]
+    ids = [d.id for part in corpus.parts for d in PartReader(part, {}).documents()]
 
     assert ids == [document.id for document in documents]
-
-
-def _documents(part):
-    return list(documents(part, {}, []))
 
 
 def test_formats(client, forms, table):
@@ -113,7 +110,7 @@ def test_parquet_by_groups_of_rows(client, documents, table, tmp_path):
 
     assert len(corpus.parts) == 7
     assert same_bytes(counts, table)
-    ids = [d.id for part in corpus.parts for d, _ in _documents(part)]
+    ids = [d.id for part in corpus.parts for d in PartReader(part, {}).documents()]
     assert ids == [d.id for d in read_documents(tmp_path / "news.parquet")]
 
 

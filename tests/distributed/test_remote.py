@@ -46,7 +46,7 @@ def test_a_corpus_on_a_server(client, news, pmm1, documents, remote):
     assert len(files) > 2
     assert found == pmm1.predict(documents)
     assert done.documents == len(documents)
-    with pytest.raises(PolytopicError, match="holds files already"):
+    with pytest.raises(PolytopicError, match="already contains files"):
         suggest(pmm1, corpus, f"{address}/out", client=client)
 
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_reached(client):
         count("ftp://127.0.0.1:1/n", client=client)
 
 
-def test_a_password_is_not_shown(client, news, remote, tmp_path):
+def test_a_password_is_not_shown(client, news, pmm1, remote, tmp_path):
     """Neither a wrong one nor a right one, whatever is wrong."""
     folder, address = remote
     (folder / "bad.jsonl").write_bytes(b'{"text": 1}\n' + news.read_bytes())
@@ -66,8 +66,8 @@ def test_a_password_is_not_shown(client, news, remote, tmp_path):
 
     with pytest.raises(PolytopicError, match=r"reader:\*\*\*@.*cannot be read: 530"):
         count(f"{wrong}/bad.jsonl", client=client)
-    with pytest.raises(PolytopicError, match=r"reader:\*\*\*@.*cannot be a folder.*530"):
-        suggest(None, news, f"{wrong}/out", client=client)
+    with pytest.raises(PolytopicError, match=r"reader:\*\*\*@.*cannot hold results.*530"):
+        suggest(pmm1, news, f"{wrong}/out", client=client)
     with pytest.raises(PolytopicError) as failure:
         count(f"{address}/bad.jsonl", blocksize=50_000, client=client)
     assert "line 1" in str(failure.value)

@@ -71,10 +71,10 @@ def _shown(what: str) -> Iterator[Callable[[int, int], None]]:
 
 def tell_skipped(skipped: Any) -> None:
     """Report lines that were passed over, as a command without a cluster does."""
-    for sentence in skipped.sentences:
-        click.echo(f"skipped: {sentence}", err=True)
-    if skipped.number:
-        click.echo(f"{skipped.number} lines were skipped.", err=True)
+    for message in skipped.messages:
+        click.echo(f"skipped: {message}", err=True)
+    if skipped.n_lines:
+        click.echo(f"{skipped.n_lines} lines were skipped.", err=True)
 
 
 def folder_for(target: str | None) -> str:

@@ -1,17 +1,22 @@
-"""The same models on Dask: corpora in partitions, counted, learned from and labelled by workers.
+"""The same models on a Dask cluster.
 
-Documents stay with the workers; tables of counts, weights and counters come to the client.
+``engine`` connects to a cluster and runs graphs of tasks. ``partitions`` cuts a corpus into parts
+that workers read, through ``files`` at any path or URL. ``counting`` turns them into tables of
+counts, or into rows that stay with the workers. ``learning`` fits a labeler: count models from the
+table, CoL and MML from the rows (``topics``, ``margins``). ``answers`` labels, selects and
+evaluates documents. Documents stay with the workers; the client gets counts, weights and metrics.
 """
 
-from polytopic.distributed.answers import Written, evaluate, predict, select, suggest
+from polytopic.distributed.answers import WriteSummary, evaluate, predict, select, suggest
 from polytopic.distributed.counting import count
 from polytopic.distributed.engine import connect
 from polytopic.distributed.learning import fit
-from polytopic.distributed.partitions import Corpus, read
+from polytopic.distributed.partitions import Corpus, SkippedLines, read
 
 __all__ = [
     "Corpus",
-    "Written",
+    "SkippedLines",
+    "WriteSummary",
     "connect",
     "count",
     "evaluate",

@@ -1,21 +1,34 @@
-"""Answers: documents labelled, selected and measured on, partition by partition."""
+"""Answers: documents labelled, selected and evaluated, partition by partition."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from itertools import islice
-from operator import add
+from functools import partial
 from typing import Any
 
-from polytopic.distributed.counting import Skipped
-from polytopic.distributed.engine import Progress, merged, run, shared, tasks, the_client
-from polytopic.distributed.outputs import new_folder, open_part, part_name
-from polytopic.distributed.partitions import documents, number_lines, read
+from polytopic.distributed.engine import (
+    Progress,
+    broadcast,
+    delayed,
+    get_client,
+    map_tasks,
+    run,
+    sum_results,
+    sum_tuples,
+    tree_reduce,
+)
+from polytopic.distributed.files import create_folder, part_path, write_file
+from polytopic.distributed.partitions import (
+    Corpus,
+    PartReader,
+    SkippedLines,
+    number_lines,
+    read,
+)
 from polytopic.labeler import Labeler, Selector
 from polytopic.metrics import Tally
 from polytopic.results import answer, selected_line
@@ -24,26 +37,26 @@ BLOCK = 1024  # documents that are labelled at once
 
 
 @dataclass
-class Written:
-    """What was written, and what was not; the sum of two is that of both.
+class WriteSummary:
+    """What was read and written; the sum of two describes both.
 
     Attributes
     ----------
     documents : int
-        Documents that were read.
+        Number of documents that were read.
     counts, topics : Counter
-        What was counted of them, and of topics.
-    skipped : Skipped
+        Counts of the selector, for all documents and by topic.
+    skipped : SkippedLines
         Lines that could not be read.
     """
 
     documents: int = 0
     counts: Counter = field(default_factory=Counter)
     topics: Counter = field(default_factory=Counter)
-    skipped: Skipped = field(default_factory=Skipped)
+    skipped: SkippedLines = field(default_factory=SkippedLines)
 
-    def __add__(self, other: Written) -> Written:
-        return Written(
+    def __add__(self, other: WriteSummary) -> WriteSummary:
+        return WriteSummary(
             self.documents + other.documents,
             self.counts + other.counts,
             self.topics + other.topics,
@@ -52,15 +65,15 @@ class Written:
 
 
 def predict(labeler: Labeler, corpus: Any, **reading: Any) -> Any:
-    """Return the labels of each document, as a dask bag of the corpus' partitions.
+    """Return the labels of each document, as a dask bag with the partitions of the corpus.
 
-    Nothing is computed here.
+    Nothing is computed yet.
 
     Parameters
     ----------
     labeler : Labeler
-        What labels the documents.
-    corpus : anything that :func:`read` takes
+        Labels the documents.
+    corpus : anything that :func:`read` accepts
         The documents.
     **reading
         As for :func:`read`.
@@ -68,16 +81,14 @@ def predict(labeler: Labeler, corpus: Any, **reading: Any) -> Any:
     corpus = read(corpus, **reading)
     from dask import bag
 
-    settings = shared((corpus.reading, _lean(labeler)))
-    return bag.from_delayed(tasks(_predict_part, corpus.parts, settings, name="predict"))
+    settings = broadcast((corpus.reading, _without_training_data(labeler)))
+    return bag.from_delayed(map_tasks(_predict_part, corpus.parts, settings))
 
 
 def _predict_part(part, settings) -> list[list[str]]:
     reading, labeler = settings
-    answers: list[list[str]] = []
-    for block in _blocks(documents(part, reading, [])):
-        answers += labeler.predict([document for document, _ in block])
-    return answers
+    blocks = PartReader(part, reading).blocks(BLOCK)
+    return [labels for block in blocks for labels in labeler.predict(_documents(block))]
 
 
 def suggest(
@@ -93,65 +104,44 @@ def suggest(
     client: Any = None,
     progress: Progress | None = None,
     **reading: Any,
-) -> Written:
-    """Label each document, and write the answers to files, one for each partition.
+) -> WriteSummary:
+    """Label each document, and write the answers to files, one per partition.
 
-    A line is what ``polytopic suggest`` writes.
+    The lines are those that ``polytopic suggest`` writes.
 
     Parameters
     ----------
     labeler : Labeler
-        What labels the documents.
-    corpus : anything that :func:`read` takes
+        Labels the documents.
+    corpus : anything that :func:`read` accepts
         The documents.
     target : path or URL
-        The folder to write to; workers write there.
+        Folder that workers write to.
     k : int, default=5
-        Labels to give for each document.
+        Number of suggestions per document.
     include, exclude, level
         As for :meth:`polytopic.Labeler.suggest`.
     zipped : bool, default=False
-        Whether files are gzipped.
+        Whether to gzip the files.
     client : distributed.Client, default=None
-        The cluster; by default the client that was made last.
+        The cluster; by default the client that was created last.
     progress : callable, default=None
-        Is called with the number of partitions done, and of all.
+        Called with the number of finished partitions and of all partitions.
     **reading
         As for :func:`read`.
     """
-    client, corpus, folder = the_client(client), read(corpus, **reading), new_folder(target)
-    corpus = number_lines(corpus, client)
-    asked = {"include": include, "exclude": exclude, "level": level}
-    settings = shared((corpus.reading, _lean(labeler), k, asked))
-    return _written(client, _suggest_part, corpus, settings, folder, zipped, progress)
+    options = {"k": k, "include": include, "exclude": exclude, "level": level}
+    write = partial(_suggestion_lines, _without_training_data(labeler), options)
+    return _write_lines(write, read(corpus, **reading), target, zipped, client, progress)
 
 
-def _written(client, function, corpus, settings, folder, zipped, progress) -> Written:
-    import dask
-
-    write = dask.delayed(function, pure=False)
-    leaves = [
-        write(part, part_name(folder, number, zipped=zipped), settings)
-        for number, part in enumerate(corpus.parts)
-    ]
-    return run(client, leaves, merged(leaves, _sum), progress)
-
-
-def _suggest_part(part, path, settings) -> Written:
-    reading, labeler, k, asked = settings
-    bad: list[str] = []
-    written = Written()
-    with open_part(path) as write:
-        for block in _blocks(documents(part, reading, bad)):
-            answers = labeler.suggest([document for document, _ in block], k, **asked)
-            for (document, _), suggestions in zip(block, answers, strict=True):
-                abstained = labeler.abstain is not None and not any(s.chosen for s in suggestions)
-                told = answer(document.id, suggestions, abstained, labeler.name)
-                line = json.dumps(told, ensure_ascii=False, allow_nan=False)
-                write(f"{line}\n".encode())
-            written.documents += len(block)
-    written.skipped = Skipped.of(bad)
-    return written
+def _suggestion_lines(labeler, options, block) -> tuple[list[str], WriteSummary]:
+    answers, lines = labeler.suggest(_documents(block), **options), []
+    for (document, _), suggestions in zip(block, answers, strict=True):
+        abstained = labeler.abstain is not None and not any(s.chosen for s in suggestions)
+        found = answer(document.id, suggestions, abstained, labeler.name)
+        lines.append(json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n")
+    return lines, WriteSummary(len(block))
 
 
 def select(
@@ -163,49 +153,74 @@ def select(
     client: Any = None,
     progress: Progress | None = None,
     **reading: Any,
-) -> Written:
-    """Write the documents that are about topics to files, one for each partition.
+) -> WriteSummary:
+    """Write the documents about some topics to files, one per partition.
 
-    A line is what ``polytopic select`` writes. The counts of the result are those of the selector.
+    The lines are those that ``polytopic select`` writes.
 
     Parameters
     ----------
     selector : Selector
-        What picks documents; it is left as it is.
-    corpus : anything that :func:`read` takes
+        Selects documents; its own counts do not change.
+    corpus : anything that :func:`read` accepts
         The documents.
     target : path or URL
-        The folder to write to; workers write there.
+        Folder that workers write to.
     zipped : bool, default=False
-        Whether files are gzipped.
+        Whether to gzip the files.
     client : distributed.Client, default=None
-        The cluster; by default the client that was made last.
+        The cluster; by default the client that was created last.
     progress : callable, default=None
-        Is called with the number of partitions done, and of all.
+        Called with the number of finished partitions and of all partitions.
     **reading
         As for :func:`read`.
     """
-    client, corpus, folder = the_client(client), read(corpus, **reading), new_folder(target)
-    corpus = number_lines(corpus, client)
     lean = copy(selector)
-    lean.labeler = _lean(selector.labeler)
-    settings = shared((corpus.reading, lean))
-    return _written(client, _select_part, corpus, settings, folder, zipped, progress)
+    lean.labeler = _without_training_data(selector.labeler)
+    write = partial(_selected_lines, lean)
+    return _write_lines(write, read(corpus, **reading), target, zipped, client, progress)
 
 
-def _select_part(part, path, settings) -> Written:
-    reading, selector = settings
-    bad: list[str] = []
+def _selected_lines(selector, block) -> tuple[list[str], WriteSummary]:
     selector = copy(selector)
     selector.counts, selector.topic_counts = Counter(), Counter()
-    with open_part(path) as write:
-        for block in _blocks(documents(part, reading, bad)):
-            found = selector.select([document for document, _ in block])
-            for (document, origin), topics in zip(block, found, strict=True):
-                if topics:
-                    write(selected_line(document, origin, topics).encode())
-    n_docs = selector.counts["read"]
-    return Written(n_docs, selector.counts, selector.topic_counts, Skipped.of(bad))
+    found = selector.select(_documents(block))
+    lines = [
+        selected_line(document, origin, topics)
+        for (document, origin), topics in zip(block, found, strict=True)
+        if topics
+    ]
+    return lines, WriteSummary(len(block), selector.counts, selector.topic_counts)
+
+
+def _write_lines(
+    write: Callable[[list], tuple[list[str], WriteSummary]],
+    corpus: Corpus,
+    target: Any,
+    zipped: bool,
+    client: Any,
+    progress: Progress | None,
+) -> WriteSummary:
+    """Write the lines that a function makes of each block of documents."""
+    client, folder = get_client(client), create_folder(target)
+    corpus = number_lines(corpus, client)
+    write_part, settings = delayed(_write_part), broadcast((corpus.reading, write))
+    leaves = [
+        write_part(part, part_path(folder, number, zipped=zipped), settings)
+        for number, part in enumerate(corpus.parts)
+    ]
+    return run(client, leaves, tree_reduce(leaves, sum_results), progress)
+
+
+def _write_part(part, path, settings) -> WriteSummary:
+    reading, write = settings
+    reader, summary = PartReader(part, reading), WriteSummary()
+    with write_file(path) as write_bytes:
+        for block in reader.blocks(BLOCK):
+            lines, counted = write(block)
+            write_bytes("".join(lines).encode())
+            summary += counted
+    return replace(summary, skipped=reader.skipped)
 
 
 def evaluate(
@@ -214,82 +229,70 @@ def evaluate(
     *,
     client: Any = None,
     progress: Progress | None = None,
-    on_skipped: Callable[[Skipped], object] | None = None,
+    on_skipped: Callable[[SkippedLines], object] | None = None,
     **reading: Any,
 ) -> Tally:
-    """Measure how well documents are labelled, from sums over the partitions.
+    """Evaluate a labeler on labelled documents, from sums over the partitions.
 
     Parameters
     ----------
     labeler : Labeler
-        What labels the documents.
-    corpus : anything that :func:`read` takes
-        Labelled documents; those without a label are left out. Without a ``split``, the test part
-        is measured on where there is one, else all.
+        Labels the documents.
+    corpus : anything that :func:`read` accepts
+        Labelled documents; those without labels are ignored. Without a ``split``, the test part
+        is used if there is one, else all documents.
     client : distributed.Client, default=None
-        The cluster; by default the client that was made last.
+        The cluster; by default the client that was created last.
     progress : callable, default=None
-        Is called with the number of partitions done, and of all.
+        Called with the number of finished partitions and of all partitions.
     on_skipped : callable, default=None
-        Is told of lines that could not be read, with ``on_error="skip"``.
+        Called with the lines that could not be read, if ``on_error="skip"``.
     **reading
         As for :func:`read`.
 
     Returns
     -------
     Tally
-        With ``n_docs``, ``measures()`` and ``levels()``.
+        With ``n_docs``, ``metrics()`` and ``metrics_by_level()``.
     """
-    client, corpus = the_client(client), read(corpus, **reading)
-    if corpus.reading.get("split") is None and _any_test(client, corpus):
-        corpus = corpus.reading_only(split="test")
-    settings = shared((corpus.reading, _lean(labeler)))
-    leaves = tasks(_tally_part, corpus.parts, settings, name="evaluate")
-    tally, skipped = run(client, leaves, merged(leaves, _sum_pairs), progress)
+    client, corpus = get_client(client), read(corpus, **reading)
+    if corpus.reading.get("split") is None and _has_test_part(client, corpus):
+        corpus = corpus.with_reading(split="test")
+    settings = broadcast((corpus.reading, _without_training_data(labeler)))
+    leaves = map_tasks(_tally_part, corpus.parts, settings)
+    tally, skipped = run(client, leaves, tree_reduce(leaves, sum_tuples), progress)
     if on_skipped is not None:
         on_skipped(skipped)
     return tally
 
 
-def _any_test(client, corpus) -> bool:
-    """Tell whether a document is of the test part; a partition is read up to the first."""
-    settings = shared((corpus.reading_only(split="test").reading,))
-    leaves = tasks(_has_documents, corpus.parts, settings, name="find")
-    return run(client, leaves, merged(leaves, any))
+def _has_test_part(client, corpus) -> bool:
+    """Return whether a document belongs to the test part; reads up to the first of them."""
+    reading = broadcast(corpus.with_reading(split="test").reading)
+    leaves = map_tasks(_has_documents, corpus.parts, reading)
+    return run(client, leaves, tree_reduce(leaves, any))
 
 
-def _has_documents(part, settings) -> bool:
-    return any(True for _ in documents(part, settings[0], []))
+def _has_documents(part, reading) -> bool:
+    return any(True for _ in PartReader(part, reading))
 
 
-def _tally_part(part, settings) -> tuple[Tally, Skipped]:
+def _tally_part(part, settings) -> tuple[Tally, SkippedLines]:
     reading, labeler = settings
-    bad: list[str] = []
-    tally = Tally(labeler.classes_.tolist(), labeler.tree)
-    pairs = (pair for pair in documents(part, reading, bad) if pair[0].labels)
-    for block in _blocks(pairs):
-        texts = [document for document, _ in block]
+    reader, tally = PartReader(part, reading), Tally(labeler.classes_.tolist(), labeler.tree)
+    for block in reader.blocks(BLOCK, keep=lambda document: document.labels):
+        texts = _documents(block)
         true = [sorted({labeler.resolve(label) for label in text.labels}) for text in texts]
         tally.add(true, labeler.predict(texts), labeler.decision_function(texts))
-    return tally, Skipped.of(bad)
+    return tally, reader.skipped
 
 
-def _lean(labeler: Labeler) -> Labeler:
-    """Return a labeler that answers the same, without what it could learn and forget by."""
+def _documents(block):
+    return [document for document, _ in block]
+
+
+def _without_training_data(labeler: Labeler) -> Labeler:
+    """Return a labeler that answers the same, but can neither learn nor forget."""
     lean = copy(labeler)
     lean.state_ = replace(labeler.state_.with_counts(None), documents=None)
     return lean
-
-
-def _blocks(items) -> Iterator[list]:
-    items = iter(items)
-    while block := list(islice(items, BLOCK)):
-        yield block
-
-
-def _sum(parts: Iterable) -> Any:
-    return reduce(add, parts)
-
-
-def _sum_pairs(pairs: list) -> tuple:
-    return tuple(map(_sum, zip(*pairs, strict=True)))

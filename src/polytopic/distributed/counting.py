@@ -1,70 +1,73 @@
-"""Counting: one pass over the partitions, and tables that are added up in a tree."""
+"""Counting: one pass over the partitions gives a table of counts, or rows that stay on workers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import reduce
-from operator import add
+from dataclasses import dataclass
+from itertools import pairwise
 from sys import getsizeof
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 from polytopic.counts import LabelSetCounts
-from polytopic.distributed.engine import Progress, merged, run, shared, tasks, the_client
-from polytopic.distributed.partitions import documents, read
-from polytopic.labeler.learning import Sample, count_texts
+from polytopic.distributed.engine import (
+    Progress,
+    broadcast,
+    delayed,
+    get_client,
+    map_tasks,
+    n_workers,
+    run,
+    sum_results,
+    tree_reduce,
+)
+from polytopic.distributed.partitions import PartReader, SkippedLines, read
+from polytopic.labeler.learning import Sample, collect_rows, count_texts
 from polytopic.labeler.reading import LabelReader
+from polytopic.labeler.rows import DocumentRows
+from polytopic.labels import LabelSpace, widen
 from polytopic.text import Analyzer
 
-TOLD = 20  # bad lines that a partition tells of
-
 
 @dataclass
-class Skipped:
-    """Lines that could not be read: how many, and what was wrong with the first ones."""
-
-    number: int = 0
-    sentences: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, sentences: list[str]) -> Skipped:
-        """Return what is told of a partition."""
-        return cls(len(sentences), sentences[:TOLD])
-
-    def __add__(self, other: Skipped) -> Skipped:
-        return Skipped(self.number + other.number, [*self.sentences, *other.sentences])
-
-
-@dataclass
-class Counted:
-    """What counting found; the sum of two is that of their documents together.
+class CorpusSummary:
+    """What the client learns about documents; the sum of two describes all of their documents.
 
     Attributes
     ----------
     counts : LabelSetCounts
-        The table.
-    sample : Sample
-        Some documents as bags of words, picked by their contents.
+        Table of counts.
     renamed : dict of str to str
         Names of labels that were read, and their ids.
-    skipped : Skipped
+    skipped : SkippedLines
         Lines that could not be read.
+    sample : Sample
+        Some documents as bags of words, selected by their contents.
+    sizes : tuple of int
+        Number of documents of each partition.
     """
 
     counts: LabelSetCounts
-    sample: Sample
     renamed: dict[str, str]
-    skipped: Skipped
+    skipped: SkippedLines
+    sample: Sample
+    sizes: tuple[int, ...] = ()
 
     def __sizeof__(self) -> int:
-        return getsizeof(self.counts)  # by which the engine knows what memory is used
+        return getsizeof(self.counts)  # so that Dask knows how much memory it takes
 
-    def __add__(self, other: Counted) -> Counted:
-        return Counted(
+    def __add__(self, other: CorpusSummary) -> CorpusSummary:
+        return CorpusSummary(
             self.counts + other.counts,
-            self.sample + other.sample,
             self.renamed | other.renamed,
             self.skipped + other.skipped,
+            self.sample + other.sample,
+            self.sizes + other.sizes,
         )
+
+
+# Tables of counts
 
 
 def count(
@@ -79,50 +82,161 @@ def count(
 ) -> LabelSetCounts:
     """Count the terms of documents by label set, in one pass over the partitions.
 
-    The table equals that of one machine bit for bit, however the corpus is cut, as long as all
-    counts are integers; fields with fractional weights differ in the last bits.
+    The table is the same as on one machine, to the bit, however the corpus is cut, as long as all
+    counts are integers; with fractional weights of fields, the last bits differ.
 
     Parameters
     ----------
-    corpus : anything that :func:`read` takes
+    corpus : anything that :func:`read` accepts
         The documents; those without labels are not counted.
     analyzer : Analyzer, default=None
-        What makes terms of texts; by default that of the ``language``.
+        Turns texts into terms; by default the analyzer of the ``language``.
     language : str or None, default="en"
         Language of the texts.
     fields : mapping of str to float, default=None
         Weights of fields.
     client : distributed.Client, default=None
-        The cluster; by default the client that was made last.
+        The cluster; by default the client that was created last.
     progress : callable, default=None
-        Is called with the number of partitions done, and of all.
+        Called with the number of finished partitions and of all partitions.
     **reading
         As for :func:`read`.
     """
-    analyzer = Analyzer(language) if analyzer is None else analyzer
-    found = count_corpus(
-        read(corpus, **reading), analyzer, fields, client=client, progress=progress
-    )
-    return found.counts
+    analyzer, corpus = analyzer or Analyzer(language), read(corpus, **reading)
+    return count_corpus(corpus, analyzer, fields, client=client, progress=progress).counts
 
 
 def count_corpus(
     corpus, analyzer, fields, *, tree=None, sample_size=0, client=None, progress=None
-) -> Counted:
-    """Return all that a count model learns from: the table, and a sample to choose by."""
-    settings = shared((corpus.reading, analyzer, fields, tree, sample_size))
-    leaves = tasks(_count_part, corpus.parts, settings, name="count")
-    return run(the_client(client), leaves, merged(leaves, _sum), progress)
+) -> CorpusSummary:
+    """Return all that a count model learns from: the table, and a sample for tuning."""
+    settings = broadcast((corpus.reading, analyzer, fields, tree, sample_size))
+    leaves = map_tasks(count_part, corpus.parts, settings)
+    return run(get_client(client), leaves, tree_reduce(leaves, sum_results), progress)
 
 
-def _count_part(part, settings) -> Counted:
+def count_part(part, settings) -> CorpusSummary:
+    """Count the documents of a part, on a worker."""
     reading, analyzer, fields, tree, sample_size = settings
-    bad: list[str] = []
-    sample, reader = Sample(sample_size), LabelReader(tree)
-    texts = (document for document, _ in documents(part, reading, bad))
-    counts = count_texts(texts, None, analyzer, fields, sample, reader=reader)
-    return Counted(counts, sample.counted(analyzer, fields), reader.renamed, Skipped.of(bad))
+    reader, sample, labels = PartReader(part, reading), Sample(sample_size), LabelReader(tree)
+    counts = count_texts(reader.documents(), None, analyzer, fields, sample, reader=labels)
+    return CorpusSummary(counts, labels.renamed, reader.skipped, sample.counted(analyzer, fields))
 
 
-def _sum(parts: list) -> Any:
-    return reduce(add, parts)
+# Rows of counts that stay on workers
+
+
+def collect(client, corpus, analyzer, fields, tree, progress) -> tuple[list, CorpusSummary]:
+    """Return the rows of each partition as tasks, and a summary of them."""
+    settings = broadcast((corpus.reading, analyzer, fields, tree))
+    rows = client.persist(map_tasks(_collect_part, corpus.parts, settings))
+    leaves = map_tasks(_summarize, rows)
+    return rows, run(client, leaves, tree_reduce(leaves, sum_results), progress)
+
+
+def _collect_part(part, settings) -> tuple[DocumentRows, dict[str, str], SkippedLines]:
+    reading, analyzer, fields, tree = settings
+    reader, labels = PartReader(part, reading), LabelReader(tree)
+    rows = collect_rows(reader.documents(), None, analyzer, fields, reader=labels)
+    return rows, labels.renamed, reader.skipped
+
+
+def _summarize(collected) -> CorpusSummary:
+    rows, renamed, skipped = collected
+    return CorpusSummary(rows.table(), renamed, skipped, Sample(0), (rows.X.shape[0],))
+
+
+@dataclass
+class CollectedRows:
+    """Rows on workers, to be divided into parts of about the same size.
+
+    Parts depend on the number of documents, not on how files are cut into partitions. Each is a
+    task that returns a pair of CSR matrices, words and labels.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The cluster.
+    rows : list
+        Tasks that return the rows of each partition.
+    sizes : sequence of int
+        Number of documents of each partition.
+    n_parts : int or None
+        Number of parts; None means one per worker.
+    view : tuple
+        Vocabulary, labels and term weights that matrices are made of.
+    """
+
+    client: Any
+    rows: list
+    sizes: Any
+    n_parts: int | None
+    view: tuple
+
+    def __post_init__(self):
+        self._ends = np.cumsum([0, *self.sizes])
+        wanted = self.n_parts or n_workers(self.client)
+        self.n_parts = max(1, min(wanted, int(self._ends[-1])))
+        self._slice, self._stack = delayed(_slice_rows), delayed(_stack)
+        self._view = broadcast(self.view)
+
+    def deal(self) -> list:
+        """Return parts that get the documents in turn, so that they resemble each other."""
+        parts = []
+        for k in range(self.n_parts):
+            starts = [int(k - end) % self.n_parts for end in self._ends[:-1]]
+            pieces = [
+                self._slice(rows, slice(start, None, self.n_parts), self._view)
+                for rows, start in zip(self.rows, starts, strict=True)
+            ]
+            parts.append(self._stack(pieces))
+        return self.client.persist(parts)
+
+    def in_order(self) -> tuple[list, list[int]]:
+        """Return parts of consecutive documents, and their sizes."""
+        ends = self._ends
+        borders = np.linspace(0, ends[-1], self.n_parts + 1).astype(int)
+        parts = []
+        for start, stop in pairwise(borders.tolist()):
+            touched = np.flatnonzero((ends[:-1] < stop) & (ends[1:] > start))
+            pieces = [
+                self._slice(
+                    self.rows[p],
+                    slice(max(start - ends[p], 0), min(stop, ends[p + 1]) - ends[p]),
+                    self._view,
+                )
+                for p in touched
+            ]
+            parts.append(self._stack(pieces))
+        return self.client.persist(parts), np.diff(borders).tolist()
+
+
+def _slice_rows(collected, which, view):
+    vocabulary, labels, weights = view
+    rows = collected[0]
+    X = vocabulary.select(rows.X[which], rows.terms)
+    X = X if weights is None else weights.transform(X, copy=False)
+    return X, widen(rows.Y[which], rows.labels, LabelSpace(labels))
+
+
+def _stack(pieces):
+    X, Y = (sparse.vstack(each, format="csr") for each in zip(*pieces, strict=True))
+    return X, Y
+
+
+def take_rows(parts: list, owner: np.ndarray, positions: np.ndarray) -> Any:
+    """Return a task for the rows of documents, given by their part and position in it."""
+    used = np.unique(owner).tolist()
+    take, join = delayed(_take), delayed(_join)
+    order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in used]))
+    return join([take(parts[p], positions[owner == p]) for p in used], order)
+
+
+def _take(part, rows):
+    X, Y = part
+    return X[rows], Y[rows]
+
+
+def _join(pieces, order):
+    X, Y = _stack(pieces)
+    return X[order], Y[order]

@@ -1,23 +1,25 @@
-"""The engine: a Dask cluster, graphs of tasks that it runs, and their progress."""
+"""The engine: a Dask cluster, graphs of tasks, and their progress."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from operator import add
 from typing import Any
 
 from polytopic.errors import PolytopicError
 
-FAN_IN = 8  # results that are merged at once
-LARGE_GRAPH = "4 GB"  # models are part of graphs, so that a lost one can be had again
+FAN_IN = 8  # results that one task merges
+LARGE_GRAPH = "4 GB"  # graphs contain models, so that a lost one can be sent again
 
 Progress = Callable[[int, int], object]
-"""Is called with the tasks that are done, and all of them."""
+"""Called with the number of finished tasks and the number of all tasks."""
 
 
 def require_dask() -> None:
-    """Say in a sentence what to install where Dask is missing."""
+    """Raise an error that says what to install if Dask is missing."""
     try:
         import dask.bag
         import dask.distributed  # noqa: F401
@@ -29,15 +31,16 @@ def require_dask() -> None:
 
 @contextmanager
 def connect(address: str | None = None, *, workers: int | None = None) -> Iterator[Any]:
-    """Give the client of a cluster, which is left at the end.
+    """Yield a client of a cluster, and close it at the end.
 
     Parameters
     ----------
     address : str, default=None
-        Of the cluster's scheduler, such as ``"tcp://10.0.0.1:8786"``, or a file that tells it.
+        Address of the cluster's scheduler, such as ``"tcp://10.0.0.1:8786"``, or the path of a
+        scheduler file.
     workers : int, default=None
-        Without an address: processes of a cluster on this machine, each of one thread; by default
-        one for each core.
+        Without an address: number of processes of a cluster on this machine, each with one
+        thread; by default one per core.
 
     Examples
     --------
@@ -51,8 +54,8 @@ def connect(address: str | None = None, *, workers: int | None = None) -> Iterat
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": LARGE_GRAPH}):
         if address is not None:
             try:
-                where = {"scheduler_file": address} if os.path.isfile(address) else {}
-                client = Client(**where) if where else Client(address)
+                is_file = os.path.isfile(address)
+                client = Client(scheduler_file=address) if is_file else Client(address)
             except (OSError, ValueError) as error:
                 raise PolytopicError(f"no Dask scheduler answers at {address!r}.") from error
             with client:
@@ -70,8 +73,8 @@ def connect(address: str | None = None, *, workers: int | None = None) -> Iterat
             yield client
 
 
-def the_client(client: Any) -> Any:
-    """Return the client that is given, or the one that was made last."""
+def get_client(client: Any = None) -> Any:
+    """Return the given client, or the one that was created last."""
     require_dask()
     from dask.distributed import default_client
 
@@ -79,48 +82,53 @@ def the_client(client: Any) -> Any:
 
 
 def n_workers(client: Any) -> int:
-    """Return how many workers a cluster has."""
+    """Return the number of workers of a cluster."""
     return max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
 
 
-def delayed(function: Callable) -> Any:
-    """Return a function whose calls are tasks; equal calls are different tasks."""
+def delayed(function: Callable) -> Callable[..., Any]:
+    """Return a function whose calls are tasks; two equal calls are two tasks."""
     import dask
 
     return dask.delayed(function, pure=False)
 
 
-def tasks(function: Callable, items: Sequence, *shared: Any, name: str) -> list:
-    """Return a task for each item, which is called with it and with what all share."""
-    import dask
-
-    whole = dask.delayed(function, name=name, pure=False)
-    return [whole(item, *shared) for item in items]
+def map_tasks(function: Callable, items: Sequence, *common: Any) -> list:
+    """Return one task per item: ``function(item, *common)``."""
+    call = delayed(function)
+    return [call(item, *common) for item in items]
 
 
-def shared(value: Any) -> Any:
-    """Return a value that is sent to the scheduler once, and to workers when they need it."""
+def broadcast(value: Any) -> Any:
+    """Return a value that goes to the scheduler once, and to workers when they need it."""
     import dask
 
     return dask.delayed(value, traverse=False)
 
 
-def merged(parts: Sequence, merge: Callable[[list], Any]) -> Any:
-    """Return the task that merges the results of tasks, a few at a time, in their order."""
-    import dask
-
-    merging = dask.delayed(merge, pure=False)
-    parts = list(parts)
+def tree_reduce(parts: Sequence, merge: Callable[[list], Any]) -> Any:
+    """Return a task that merges the results of tasks in order, a few at a time."""
+    merging, parts = delayed(merge), list(parts)
     while True:
         parts = [merging(parts[k : k + FAN_IN]) for k in range(0, len(parts), FAN_IN)]
         if len(parts) == 1:
             return parts[0]
 
 
+def sum_results(parts: Sequence) -> Any:
+    """Return the sum of results, in order."""
+    return reduce(add, parts)
+
+
+def sum_tuples(parts: Sequence[tuple]) -> tuple:
+    """Return the sums of the entries of tuples."""
+    return tuple(map(sum_results, zip(*parts, strict=True)))
+
+
 def run(client: Any, leaves: Sequence, root: Any, progress: Progress | None = None) -> Any:
     """Run a graph whose root needs all leaves, and return the result of the root.
 
-    Progress is that of the leaves. What fails is raised, and the rest given up.
+    Progress counts the leaves. If one fails, its error is raised and the rest is cancelled.
     """
     from dask.distributed import as_completed
 
@@ -128,7 +136,7 @@ def run(client: Any, leaves: Sequence, root: Any, progress: Progress | None = No
     total = len(waiting)
     try:
         finished = as_completed(waiting)
-        del waiting  # a result is forgotten when it has been merged
+        del waiting  # so that a result is freed once it has been merged
         for done, leaf in enumerate(finished, start=1):
             if leaf.status == "error":
                 leaf.result()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polytopic.distributed.counting import Counted, Skipped, count_corpus
-from polytopic.distributed.engine import Progress, the_client
-from polytopic.distributed.partitions import read
-from polytopic.distributed.rows import Collected, collect
+from polytopic.distributed.counting import CollectedRows, CorpusSummary, collect, count_corpus
+from polytopic.distributed.engine import Progress, get_client
+from polytopic.distributed.partitions import SkippedLines, read
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import collect_rows
@@ -24,59 +23,58 @@ def fit(
     parts: int | None = None,
     client: Any = None,
     progress: Progress | None = None,
-    on_skipped: Callable[[Skipped], object] | None = None,
+    on_skipped: Callable[[SkippedLines], object] | None = None,
     **reading: Any,
 ) -> Labeler:
     """Fit a labeler on a corpus in partitions, and return it.
 
-    A count model (nb, pmm1, pmm2, pdmm) is the very one that ``labeler.fit`` gives. What it
-    chooses by documents (``temperature="auto"``) it chooses by the same thousand, whose counts,
-    not texts, come to the client.
+    A count model (nb, pmm1, pmm2, pdmm) is the same as with ``labeler.fit``, to the bit. It is
+    tuned (``temperature="auto"``) on the same thousand documents, of which counts, not texts,
+    come to the client.
 
-    CoL takes the steps of one machine, up to the order in which numbers are added. The counts of
-    the documents that it holds out, 3000 at most, and of one for each topic come to the client.
-    MML is learned by rounds of CoCoA+, in which parts of the documents are visited side by side:
-    its weights are others than on one machine, and depend on how many parts there are. BoosTexter
-    does not learn here.
+    CoL takes the same steps as on one machine, up to the order of summation. The counts of the
+    documents that it holds out, at most 3000, and of one document per topic come to the client.
+    MML learns by rounds of CoCoA+, in which parts of the documents are visited in parallel: its
+    weights differ from those of one machine, and depend on the number of parts. BoosTexter cannot
+    be fitted on a cluster.
 
     Parameters
     ----------
     labeler : Labeler
-        What to fit.
-    corpus : anything that :func:`read` takes
+        The labeler to fit.
+    corpus : anything that :func:`read` accepts
         The labelled documents.
     parts : int, default=None
-        Parts that CoL and MML learn from side by side; by default one for each worker.
+        Number of parts that CoL and MML learn from in parallel; by default one per worker.
     client : distributed.Client, default=None
-        The cluster; by default the client that was made last.
+        The cluster; by default the client that was created last.
     progress : callable, default=None
-        Is called with the number of partitions done, and of all; then, by CoL and MML, with the
-        steps or rounds done, and how many there may be.
+        Called with the number of finished partitions and of all partitions; then, by CoL and MML,
+        with the number of finished steps or rounds and the largest number of them.
     on_skipped : callable, default=None
-        Is told of lines that could not be read, with ``on_error="skip"``.
+        Called with the lines that could not be read, if ``on_error="skip"``.
     **reading
         As for :func:`read`.
     """
     model, corpus = labeler._new_model(), read(corpus, **reading)
     if not model.can_distribute:
         raise PolytopicError(f"{type(model).__name__} learns on one machine, not on Dask.")
-    client = the_client(client)
-    found: Counted | Collected
+    client = get_client(client)
     if model.learns_from == "documents":
-        found = _fit_documents(labeler, corpus, parts, client, progress)
+        summary = _fit_documents(labeler, corpus, parts, client, progress)
     else:
-        found = _fit_counts(labeler, model, corpus, client, progress)
+        summary = _fit_counts(labeler, model, corpus, client, progress)
     if on_skipped is not None:
-        on_skipped(found.skipped)
+        on_skipped(summary.skipped)
     reader = LabelReader(labeler.tree)
-    reader.renamed = found.renamed
+    reader.renamed = summary.renamed
     reader.warn(labeler.classes_.tolist())
     return labeler
 
 
-def _fit_counts(labeler, model, corpus, client, progress) -> Counted:
+def _fit_counts(labeler, model, corpus, client, progress) -> CorpusSummary:
     analyzer, fields = labeler._new_analyzer(), labeler.fields
-    found = count_corpus(
+    summary = count_corpus(
         corpus,
         analyzer,
         fields,
@@ -85,21 +83,22 @@ def _fit_counts(labeler, model, corpus, client, progress) -> Counted:
         client=client,
         progress=progress,
     )
-    rows = collect_rows(found.sample.texts, found.sample.labels, analyzer, fields)
-    labeler.fit_counts(found.counts, sample=rows)
-    return found
+    rows = collect_rows(summary.sample.texts, summary.sample.labels, analyzer, fields)
+    labeler.fit_counts(summary.counts, sample=rows)
+    return summary
 
 
-def _fit_documents(labeler, corpus, n_parts, client, progress) -> Collected:
+def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
     analyzer = labeler._new_analyzer()
-    rows, found = collect(client, corpus, analyzer, labeler.fields, labeler.tree, progress)
-    counts = found.counts
+    rows, summary = collect(client, corpus, analyzer, labeler.fields, labeler.tree, progress)
+    counts = summary.counts
 
     def learn(model, vocabulary, weights):
-        parts = load(find_model(model.name).partitions)
-        shown = vocabulary, counts.labels, weights
-        documents = parts.from_rows(client, rows, found.sizes, n_parts, *shown, progress=progress)
+        view = vocabulary, counts.labels, weights
+        collected = CollectedRows(client, rows, summary.sizes, n_parts, view)
+        parts_class = load(find_model(model.name).partitions)
+        documents = parts_class.from_rows(collected, progress)
         model.fit_documents(documents, counts.labels, counts.indicator, counts.set_docs)
 
     labeler.take_fitted(learn, counts)
-    return found
+    return summary

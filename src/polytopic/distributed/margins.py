@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from polytopic.distributed.engine import merged, shared, tasks
-from polytopic.distributed.rows import dealt, rows_of
+from polytopic.distributed.counting import CollectedRows, take_rows
+from polytopic.distributed.engine import broadcast, delayed, map_tasks, tree_reduce
 from polytopic.models.mml import tuning
 from polytopic.models.mml.training import DualAscent
 from polytopic.text.weights import unit_rows
@@ -43,41 +43,37 @@ class MarginParts:
 
     def __init__(self, client: Any, parts: list, progress: Any = None):
         self.client, self.progress = client, progress
-        known = client.gather(client.compute(tasks(_has_words, parts, name="known")))
+        known = client.gather(client.compute(map_tasks(_has_words, parts)))
         self._known = np.zeros(sum(each.size for each in known), dtype=bool)
         for part, each in enumerate(known):
             self._known[part :: len(parts)] = each
-        self.parts = client.persist(tasks(_with_words, parts, name="unit"))
-        found = client.gather(client.compute(tasks(_sizes, self.parts, name="sizes")))
+        self.parts = client.persist(map_tasks(_with_words, parts))
+        found = client.gather(client.compute(map_tasks(_sizes, self.parts)))
         length = max(each.size for each in found)
         self._by_part = [int(each.sum()) for each in found]
         self.sizes = np.sum([np.pad(each, (0, length - each.size)) for each in found], axis=0)
 
     @classmethod
-    def from_rows(cls, client, rows, sizes, n_parts, *shown, progress=None) -> MarginParts:
-        """Return documents dealt in turn to ``n_parts`` parts; see :func:`dealt` for the rest."""
-        return cls(client, dealt(client, rows, sizes, n_parts, *shown), progress)
+    def from_rows(cls, rows: CollectedRows, progress: Any = None) -> MarginParts:
+        """Divide rows into parts in turn."""
+        return cls(rows.client, rows.deal(), progress)
 
     def tune(self, model) -> dict:
         """Tune on a worker, which gets a sample of the documents."""
-        import dask
-
         order = tuning.sample_documents(model, sum(self._by_part))
         docs, n_parts = np.flatnonzero(self._known)[order], len(self.parts)
         places = np.zeros(self._known.size, dtype=np.int64)
         for part in range(n_parts):
             places[part::n_parts] = np.cumsum(self._known[part::n_parts]) - 1
-        sample = rows_of(self.parts, docs % n_parts, places[docs])
-        return self.client.compute(dask.delayed(_tune)(model, sample)).result()
+        sample = take_rows(self.parts, docs % n_parts, places[docs])
+        return self.client.compute(delayed(_tune)(model, sample)).result()
 
     def train(self, sizes, dtype, margins, order, max_iter) -> DualAscent:
         """Make at most ``max_iter`` rounds, until the gap is a small part of the objective."""
-        import dask
-
-        begin, pass_over, mean = map(dask.delayed, (_begin, _pass_over, _mean))
+        begin, pass_over, mean = map(delayed, (_begin, _pass_over, _mean))
         used = [p for p, size in enumerate(self._by_part) if size]
         seeds = order.randint(2**31 - 1, size=len(used)).tolist()
-        settings = shared(margins._replace(C=margins.C * len(used)))
+        settings = broadcast(margins._replace(C=margins.C * len(used)))
         states = [
             begin(self.parts[p], sizes, dtype, seed) for p, seed in zip(used, seeds, strict=True)
         ]
@@ -85,9 +81,9 @@ class MarginParts:
         W = None
         while not ascent.converged and len(ascent.objectives) < max_iter:
             found = [pass_over(state, W, settings) for state in states]
-            total = merged([pair[1] for pair in found], _sum_all)
+            total = tree_reduce([pair[1] for pair in found], _sum_all)
             W = mean(total, len(used))
-            seen = dask.delayed(_seen)(total, W, len(used))
+            seen = delayed(_seen)(total, W, len(used))
             W, seen, *states = self.client.persist([W, seen, *(pair[0] for pair in found)])
             gap, missed, linear, square = self.client.compute(seen).result()
             ascent.record(gap, missed, linear - square / 2, margins.tol)

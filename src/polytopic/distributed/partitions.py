@@ -1,28 +1,41 @@
-"""Partitions: parts of a corpus, each of which a worker reads by itself."""
+"""Partitions: parts of a corpus, each of which a worker reads on its own."""
 
 from __future__ import annotations
 
-import glob
-import io
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from polytopic.corpus.document import Document
 from polytopic.corpus.formats import Columns, find_format, find_sources
 from polytopic.corpus.parquet import RowGroups, group_sizes
 from polytopic.corpus.readers import Origin, read_with_origins
-from polytopic.distributed.engine import require_dask, run, tasks
-from polytopic.distributed.outputs import without_password
+from polytopic.distributed.engine import delayed, map_tasks, require_dask, run
+from polytopic.distributed.files import (
+    file_size,
+    find_urls,
+    hide_password,
+    is_url,
+    open_file,
+    path_or_file,
+)
 from polytopic.errors import CorpusError
-from polytopic.lines import GZIP_MAGIC, MAX_LINE_BYTES, Piece, count_lines, file_error
+from polytopic.lines import GZIP_MAGIC, MAX_LINE_BYTES, Piece, count_lines
 
 BLOCKSIZE = 16 * 2**20
-BY_LINES = ("jsonl", "text")  # formats whose files are cut at the ends of lines
-COLUMNS = ("text_column", "labels_column", "id_column", "time_column", "label_separator")
+SPLITTABLE = ("jsonl", "text")  # formats whose files can be cut at line ends
+COLUMNS = {  # options of reading, and the fields of Columns that they set
+    "text_column": "text",
+    "labels_column": "labels",
+    "id_column": "id",
+    "time_column": "time",
+    "label_separator": "separator",
+}
+MAX_MESSAGES = 20  # about skipped lines, per partition
 
 
 @dataclass(frozen=True)
@@ -34,15 +47,15 @@ class FilePart:
     path : str
         Path or URL.
     format : str
-        How documents are written.
+        Format of the documents.
     prefix : str
-        What stands before the number of a line where that is the id.
+        Precedes line numbers in the ids of documents.
     start, stop : int or None
-        The bytes that its lines begin in.
+        Range of bytes in which its lines begin.
     lines_before : int or None
-        Lines before it, None if these were not counted.
+        Number of lines before it; None if they were not counted.
     groups : tuple of int
-        Groups of rows, in Parquet.
+        Row groups, in Parquet.
     """
 
     path: str
@@ -56,26 +69,26 @@ class FilePart:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents in partitions; what the functions of this package take.
+    """Documents in partitions; all functions of this package accept one.
 
     Attributes
     ----------
     parts : list
-        Parts of files, or tasks of Dask that give documents.
+        Parts of files, or Dask tasks that return documents.
     reading : dict
-        How documents are read, as for :func:`polytopic.corpus.read_documents`.
+        How to read documents, as for :func:`polytopic.corpus.read_documents`.
     """
 
     parts: list[Any]
     reading: dict[str, Any] = field(default_factory=dict)
 
-    def reading_only(self, **changes: Any) -> Corpus:
-        """Return the corpus read in another way, such as another ``split``."""
+    def with_reading(self, **changes: Any) -> Corpus:
+        """Return the corpus with other ways of reading, such as another ``split``."""
         return replace(self, reading=self.reading | changes)
 
 
 def read(source: Any, *, blocksize: int = BLOCKSIZE, **reading: Any) -> Corpus:
-    """Find the partitions of a corpus; nothing but the sizes of files is read here.
+    """Find the partitions of a corpus; of files, only sizes are read.
 
     Parameters
     ----------
@@ -84,75 +97,49 @@ def read(source: Any, *, blocksize: int = BLOCKSIZE, **reading: Any) -> Corpus:
         (``"s3://bucket/news-*.jsonl"``); workers must be able to read them. Items of a bag are
         documents, mappings or lines of JSON. A :class:`Corpus` is returned as it is.
     blocksize : int, default=16 MiB
-        Plain JSON lines and text are cut into parts of so many bytes, at the ends of lines, and
-        Parquet into groups of rows. Each file of any other format, and each gzipped file, is one
-        partition.
+        Plain JSON lines and text are cut at line ends into parts of this many bytes, and Parquet
+        into row groups. A gzipped file, or a file of any other format, is one partition.
     **reading
         As for :func:`polytopic.corpus.read_documents`.
     """
     require_dask()
     if isinstance(source, Corpus):
-        return source.reading_only(**reading) if reading else source
+        return source.with_reading(**reading) if reading else source
     if blocksize < 1:
         raise ValueError(f"blocksize == {blocksize}, must be > 0.")
-    if hasattr(source, "to_delayed"):
-        reading.pop("format", None)
-        return Corpus(list(source.to_delayed()), reading)
     format = reading.pop("format", None)
+    if hasattr(source, "to_delayed"):
+        return Corpus(list(source.to_delayed()), reading)
     sources = source if isinstance(source, list | tuple) else [source]
-    files = [pair for each in sources for pair in _files(os.fspath(each), format)]
-    prefixes = [f"{os.path.basename(path)}:" if len(files) > 1 else "" for path, _ in files]
+    files = [pair for each in sources for pair in _find_files(os.fspath(each), format)]
     parts = [
         part
-        for (path, own), prefix in zip(files, prefixes, strict=True)
-        for part in _cut(FilePart(path, own, prefix), blocksize)
+        for path, own_format in files
+        for prefix in [f"{os.path.basename(path)}:" if len(files) > 1 else ""]
+        for part in _cut(FilePart(path, own_format, prefix), blocksize)
     ]
     return Corpus(parts, reading)
 
 
-def _files(source: str, format: str | None) -> list[tuple[str, str]]:
-    """Return the files of a source and their format."""
+def _find_files(source: str, format: str | None) -> list[tuple[str, str]]:
+    """Return the files of a source and their formats."""
     if source == "-":
         raise CorpusError("standard input cannot be read by several workers; give files.")
-    if not _is_url(source):
-        format, found = find_sources(source, format)
-        return [(os.path.abspath(str(path)), format) for path in found]
-    import fsspec
-
-    with reaching(source):
-        system, path = fsspec.core.url_to_fs(source)
-        if glob.has_magic(path):
-            paths = sorted(name for name in system.glob(path) if system.isfile(name))
-        elif system.isdir(path):
-            paths = sorted(name for name in system.find(path, maxdepth=1) if system.isfile(name))
-        else:
-            paths = [path] if system.exists(path) else []
-    if not paths:
-        raise CorpusError(f"{without_password(source)!r} matches no file.")
-    return [(_url(system, source, path, name), find_format(format, name)) for name in paths]
-
-
-def _url(system: Any, source: str, path: str, name: str) -> str:
-    """Return the URL of a file; ``path`` is what its system calls the source.
-
-    What stands before the path, such as host and user, is the same for all files.
-    """
-    if name == path:
-        return source
-    before = source.rstrip("/").removesuffix(path.rstrip("/"))
-    known = before != source.rstrip("/")
-    return f"{before}{name}" if known else str(system.unstrip_protocol(name))
+    if is_url(source):
+        return [(url, find_format(format, url)) for url in find_urls(source)]
+    format, found = find_sources(source, format)
+    return [(os.path.abspath(str(path)), format) for path in found]
 
 
 def _cut(part: FilePart, blocksize: int) -> list[FilePart]:
-    """Return the parts of a file that can be read by themselves."""
+    """Return the parts of a file that can be read on their own."""
     if part.format == "parquet":
         return _cut_groups(part, blocksize)
-    size = _size(part.path)
-    if part.format not in BY_LINES or size <= blocksize:
+    size = file_size(part.path)
+    if part.format not in SPLITTABLE or size <= blocksize:
         return [part]
     with ExitStack() as stack:
-        if _open(part.path, stack).read(2) == GZIP_MAGIC:
+        if open_file(part.path, stack).read(2) == GZIP_MAGIC:
             return [part]
     n_blocks = -(-size // blocksize)
     borders = [size * block // n_blocks for block in range(n_blocks + 1)]
@@ -164,129 +151,148 @@ def _cut(part: FilePart, blocksize: int) -> list[FilePart]:
 
 def _cut_groups(part: FilePart, blocksize: int) -> list[FilePart]:
     with ExitStack() as stack:
-        sizes = group_sizes(_source(part.path, stack))
+        sizes = group_sizes(path_or_file(part.path, stack))
     if len(sizes) < 2:
         return [part]
-    step = max(1, len(sizes) * blocksize // max(1, _size(part.path)))
-    starts = range(0, len(sizes), step)
+    step = max(1, len(sizes) * blocksize // max(1, file_size(part.path)))
     return [
         replace(
             part,
             groups=tuple(range(start, min(start + step, len(sizes)))),
             lines_before=sum(sizes[:start]),
         )
-        for start in starts
+        for start in range(0, len(sizes), step)
     ]
 
 
 def number_lines(corpus: Corpus, client: Any) -> Corpus:
-    """Count the lines before each part, where they tell the ids of documents."""
-    unknown = [part for part in corpus.parts if getattr(part, "lines_before", 0) is None]
-    cut = {part.path for part in unknown}
-    asked = [part for part in corpus.parts if getattr(part, "path", None) in cut]
-    if not asked:
+    """Count the lines before each part, which the ids of its documents contain."""
+    files = [part for part in corpus.parts if isinstance(part, FilePart)]
+    cut = {part.path for part in files if part.lines_before is None}
+    if not cut:
         return corpus
-    leaves = tasks(_lines_of, asked, name="lines")
-    counts = run(client, leaves, _listed(leaves))
+    asked = [part for part in files if part.path in cut]
+    leaves = map_tasks(_count_lines, asked)
+    counts = run(client, leaves, delayed(list)(leaves))
     before, numbered = dict.fromkeys(cut, 0), {}
     for part, count in zip(asked, counts, strict=True):
         numbered[part] = replace(part, lines_before=before[part.path])
         before[part.path] += count
-    return replace(corpus, parts=[numbered.get(part, part) for part in corpus.parts])
+    parts = [numbered.get(p, p) if isinstance(p, FilePart) else p for p in corpus.parts]
+    return replace(corpus, parts=parts)
 
 
-def _listed(leaves: Sequence) -> Any:
-    import dask
-
-    return dask.delayed(list)(list(leaves))
-
-
-def _lines_of(part: FilePart) -> int:
-    """Return how many lines begin in a part of a file, but for the first of the file."""
+def _count_lines(part: FilePart) -> int:
+    """Return how many lines begin in a part of a file, except the first line of the file."""
     with ExitStack() as stack:
-        # a line begins in [start, stop) if the one before ends in [start - 1, stop - 1)
+        # a line begins in [start, stop) if the line before ends in [start - 1, stop - 1)
         start, stop = max(part.start - 1, 0), (part.stop or 0) - 1
-        return count_lines(_open(part.path, stack), start, stop) + (part.start == 0)
+        return count_lines(open_file(part.path, stack), start, stop) + (part.start == 0)
 
 
 # On a worker
 
 
-def documents(
-    part: Any, reading: Mapping[str, Any], bad: list[str]
-) -> Iterator[tuple[Document, Origin]]:
-    """Read the documents of a part one at a time, each with what it was read from.
+@dataclass
+class SkippedLines:
+    """Lines that could not be read: their number, and messages about the first of them."""
 
-    Sentences of lines that were passed over go to ``bad``.
+    n_lines: int = 0
+    messages: list[str] = field(default_factory=list)
+
+    def __add__(self, other: SkippedLines) -> SkippedLines:
+        return SkippedLines(self.n_lines + other.n_lines, [*self.messages, *other.messages])
+
+
+class PartReader:
+    """Reads the documents of a part one at a time, and notes the lines that it skips.
+
+    Iterating gives pairs of a document and its origin, as for
+    :func:`polytopic.corpus.readers.read_with_origins`.
     """
-    if isinstance(part, FilePart):
-        yield from _of_file(part, reading, bad)
-    elif hasattr(part, "columns"):
-        yield from _of_items(_rows_of_frame(part, _columns(reading)), reading, bad)
-    else:
-        yield from _of_items(map(_record, part), reading, bad)
 
+    def __init__(self, part: Any, reading: Mapping[str, Any]):
+        self.part, self.reading = part, reading
+        self._messages: list[str] = []
 
-def _of_file(
-    part: FilePart, reading: Mapping[str, Any], bad: list[str]
-) -> Iterator[tuple[Document, Origin]]:
-    with ExitStack() as stack:
-        source: Any = _source(part.path, stack)
-        if part.groups:
-            source = RowGroups(source, list(part.groups), part.lines_before or 0)
-        elif part.stop is not None:
-            name = without_password(part.path)
-            if part.lines_before is None:
-                name += f" after byte {part.start}"
-            source = Piece(
-                _open(part.path, stack),
-                name,
-                part.start,
-                part.stop,
-                lines_before=part.lines_before or 0,
-                max_bytes=reading.get("max_line_bytes", MAX_LINE_BYTES),
+    @property
+    def skipped(self) -> SkippedLines:
+        """The lines skipped so far."""
+        return SkippedLines(len(self._messages), self._messages[:MAX_MESSAGES])
+
+    def __iter__(self) -> Iterator[tuple[Document, Origin]]:
+        if isinstance(self.part, FilePart):
+            return self._read_file()
+        if hasattr(self.part, "columns"):
+            return self._read_items(_frame_rows(self.part, self._columns()))
+        return self._read_items(map(_parse_item, self.part))
+
+    def documents(self) -> Iterator[Document]:
+        """Yield the documents."""
+        return (document for document, _ in self)
+
+    def blocks(self, size: int, keep=lambda document: True) -> Iterator[list]:
+        """Yield lists of at most ``size`` documents with their origins."""
+        pairs = (pair for pair in self if keep(pair[0]))
+        while block := list(islice(pairs, size)):
+            yield block
+
+    def _read_file(self) -> Iterator[tuple[Document, Origin]]:
+        part = self.part
+        with ExitStack() as stack:
+            source: Any = path_or_file(part.path, stack)
+            if part.groups:
+                source = RowGroups(source, list(part.groups), part.lines_before or 0)
+            elif part.stop is not None:
+                name = hide_password(part.path)
+                if part.lines_before is None:
+                    name += f" after byte {part.start}"
+                source = Piece(
+                    open_file(part.path, stack),
+                    name,
+                    part.start,
+                    part.stop,
+                    lines_before=part.lines_before or 0,
+                    max_bytes=self.reading.get("max_line_bytes", MAX_LINE_BYTES),
+                )
+            yield from read_with_origins(
+                source,
+                format=part.format,
+                id_prefix=part.prefix,
+                on_bad_line=lambda error: self._messages.append(str(error)),
+                **self.reading,
             )
-        yield from read_with_origins(
-            source,
-            format=part.format,
-            id_prefix=part.prefix,
-            on_bad_line=lambda error: bad.append(str(error)),
-            **reading,
-        )
+
+    def _read_items(self, items: Iterator[Any]) -> Iterator[tuple[Document, Origin]]:
+        """Yield the documents of a bag, or of the rows of a table."""
+        columns, split = self._columns(), self.reading.get("split")
+        for number, item in enumerate(items, start=1):
+            try:
+                if isinstance(item, Mapping):
+                    item = Document.from_dict(columns.record(dict(item)), id=str(number))
+                elif not isinstance(item, Document):
+                    raise ValueError(f"it is a {type(item).__name__}, must be a document")
+            except ValueError as error:
+                message = f"item {number} of a partition: {str(error).rstrip('.')}."
+                if self.reading.get("on_error", "stop") == "stop":
+                    raise CorpusError(message) from None
+                self._messages.append(message)
+                continue
+            if split is None or (item.split or "train") == split:
+                yield item, {}
+
+    def _columns(self) -> Columns:
+        chosen = {name: self.reading[key] for key, name in COLUMNS.items() if key in self.reading}
+        return replace(Columns(), **chosen)
 
 
-def _of_items(
-    items: Iterator[Any], reading: Mapping[str, Any], bad: list[str]
-) -> Iterator[tuple[Document, Origin]]:
-    """Make documents of the items of a bag, or of the rows of a table."""
-    columns, split = _columns(reading), reading.get("split")
-    for number, item in enumerate(items, start=1):
-        try:
-            if isinstance(item, Mapping):
-                item = Document.from_dict(columns.record(dict(item)), id=str(number))
-            elif not isinstance(item, Document):
-                raise ValueError(f"it is a {type(item).__name__}, must be a document")
-        except ValueError as error:
-            sentence = f"item {number} of a partition: {str(error).rstrip('.')}."
-            if reading.get("on_error", "stop") == "stop":
-                raise CorpusError(sentence) from None
-            bad.append(sentence)
-            continue
-        if split is None or (item.split or "train") == split:
-            yield item, {}
+def _parse_item(item: Any) -> Any:
+    """Return an item of a bag; a line of JSON as a mapping."""
+    return json.loads(item) if isinstance(item, str | bytes) else item
 
 
-def _record(item: Any) -> Any:
-    """Return an item of a bag, a line of JSON as a mapping."""
-    import json
-
-    if isinstance(item, str | bytes):
-        return json.loads(item)
-    return item
-
-
-def _rows_of_frame(frame: Any, columns: Columns) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table with keys of documents."""
+def _frame_rows(frame: Any, columns: Columns) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table as mappings."""
     missing = [name for name in columns.required if name not in frame.columns]
     if missing:
         names = ", ".join(map(str, frame.columns))
@@ -300,62 +306,3 @@ def _rows_of_frame(frame: Any, columns: Columns) -> Iterator[dict[str, Any]]:
         elif hasattr(labels, "tolist"):
             row[columns.labels] = labels.tolist()
         yield row
-
-
-def _columns(reading: Mapping[str, Any]) -> Columns:
-    usual = Columns()
-    names = ("text", "labels", "id", "time", "separator")
-    return Columns(
-        *(reading.get(key, getattr(usual, name)) for key, name in zip(COLUMNS, names, strict=True))
-    )
-
-
-# Files anywhere
-
-
-def _is_url(path: str) -> bool:
-    return "://" in path
-
-
-@contextmanager
-def reaching(url: str) -> Iterator[None]:
-    """Say in a sentence what is wrong with a file elsewhere; each system has errors of its own."""
-    try:
-        yield
-    except CorpusError:
-        raise
-    except Exception as error:
-        reason = (str(error) or type(error).__name__).rstrip(".")
-        raise CorpusError(f"{without_password(url)!r} cannot be read: {reason}.") from error
-
-
-def _size(path: str) -> int:
-    if _is_url(path):
-        import fsspec
-
-        with reaching(path):
-            system, name = fsspec.core.url_to_fs(path)
-            return int(system.size(name) or 0)
-    try:
-        return os.path.getsize(path)
-    except OSError as error:
-        raise file_error(path, error) from error
-
-
-def _open(path: str, stack: ExitStack) -> Any:
-    """Open a file that is closed with the stack."""
-    if _is_url(path):
-        import fsspec
-
-        with reaching(path):
-            file = stack.enter_context(fsspec.open(path, "rb"))
-        return stack.enter_context(io.BufferedReader(file))  # some have no readline(size)
-    try:
-        return stack.enter_context(open(path, "rb"))
-    except OSError as error:
-        raise file_error(path, error) from error
-
-
-def _source(path: str, stack: ExitStack) -> Any:
-    """Return what a reader takes: a path as it is, and what is elsewhere as a file."""
-    return _open(path, stack) if _is_url(path) else path

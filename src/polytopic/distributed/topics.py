@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polytopic.distributed.engine import delayed, merged, shared, tasks
-from polytopic.distributed.rows import in_order, rows_of
+from polytopic.distributed.counting import CollectedRows, take_rows
+from polytopic.distributed.engine import (
+    broadcast,
+    delayed,
+    map_tasks,
+    sum_results,
+    sum_tuples,
+    tree_reduce,
+)
 from polytopic.models.col.label_prior import distinct_sets
 from polytopic.models.col.topics import Inference, Topics, WordIndex
 from polytopic.models.col.training import (
@@ -45,19 +52,19 @@ class TopicParts:
         self._docs_by_part: np.ndarray | None = None
 
     @classmethod
-    def from_rows(cls, client, rows, sizes, n_parts, *shown, progress=None) -> TopicParts:
-        """Return documents in order, in ``n_parts`` parts; see :func:`in_order` for the rest."""
-        return cls(client, *in_order(client, rows, sizes, n_parts, *shown), progress)
+    def from_rows(cls, rows: CollectedRows, progress: Any = None) -> TopicParts:
+        """Divide rows into parts, in order."""
+        return cls(rows.client, *rows.in_order(), progress)
 
     def _map(self, function: Callable, *given: Any) -> list:
         """Return one task per part: the function applied to its :class:`TopicDocuments`."""
-        return tasks(partial(_on_part, function), self.parts, *given, name=function.__name__)
+        return map_tasks(partial(_on_part, function), self.parts, *given)
 
     def _gather(self, futures: list) -> list:
         return self.client.gather(self.client.compute(futures))
 
     def _merge(self, found: list, merge: Callable) -> Any:
-        return self.client.compute(merged(found, merge)).result()
+        return self.client.compute(tree_reduce(found, merge)).result()
 
     @property
     def _label_docs(self) -> np.ndarray:
@@ -80,12 +87,15 @@ class TopicParts:
         """Return the word counts and labels of some documents, which come to the client."""
         rows = np.asarray(rows)
         owner = np.searchsorted(self._starts, rows, side="right") - 1
-        return self.client.compute(rows_of(self.parts, owner, rows - self._starts[owner])).result()
+        return self.client.compute(
+            take_rows(self.parts, owner, rows - self._starts[owner])
+        ).result()
 
     def take(self, rows) -> TopicParts:
         """Return some of the documents; rows are in rising order."""
         borders = np.searchsorted(rows, self._starts)
-        own = [rows[a:b] - k for k, (a, b) in zip(self._starts, pairwise(borders), strict=False)]
+        pairs = zip(self._starts, pairwise(borders), strict=False)
+        own = [rows[a:b] - start for start, (a, b) in pairs]
         take = delayed(_take_rows)
         parts = [take(part, each) for part, each in zip(self.parts, own, strict=True) if each.size]
         sizes = [each.size for each in own if each.size]
@@ -93,22 +103,22 @@ class TopicParts:
 
     def with_labels(self, columns) -> TopicParts:
         """Return the documents with these label columns, in this order."""
-        parts = tasks(_with_labels, self.parts, columns, name="with_labels")
+        parts = map_tasks(_with_labels, self.parts, columns)
         return TopicParts(self.client, parts, self.sizes, self.progress)
 
     def label_sums(self) -> np.ndarray:
         """Return four sums over each label's documents that tell labels apart."""
         sums = delayed(partial(_on_part, TopicDocuments.label_sums))
         found = [sums(part, int(k)) for part, k in zip(self.parts, self._starts, strict=False)]
-        return self._merge(found, _sum)
+        return self._merge(found, sum_results)
 
     def word_sums(self) -> np.ndarray:
         """Return the total count of each word."""
-        return self._merge(self._map(TopicDocuments.word_sums), _sum)
+        return self._merge(self._map(TopicDocuments.word_sums), sum_results)
 
     def label_words(self) -> sparse.csr_matrix:
         """Return the word counts of each label; a document's words are split among its labels."""
-        return self._merge(self._map(TopicDocuments.label_words), _sum)
+        return self._merge(self._map(TopicDocuments.label_words), sum_results)
 
     def members(self, labels, positions) -> sparse.csr_matrix:
         """Return the words of documents: of each label, the one at this position among its own."""
@@ -138,11 +148,11 @@ class TopicParts:
         Topics and posteriors stay with the workers; only the bound comes to the client.
         """
         expect, bound, step_to = map(delayed, (_expect, _bound, _maximize))
-        trace, docs = TrainingTrace(topics), shared(self.label_docs)
-        current, known = shared(topics), [None] * len(self.parts)
+        trace, docs = TrainingTrace(topics), broadcast(self.label_docs)
+        current, known = broadcast(topics), [None] * len(self.parts)
         for step in range(max_iter + 1):
             found = [expect(*pair, current) for pair in zip(self.parts, known, strict=True)]
-            sums = merged([pair[1] for pair in found], _sum_tuples)
+            sums = tree_reduce([pair[1] for pair in found], sum_tuples)
             value, following = (
                 bound(current, sums, smoothing),
                 step_to(current, docs, sums, smoothing),
@@ -158,7 +168,7 @@ class TopicParts:
             current = following
         shares = delayed(_topic_shares)
         found = [shares(*pair, current) for pair in zip(self.parts, known, strict=True)]
-        trace.topics, sums = self._gather([current, merged(found, _sum)])
+        trace.topics, sums = self._gather([current, tree_reduce(found, sum_results)])
         trace.label_topics = label_means(sums, self.label_docs)
         return trace
 
@@ -206,17 +216,6 @@ def _maximize(topics, docs, sums, smoothing):
 
 def _topic_shares(part, known, topics):
     return Inference(topics, part[1], known).topic_shares()
-
-
-def _sum(parts):
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
-
-
-def _sum_tuples(parts):
-    return tuple(map(_sum, zip(*parts, strict=True)))
 
 
 def _merge_sets(parts):
