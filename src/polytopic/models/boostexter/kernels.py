@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled
+from polytopic.kernels import compiled, helper
 
 SLACK, LEAST_SLACK = 1e-6, 1e-9  # of a word's mass and of the total: exceed the error of a gain
 TIE = 1e-12  # of the total: gains that differ by less are equal
@@ -96,7 +96,7 @@ def sum_weights(documents, pairs, D, sums):
         _set_gain(pairs, sums, word)
 
 
-@compiled
+@helper
 def _add_change(documents, pairs, sums, d, change):
     """Add a change of a document's weights to the sums of its words; return its total."""
     labels = documents.labels[documents.label_ends[d] : documents.label_ends[d + 1]]
@@ -120,7 +120,7 @@ def _add_change(documents, pairs, sums, d, change):
     return whole
 
 
-@compiled
+@helper
 def _set_gain(pairs, sums, word):
     """Set the gain of a word from its sums, which may be slightly negative."""
     shared = 0.0
@@ -172,7 +172,7 @@ def add_rules(documents, pairs, D, sums, smoothing, total_weight, words, outputs
     return words.size
 
 
-@compiled
+@helper
 def _best_word(documents, D, sums, total, plus, minus):
     """Return the first word with the largest gain, or -1 if there is no gain.
 
@@ -193,7 +193,7 @@ def _best_word(documents, D, sums, total, plus, minus):
     return -1
 
 
-@compiled
+@helper
 def _exact_gain(documents, D, word, plus, minus):
     """Set ``plus`` and ``minus`` of one word for all labels, by its documents; return its gain."""
     plus[:] = 0.0
@@ -215,7 +215,7 @@ def _exact_gain(documents, D, word, plus, minus):
     return gain
 
 
-@compiled
+@helper
 def _reweigh(documents, D, d, up, change):
     """Multiply the weights of a document by ``up``, or divide them for its own labels.
 

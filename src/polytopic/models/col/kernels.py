@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled
+from polytopic.kernels import compiled, helper
 
 SERIES_FROM = 8.0  # from here on the asymptotic series of digamma is exact to 1e-12
 TOO_SMALL = 1e-100  # an ``e`` below this is computed in logarithms
@@ -68,7 +68,7 @@ class Workspace(NamedTuple):
 # Special functions
 
 
-@compiled
+@helper
 def _digamma_parts(x):
     """Return ``a, b`` with ``a * exp(-b) == exp(digamma(x))``, for ``x > 0``."""
     b = 0.0
@@ -149,7 +149,7 @@ def infer_topics(
         _store(d, own, prior, n_active, work, out)
 
 
-@compiled
+@helper
 def _workspace(indptr, ends, n_topics):
     """Return a workspace for the largest document of a block."""
     n_words = n_labels = 1
@@ -168,7 +168,7 @@ def _workspace(indptr, ends, n_topics):
     )
 
 
-@compiled
+@helper
 def _start(d, own, length, known, prior, work):
     """Set ``gamma`` from the known posterior or from the prior; return the number of topics."""
     topics = known.topics[known.ends[d] : known.ends[d + 1]]
@@ -191,7 +191,7 @@ def _start(d, own, length, known, prior, work):
     return n_active
 
 
-@compiled
+@helper
 def _activate(topics, n_active, work):
     """Add topics to the active ones, each once; return the number of active topics."""
     for j in topics:
@@ -202,7 +202,7 @@ def _activate(topics, n_active, work):
     return n_active
 
 
-@compiled
+@helper
 def _expect_shares(own, prior, n_active, work):
     """Set ``totals``, ``share`` and ``e`` from ``gamma``.
 
@@ -239,7 +239,7 @@ def _expect_shares(own, prior, n_active, work):
     return largest
 
 
-@compiled
+@helper
 def _assign_words(n, n_active, work, ratios):
     """Set ``ratios = n / t`` and ``said = ratios @ beta``; return ``n @ log(t)``."""
     e, said = work.e, work.said
@@ -265,7 +265,7 @@ def _assign_words(n, n_active, work, ratios):
     return log_words
 
 
-@compiled
+@helper
 def _update_gamma(own, prior, n_active, least, n_words, work):
     """Set ``gamma = alpha + share * said``, and drop topics with fewer than ``least`` words.
 
@@ -291,7 +291,7 @@ def _update_gamma(own, prior, n_active, least, n_words, work):
     return n_kept, change
 
 
-@compiled
+@helper
 def _store(d, own, prior, n_active, work, out):
     """Store the posterior of a document, and add the Dirichlet terms to its bound.
 
