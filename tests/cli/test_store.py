@@ -37,7 +37,7 @@ def test_learning_again_changes_nothing(store, tmp_path):
 
 
 def test_a_stream(store):
-    """What comes by standard input is learned, and wrong lines are told."""
+    """Standard input is learned, and wrong lines are reported."""
     line = json.dumps({"id": "new", "text": "Rye and oats.", "labels": ["grain"]})
 
     receipts, _ = run("store", "learn", store, stdin=f"{line}\n")
@@ -89,7 +89,7 @@ def test_many_at_once(store, tmp_path):
 
 
 def test_counts_of_a_moment(store):
-    """The table is that of a revision, and what was forgotten since is told."""
+    """The table is that of a revision, with the number of documents forgotten since."""
     rows, said = run("store", "counts", store, "--as-of", "1")
     assert sum(row["documents"] for row in rows) == 200
     assert said == "Revision 1: 200 documents.\n"
@@ -199,7 +199,7 @@ DAMAGED = [
 
 @pytest.mark.parametrize("command", DAMAGED, ids=" ".join)
 def test_a_damaged_store(store, command):
-    """Damaged pages are told in a sentence, whichever command meets them."""
+    """Every command reports damaged pages in one sentence."""
     content = bytearray(store.read_bytes())
     for start in range(8 * 4096, len(content), 3 * 4096):
         content[start : start + 4096] = b"\x55" * 4096
@@ -252,7 +252,7 @@ def test_export_and_import(store, tmp_path):
         (("import", "new.db", "news.jsonl"), "is not that of an exported store"),
     ],
 )
-def test_what_goes_wrong_is_told(store, monkeypatch, arguments, sentence):
+def test_errors_are_one_sentence(store, monkeypatch, arguments, sentence):
     """One sentence, and the store is as it was."""
     monkeypatch.chdir(store.parent)
 

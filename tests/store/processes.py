@@ -12,7 +12,7 @@ def start(target, *arguments):
     return process, ours
 
 
-def told(pipe):
+def messages_of(pipe):
     """Yield all that a process tells until it ends."""
     while True:
         try:
@@ -24,7 +24,7 @@ def told(pipe):
 def answer(target, *arguments, timeout=60):
     """Return all that a function tells in another process, which must end well."""
     process, pipe = start(target, *arguments)
-    answers = list(told(pipe))
+    answers = list(messages_of(pipe))
     process.join(timeout)
     assert process.exitcode == 0
     return answers

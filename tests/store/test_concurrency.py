@@ -8,7 +8,7 @@ import pytest
 from polytopic.counts import LabelSetCounts
 from tests.store.children import read_for, write_for
 from tests.store.plain import open_store
-from tests.store.processes import start, told
+from tests.store.processes import messages_of, start
 
 N = 4  # writers, and as many readers
 
@@ -17,8 +17,8 @@ def work_together(url, seconds):
     """Let writers and readers work; check that nothing is lost, twice, or seen by halves."""
     writers = [start(write_for, seconds, url, seed) for seed in range(N)]
     readers = [start(read_for, seconds, url, seed) for seed in range(N)]
-    written = [list(told(pipe)) for _, pipe in writers]
-    seen = [list(told(pipe)) for _, pipe in readers]
+    written = [list(messages_of(pipe)) for _, pipe in writers]
+    seen = [list(messages_of(pipe)) for _, pipe in readers]
     for process, _ in writers + readers:
         process.join()
         assert process.exitcode == 0

@@ -9,7 +9,7 @@ import pytest
 from polytopic.counts import LabelSetCounts
 from tests.store.children import apply, change_on
 from tests.store.plain import open_store
-from tests.store.processes import start, told
+from tests.store.processes import messages_of, start
 
 
 def killed(url, seed, known, kill):
@@ -23,7 +23,7 @@ def killed(url, seed, known, kill):
     messages = [pipe.recv() for _ in range(first)]
     time.sleep(rng.expovariate(1 / 0.01))
     kill(process)
-    messages += told(pipe)
+    messages += messages_of(pipe)
     process.join()
     done, begun = dict(known), dict(known)
     for what, name, argument in messages:

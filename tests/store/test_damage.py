@@ -1,4 +1,4 @@
-"""A damaged SQLite file is told in one sentence, whatever is done with it."""
+"""A damaged SQLite file is reported in one sentence, whatever is done with it."""
 
 import random
 import shutil

@@ -68,18 +68,18 @@ def test_divergence_is_that_of_a_slow_twin(before, after):
     """Documents, words and divergence of each label, and which labels changed at all."""
     found = label_differences(LabelSetCounts(before), LabelSetCounts(after), 100)
 
-    told = {difference.label: difference for difference in found}
+    by_label = {difference.label: difference for difference in found}
     for label in {name for _, labels in before + after for name in labels}:
         sides = words_of(before, label), words_of(after, label)
         documents = [sum(label in names for _, names in docs) for docs in (before, after)]
         if sides[0] == sides[1] and documents[0] == documents[1]:
-            assert label not in told
+            assert label not in by_label
             continue
-        one = told.pop(label)
+        one = by_label.pop(label)
         assert [one.documents_before, one.documents_after] == documents
         assert [one.words_before, one.words_after] == [side.total() for side in sides]
         assert one.divergence == pytest.approx(sum(slow_parts(*sides).values()), abs=1e-12)
-    assert told == {}
+    assert by_label == {}
 
 
 @given(bags(), bags())
@@ -91,11 +91,11 @@ def test_terms_are_ranked_by_their_part_and_direction(before, after):
         parts = slow_parts(*sides)
         rising = {t for t in parts if sides[1][t] / m > sides[0][t] / n}
         falling = {t for t in parts if sides[1][t] / m < sides[0][t] / n}
-        for told, expected in ((one.growing, rising), (one.falling, falling)):
-            assert {change.term for change in told} == expected
-            ranks = [parts[change.term] for change in told]
+        for changes, expected in ((one.growing, rising), (one.falling, falling)):
+            assert {change.term for change in changes} == expected
+            ranks = [parts[change.term] for change in changes]
             assert ranks == pytest.approx(sorted(ranks, reverse=True))
-            for change in told:
+            for change in changes:
                 assert (change.before, change.after) == tuple(s[change.term] for s in sides)
                 assert change.share_before == pytest.approx(change.before / n)
                 assert change.share_after == pytest.approx(change.after / m)

@@ -72,14 +72,14 @@ def start_of(document, by):
     return day.replace(day=1) if by == "month" else day
 
 
-def slow_judge(earlier, now):
-    """Return the log likelihood and known words of each document, None for new labels alone."""
+def slow_evaluate(earlier, now):
+    """Return log likelihood and known words per document, None if all its labels are new."""
     words = {label: Counter() for d in earlier for label in d["labels"]}
     for document in earlier:
         (label,) = document["labels"]
         words[label].update(document["counts"])
     known = {term for counts in words.values() for term in counts}
-    judged = []
+    evaluated = []
     for document in now:
         labels = [label for label in document["labels"] if label in words]
         log_likelihood, n_words = 0.0, 0
@@ -92,15 +92,15 @@ def slow_judge(earlier, now):
                 ) / len(labels)
                 log_likelihood += n * log(mean)
                 n_words += n
-        judged.append((log_likelihood, n_words) if labels else None)
-    return judged, known
+        evaluated.append((log_likelihood, n_words) if labels else None)
+    return evaluated, known
 
 
-def slow_perplexity(judged):
+def slow_perplexity(evaluated):
     """Return exp of the mean surprise of a word."""
-    judged = [one for one in judged if one]
-    n_words = sum(n for _, n in judged)
-    return exp(-sum(value for value, _ in judged) / n_words) if n_words else None
+    evaluated = [one for one in evaluated if one]
+    n_words = sum(n for _, n in evaluated)
+    return exp(-sum(value for value, _ in evaluated) / n_words) if n_words else None
 
 
 def slow_trend(now, n_now, earlier, n_earlier):
@@ -133,29 +133,29 @@ def test_a_slow_twin_agrees(tmp_path, seed, by):
     for period, start in zip(found.periods, starts, strict=True):
         earlier = [d for d in documents if start_of(d, by) < start]
         now = [d for d in documents if start_of(d, by) == start]
-        judged, known = slow_judge(earlier, now)
+        evaluated, known = slow_evaluate(earlier, now)
         words = Counter()
         for document in now:
             words.update(document["counts"])
         assert (period.documents, period.words) == (len(now), words.total())
-        assert period.perplexity == approx(slow_perplexity(judged))
+        assert period.perplexity == approx(slow_perplexity(evaluated))
         if not earlier:
             assert (period.unknown, period.new_label_documents) == (None, 0)
         else:
             unknown = sum(n for term, n in words.items() if term not in known)
             assert period.unknown == approx(unknown / words.total() if words else None)
-            assert period.new_label_documents == judged.count(None)
-        told = {one.label: one for one in period.labels}
+            assert period.new_label_documents == evaluated.count(None)
+        by_label = {one.label: one for one in period.labels}
         for label in LABELS:
             own = [k for k, d in enumerate(now) if label in d["labels"]]
             n_before = sum(label in d["labels"] for d in earlier)
             expected = n_before / len(earlier) * len(now) if earlier else None
-            assert (label in told) == (bool(own) or (expected or 0) >= 1)
-            if label in told:
-                one = told[label]
+            assert (label in by_label) == (bool(own) or (expected or 0) >= 1)
+            if label in by_label:
+                one = by_label[label]
                 assert one.documents == len(own)
                 assert one.expected == approx(expected)
-                perplexity = slow_perplexity([judged[k] for k in own]) if n_before else None
+                perplexity = slow_perplexity([evaluated[k] for k in own]) if n_before else None
                 assert one.perplexity == approx(perplexity)
                 trend = slow_trend(len(own), len(now), n_before, len(earlier)) if earlier else ""
                 assert one.trend == trend
@@ -270,7 +270,7 @@ def test_order_of_learning_does_not_matter(tmp_path):
 
 
 def test_since_knows_what_came_before(tmp_path):
-    """Periods from a time on are told as they are in the whole stream, and so are those before."""
+    """Periods since or until a time are equal to those of the whole stream."""
     day = str(FIRST + timedelta(days=5))
     with learned(tmp_path / "s.db", random_stream(3)) as store:
         whole = store.drift().periods
@@ -293,7 +293,7 @@ def test_documents_without_a_time(tmp_path):
 
 
 def test_some_labels(tmp_path):
-    """Labels asked for are told as they are among all; the whole stays as it is."""
+    """Selected labels are the same as among all; the totals stay."""
     tree = LabelTree({"film": "arts", "space": None}, names={"space": "Outer space"})
     with learned(tmp_path / "s.db", random_stream(1), tree=tree) as store:
         whole = store.drift(by="week")
@@ -307,7 +307,7 @@ def test_some_labels(tmp_path):
         assert (one.perplexity, one.unknown) == (other.perplexity, other.unknown)
 
 
-def test_the_store_s_model_judges(tmp_path):
+def test_the_model_of_the_store_is_used(tmp_path):
     """A count model is the store's own; for others PMM1 stands in."""
     documents = random_stream(2)
     found = {}
@@ -321,7 +321,7 @@ def test_the_store_s_model_judges(tmp_path):
 
 
 def test_empty_documents(tmp_path):
-    """Documents without words, and a store without documents, have nothing to be judged by."""
+    """Documents without words, and a store without documents, have no perplexity."""
     empty = [
         {"id": str(k), "text": "", "labels": ["a"], "time": f"2024-01-0{k}"} for k in (1, 2, 3)
     ]
@@ -420,8 +420,8 @@ def test_plot(tmp_path):
     (name,) = [text.get_text() for text in labels.get_yticklabels()]
     assert name.startswith("$\\frac$ ll")
     assert len(name) == 30
-    told = np.isfinite(np.ma.filled(labels.collections[0].get_array(), np.nan)).ravel()
-    assert told.tolist() == [True] * 4 + [False] * 2 + [True] * 4
+    drawn = np.isfinite(np.ma.filled(labels.collections[0].get_array(), np.nan)).ravel()
+    assert drawn.tolist() == [True] * 4 + [False] * 2 + [True] * 4
     assert len(plain.axes) == 3
 
 
@@ -486,7 +486,7 @@ def test_plot_of_deviations(tmp_path):
 
     labels = figure.axes[3]
     colours = labels.collections[0]
-    told = np.ma.filled(colours.get_array(), np.nan).reshape(-1, 10)
+    deviations = np.ma.filled(colours.get_array(), np.nan).reshape(-1, 10)
     names = [text.get_text() for text in labels.get_yticklabels()]
     expected = {
         (one.label, day): (one.documents - one.expected) / np.sqrt(one.expected + 1)
@@ -495,8 +495,8 @@ def test_plot_of_deviations(tmp_path):
         if one.expected is not None
     }
     assert names == ["new"]
-    assert told.tolist() == [[expected.get(("new", day), 0.0) for day in range(10)]]
-    assert told.max() > 1
+    assert deviations.tolist() == [[expected.get(("new", day), 0.0) for day in range(10)]]
+    assert deviations.max() > 1
     assert colours.get_clim() == (-4, 4)
     assert labels.yaxis.get_inverted()
     assert labels.get_yticks().tolist() == [0.5]

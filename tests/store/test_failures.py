@@ -1,4 +1,4 @@
-"""What goes wrong around a store is told in one sentence, and harms nothing."""
+"""Failures around a store are reported in one sentence, and harm nothing."""
 
 import os
 import sqlite3
@@ -60,15 +60,15 @@ def one_sentence(error, *parts):
         ("postgresql:///a?host=/no/folder", "the database does not answer ("),
     ],
 )
-def test_a_wrong_url_is_told(url, sentence, tmp_path, monkeypatch):
-    """What is no place for a store is refused at once, passwords untold, and no file is made."""
+def test_a_wrong_url_is_reported(url, sentence, tmp_path, monkeypatch):
+    """A wrong URL is rejected at once, without showing passwords or creating a file."""
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(StoreError) as told:
+    with pytest.raises(StoreError) as error:
         Store(url)
 
-    assert one_sentence(told.value, sentence)
-    assert "geheim" not in str(told.value)
+    assert one_sentence(error.value, sentence)
+    assert "geheim" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -78,33 +78,33 @@ def test_a_text_is_no_store(path, content, create):
     """A file of something else is left as it is."""
     path.write_text(content)
 
-    with pytest.raises(StoreError) as told:
+    with pytest.raises(StoreError) as error:
         Store(path, create=create)
 
-    assert one_sentence(told.value, "is not an SQLite database")
+    assert one_sentence(error.value, "is not an SQLite database")
     assert path.read_text() == content
 
 
 def test_a_folder_is_no_store(tmp_path):
-    """A folder is told as what cannot be opened."""
-    with pytest.raises(StoreError) as told:
+    """A folder cannot be opened."""
+    with pytest.raises(StoreError) as error:
         Store(tmp_path)
 
-    assert one_sentence(told.value, "it cannot be opened")
+    assert one_sentence(error.value, "it cannot be opened")
 
 
 @pytest.mark.parametrize("create", [True, False])
 def test_a_database_of_others_is_left_alone(path, create):
-    """An SQLite database of something else is told, and not one byte of it is changed."""
+    """An SQLite database of another program is rejected, and not one byte of it changes."""
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE songs (name)")
     connection.close()
     before = path.read_bytes()
 
-    with pytest.raises(StoreError) as told:
+    with pytest.raises(StoreError) as error:
         Store(path, create=create)
 
-    assert one_sentence(told.value, "is a database of another program, not a polytopic store")
+    assert one_sentence(error.value, "is a database of another program, not a polytopic store")
     assert path.read_bytes() == before
 
 
@@ -120,9 +120,9 @@ def test_a_database_of_others_can_hold_a_store(server):
 def test_there_must_be_a_store(url, path):
     """With create=False no store is made."""
     for place in (url, path):
-        with pytest.raises(StoreError, match="with polytopic store init") as told:
+        with pytest.raises(StoreError, match="with polytopic store init") as error:
             Store(place, create=False)
-        assert one_sentence(told.value)
+        assert one_sentence(error.value)
     assert not path.exists()
     path.touch()
     with pytest.raises(StoreError, match="has no store; create one with polytopic store init"):
@@ -130,7 +130,7 @@ def test_there_must_be_a_store(url, path):
 
 
 @pytest.mark.parametrize(("schema", "way_out"), [(9, "newer"), (0, "older")])
-def test_another_schema_is_told(url, schema, way_out):
+def test_another_schema_is_reported(url, schema, way_out):
     """A store of another release is not touched."""
     Store(url).close()
     change = "UPDATE polytopic_settings SET value = '{}' WHERE name = 'schema'"
@@ -157,8 +157,8 @@ def _run_sql(url, statement):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("folder_is_open", [True, False])
-def test_a_read_only_file_is_told(tmp_path_factory, folder_is_open):
-    """Who may not write is told so, in one sentence, and reads where the system lets them."""
+def test_a_read_only_file_is_reported(tmp_path_factory, folder_is_open):
+    """Without permission to write, changes fail with one sentence; reading may still work."""
     folder = tmp_path_factory.mktemp("readonly")
     for parent in [folder, *folder.parents][:3]:
         parent.chmod(0o755)
@@ -181,7 +181,7 @@ def test_a_read_only_file_is_told(tmp_path_factory, folder_is_open):
 
 @pytest.mark.parametrize("limit", [70_000, 120_000, 300_000])
 def test_a_full_disk_changes_nothing(path, limit):
-    """Where files may not grow, it is told, nothing is changed, and trying again works."""
+    """On a full disk a change fails, nothing is changed, and trying again works."""
     with Store(path) as store:
         store.learn([DOCUMENT])
 
@@ -196,7 +196,7 @@ def test_a_full_disk_changes_nothing(path, limit):
 
 
 def test_a_full_disk_puts_erasing_off(path):
-    """What is forgotten is gone; that its traces are not yet is told, and trying again helps."""
+    """The document is deleted; the error says that copies are left, and trying again helps."""
     with Store(path) as store:
         store.learn([DOCUMENT, *MANY])
 
@@ -222,28 +222,28 @@ def test_a_full_database_changes_nothing(path, pages):
             now = connection.exec_driver_sql("PRAGMA page_count").scalar()
             connection.exec_driver_sql(f"PRAGMA max_page_count = {now + limits[0]}")
 
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError) as error:
             store.learn(MANY)
 
-        assert one_sentence(told.value, "the disk is full; nothing was changed")
+        assert one_sentence(error.value, "the disk is full; nothing was changed")
         assert (store.revision, store.verify().problems) == (1, [])
         limits[0] = 2**30
         assert store.learn(MANY).learned == len(MANY)
         assert store.verify().ok
 
 
-def test_a_damaged_file_is_told(path):
-    """A database whose pages are overwritten is told as damaged."""
+def test_a_damaged_file_is_reported(path):
+    """A database whose pages are overwritten is reported as damaged."""
     with Store(path) as store:
         store.learn(MANY)
     content = bytearray(path.read_bytes())
     content[4096:] = b"\x55" * (len(content) - 4096)
     path.write_bytes(content)
 
-    with pytest.raises(StoreError) as told:
+    with pytest.raises(StoreError) as error:
         Store(path).counts()
 
-    assert one_sentence(told.value, "the database is damaged; restore a backup")
+    assert one_sentence(error.value, "the database is damaged; restore a backup")
 
 
 LEARN = """
@@ -274,15 +274,15 @@ def test_opening_a_store_again_loses_nothing(path):
 
 
 def test_a_server_comes_back(server):
-    """Between two calls the server may be gone: it is told, and the same store works again."""
+    """If the server stops between two calls, they fail, and work again when it is back."""
     with open_store(server.new_url()) as store:
         store.learn([DOCUMENT])
         server.stop()
         try:
             for call in (store.counts, store.verify, lambda: store.learn(MANY)):
-                with pytest.raises(StoreError) as told:
+                with pytest.raises(StoreError) as error:
                     call()
-                assert one_sentence(told.value, "the database does not answer (")
+                assert one_sentence(error.value, "the database does not answer (")
         finally:
             server.start()
 
@@ -296,9 +296,9 @@ def test_a_server_goes_in_the_middle(server, mode):
     with open_store(server.new_url()) as store:
         store.learn([DOCUMENT])
         try:
-            with pytest.raises(StoreError) as told:
+            with pytest.raises(StoreError) as error:
                 _learn_and(store, lambda: server.stop(mode))
-            assert one_sentence(told.value, "does not answer (", "trying again is safe")
+            assert one_sentence(error.value, "does not answer (", "trying again is safe")
         finally:
             server.start()
 
@@ -328,7 +328,7 @@ def test_an_interrupted_change_is_not_done(url):
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00"])
-def test_a_time_outside_the_calendar_is_told(path, time):
+def test_a_time_outside_the_calendar_is_reported(path, time):
     """A time that UTC has no year for is refused, of a document and of a window."""
     with Store(path) as store:
         for act in (
@@ -339,7 +339,7 @@ def test_a_time_outside_the_calendar_is_told(path, time):
                 act()
 
 
-def test_wrong_lines_of_an_import_are_told(path):
+def test_wrong_lines_of_an_import_are_reported(path):
     """The line that is wrong is named."""
     with Store(path) as store:
         head, *_ = export_lines(store)
@@ -393,8 +393,8 @@ def test_a_store_that_is_refused_is_closed(path):
         ("publish", "news.model", "labeler == 'news.model', must be a Labeler."),
     ],
 )
-def test_a_wrong_kind_is_told(path, method, argument, sentence):
-    """What came and what is needed is told."""
+def test_a_wrong_kind_is_reported(path, method, argument, sentence):
+    """The error shows the argument and what is needed."""
     with Store(path) as store, pytest.raises(TypeError) as wrong:
         getattr(store, method)(argument)
 

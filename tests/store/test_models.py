@@ -129,7 +129,7 @@ def test_purging_later(url):
 
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 def test_a_model_needs_a_document(path, model):
-    """That there is none is told in terms of the store."""
+    """The error speaks of the store."""
     with open_store(path, model=model) as store:
         with pytest.raises(StoreError, match="the store has no labelled document; a model needs"):
             store.labeler()
@@ -162,7 +162,7 @@ def test_a_marked_model_does_not_answer(url, model, is_rolled_back):
 
 
 def test_a_marked_model_from_elsewhere_does_not_answer(url, path):
-    """It cannot be fitted again without what was forgotten, which is told with what to do."""
+    """It cannot be fitted again without the forgotten document; the error says what to do."""
     with open_store(path) as other, open_store(url) as store:
         other.learn([MOON, SECRET])
         store.learn([WHEAT, OIL, SECRET])

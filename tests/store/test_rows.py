@@ -1,4 +1,4 @@
-"""Rows that no store writes are told, by what is wrong with them; and rows on many pages."""
+"""Rows that no store writes are reported with what is wrong; and rows on many pages."""
 
 import json
 import sqlite3
@@ -108,7 +108,7 @@ def test_pages_of_terms_are_full(damaged):
 
 @pytest.mark.parametrize("what", TABLES)
 def test_rows_that_no_store_writes(damaged, what):
-    """What is wrong is told, and nothing is computed from it."""
+    """The error says what is wrong, and nothing is computed from it."""
     statement, sentence = TABLES[what]
 
     with pytest.raises(DamagedError, match=sentence), Store(damaged(statement)) as store:

@@ -48,13 +48,17 @@ def test_a_receipt_tells_what_was_done(store):
         ]
     )
 
-    told = receipt.to_dict()
-    assert (told["action"], told["revision_before"], told["revision_after"]) == ("learn", 1, 2)
+    values = receipt.to_dict()
+    assert (values["action"], values["revision_before"], values["revision_after"]) == (
+        "learn",
+        1,
+        2,
+    )
     assert (receipt.learned, receipt.corrected, receipt.unchanged) == (1, 2, 1)
     assert (receipt.new_labels, receipt.gone_labels) == (["film"], [])
     assert (receipt.new_terms, receipt.gone_terms) == (2, 0)  # old versions are still there
     assert receipt.digest_before != receipt.digest_after == store.digest
-    assert json.loads(json.dumps(told)) == told
+    assert json.loads(json.dumps(values)) == values
 
     receipt = store.forget(["3", "5", "9", "5"])
 
@@ -157,11 +161,11 @@ def test_what_cannot_be_kept_is_refused(store, document, sentence):
     wrong = {"id": "x", "labels": ["sport"]} | document
     wrong = wrong if "counts" in wrong else wrong | {"text": "goal"}
 
-    with pytest.raises(StoreError, match=sentence) as told:
+    with pytest.raises(StoreError, match=sentence) as error:
         store.learn([Document("y", "fine", labels=["sport"]), wrong])
 
-    assert str(told.value).endswith(("Nothing was changed.", "Nothing was learned."))
-    assert "\n" not in str(told.value)
+    assert str(error.value).endswith(("Nothing was changed.", "Nothing was learned."))
+    assert "\n" not in str(error.value)
     assert unchanged(store) == before
 
 
@@ -226,8 +230,8 @@ def test_wrong_arguments_are_named(store, call, sentence):
     assert unchanged(store) == before
 
 
-def test_labels_of_relabel_are_judged(store):
-    """A label that cannot be kept is refused there, too."""
+def test_labels_of_relabel_are_checked(store):
+    """A label that cannot be stored is rejected there, too."""
     with pytest.raises(StoreError, match="labels contain"):
         store.relabel({"1": ["l" * 501]})
 
@@ -375,7 +379,7 @@ def test_names_become_ids(url):
 
 
 def test_merging_refuses_conflicts(store, new_path):
-    """A document that is another one in both stores is told, and nothing is merged."""
+    """A document that differs between the stores is named, and nothing is merged."""
     before = unchanged(store)
     with open_store(new_path()) as other:
         other.learn([Document("1", "goal", labels=["film"]), Document("8", "new", labels=["new"])])
@@ -437,10 +441,10 @@ def test_models_of_documents_do_not_depend_on_the_past(url, new_path, model):
 
 def test_an_empty_store_cannot_be_fitted(url):
     """There must be something to learn from."""
-    with open_store(url) as store, pytest.raises((ValueError, StoreError)) as told:
+    with open_store(url) as store, pytest.raises((ValueError, StoreError)) as error:
         store.fit()
 
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 def test_documents_by_what_they_have(url):
@@ -525,9 +529,9 @@ def test_models_that_must_be_refreshed(url, model):
 
 
 def test_a_receipt_counts_what_was_done():
-    """What is not told of a change did not happen."""
-    told = Receipt("learn", "2024-01-01", 0, 0, "a", "a").to_dict()
+    """By default, nothing happened."""
+    values = Receipt("learn", "2024-01-01", 0, 0, "a", "a").to_dict()
 
-    counted = {name: value for name, value in told.items() if isinstance(value, int)}
+    counted = {name: value for name, value in values.items() if isinstance(value, int)}
     assert set(counted.values()) == {0}
-    assert all(value == [] for value in told.values() if isinstance(value, list))
+    assert all(value == [] for value in values.values() if isinstance(value, list))

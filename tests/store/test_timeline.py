@@ -107,7 +107,7 @@ def test_documents_without_a_time(tmp_path):
 
 
 def test_nothing(tmp_path):
-    """A store without labelled documents has no periods; a wrong period is told."""
+    """A store without labelled documents has no periods; a wrong period is rejected."""
     with learned(tmp_path / "s.db", [{"id": "x", "text": "word"}]) as store:
         assert store.timeline().starts == []
         assert store.timeline(by="week").to_dict() == {

@@ -160,7 +160,7 @@ def reader_of(path):
     return connection
 
 
-def test_a_reader_in_the_way_is_told(path):
+def test_a_reader_in_the_way_is_reported(path):
     """Forgetting says so if a reader keeps traces in the log, and forgetting again erases them."""
     with open_store(path, keep_texts=True, timeout=0.3) as store:
         store.learn([SECRET, *OTHERS])

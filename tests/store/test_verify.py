@@ -84,7 +84,7 @@ TAMPERING = {
 
 @pytest.mark.parametrize("what", TAMPERING)
 def test_verify_finds_tampering(url, what):
-    """Whatever is changed behind the store's back is found, and told in sentences."""
+    """Any change that was not made through the store is found and reported in sentences."""
     tree = LabelTree({"sport": "news"}, names={"sport": "Sport"})
     with open_store(url, keep_texts=True, tree=tree) as store:
         store.learn(

@@ -108,8 +108,8 @@ def read_selection(as_of, since, until, labels) -> dict:
     default=DEFAULT_COUNT_MODEL,
     show_default=True,
     type=click.Choice(model_names()),
-    help="The model to fit; mml, col and boostexter learn from whole documents, which takes "
-    "longer.",
+    help="The model to fit; fitting takes longer for those that learn from whole documents: "
+    f"{', '.join(model_names('documents'))}.",
 )
 @click.option("--tree", metavar="FILE", help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV.")
 @click.option(

@@ -64,7 +64,7 @@ def _caught(function, *arguments):
 
 
 def armed(operation, folder, mode, point, code):
-    """Do an operation while a call fails; return what is told of it, and the number of calls."""
+    """Run an operation while a call fails; return its message, and the number of calls."""
     SHIM.faults_arm(f"{folder}/".encode(), mode, ctypes.c_long(point), code)
     said = "done"
     try:
@@ -134,13 +134,13 @@ class Trial:
         self._check_secrets()
 
     def _check(self, said, state, when):
-        """See that a state is one that may be after what was told."""
+        """Check that a state is consistent with the message."""
         stages = (self.before, self.after, *self.operation.stages)
         _assert(state in stages, f"{when}: it is neither as before nor as after ({said})")
         if said == "done" or "are deleted, but copies" in (said or ""):
-            _assert(state == self.after, f"{when}: it is told as done, and is not ({said})")
+            _assert(state == self.after, f"{when}: reported as done, but is not ({said})")
         if said and "nothing was changed" in said:
-            _assert(state != self.after, f"{when}: it is told as not done, and is ({said})")
+            _assert(state != self.after, f"{when}: reported as not done, but is ({said})")
 
     def _check_secrets(self):
         files = self.folder.glob(f"{self.operation.target}*")
