@@ -28,7 +28,7 @@ def store(tmp_path):
 
 
 def test_learning_again_changes_nothing(store, tmp_path):
-    """Each batch gives a receipt, and those of the same documents tell that they are known."""
+    """Each batch gives a receipt, and the same documents are unchanged."""
     receipts, _ = run("store", "learn", store, tmp_path / "news.jsonl", "--batch", 200)
 
     assert [receipt["unchanged"] for receipt in receipts] == [200, 148]
@@ -281,7 +281,7 @@ def test_on_a_terminal(store):
 
 @pytest.mark.parametrize("command", list(store_group.commands))
 def test_every_command_has_help(command):
-    """Each command tells what it does."""
+    """Each command has a help text."""
     done = run_polytopic("store", command, "--help")
 
     assert done.returncode == 0

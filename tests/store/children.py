@@ -1,4 +1,4 @@
-"""What other processes do with a store, and tell through a pipe.
+"""What other processes do with a store, and report through a pipe.
 
 Loaded where they are forked from, so that what takes time on first use is done only once.
 """
@@ -64,7 +64,7 @@ def change_on(url, seed, pipe):
 
 
 def write_for(seconds, url, seed, pipe):
-    """Change documents of its own for a while; tell them, and all receipts."""
+    """Change own documents for a while; report them, and all receipts."""
     rng, receipts, known = random.Random(seed), [], {}
     with Store(url, analyzer=ANALYZER) as store:
         end = time.monotonic() + seconds
@@ -76,7 +76,7 @@ def write_for(seconds, url, seed, pipe):
 
 
 def read_for(seconds, url, seed, pipe):
-    """Read a store for a while; tell each revision with what was seen of it."""
+    """Read a store for a while; report each revision and its contents."""
     seen = []
     with Store(url, analyzer=ANALYZER) as store:
         end = time.monotonic() + seconds
@@ -103,7 +103,7 @@ def apply(known, name, argument):
 
 
 def open_as_nobody(url, pipe):
-    """Open a store and learn without the rights of root; tell what is said, and what is read."""
+    """Open a store and learn without root's rights; report the result, or the error."""
     with Store(url) as store:
         store.verify()  # loads what nobody may not be able to
     os.setgroups([])
@@ -122,7 +122,7 @@ def open_as_nobody(url, pipe):
 
 
 def learn_within(limit, url, documents, pipe):
-    """Learn where no file may be larger than a limit, and then without it; tell what is said."""
+    """Learn with a limit on file sizes, and then without it; report the results."""
     with Store(url) as store:
         said = _said_within(limit, store.learn, documents)
         pipe.send((said, store.verify().problems, store.revision))
@@ -130,7 +130,7 @@ def learn_within(limit, url, documents, pipe):
 
 
 def forget_within(limit, url, name, pipe):
-    """Forget where no file may be larger than a limit, and then again; tell what is said."""
+    """Forget with a limit on file sizes, and then without it; report the results."""
     with Store(url) as store:
         pipe.send(_said_within(limit, store.forget, [name]))
         pipe.send(store.verify().documents)

@@ -39,12 +39,12 @@ def bag_of(document):
 
 
 def table_of(known):
-    """Return the table of known documents, built afresh."""
+    """Return the table of known documents, built from scratch."""
     return LabelSetCounts([(k.bag, k.labels) for k in known])
 
 
 def table_of_documents(documents):
-    """Return the table of documents, built afresh from what the analyzer counts."""
+    """Return the table of documents, built from scratch by the analyzer."""
     documents = list(documents)
     X, terms = WORDS.count(documents)
     bags = [

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, from the system's binaries."""
+"""A PostgreSQL server for the tests, run from the system's binaries."""
 
 import os
 import pwd
@@ -14,7 +14,7 @@ NAMES = ("postgres", "nobody")  # a server does not run as root
 
 
 def find_binaries():
-    """Return the folder of initdb and pg_ctl, None where there is none."""
+    """Return the folder of initdb and pg_ctl, None if they are not installed."""
     found = shutil.which("pg_ctl")
     folders = [Path(found).resolve().parent] if found else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -22,7 +22,7 @@ def find_binaries():
 
 
 class Server:
-    """A server that listens on a socket in a folder of its own."""
+    """A server that listens on a socket in its own folder."""
 
     def __init__(self, binaries):
         self.binaries, self.numbers = binaries, count()

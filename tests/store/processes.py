@@ -4,7 +4,7 @@ from tests.cli.processes import FORKS
 
 
 def start(target, *arguments):
-    """Start a function in another process; return the process, and what it tells through."""
+    """Start a function in another process; return the process and its pipe."""
     ours, theirs = FORKS.Pipe(duplex=False)
     process = FORKS.Process(target=target, args=(*arguments, theirs))
     process.start()
@@ -13,7 +13,7 @@ def start(target, *arguments):
 
 
 def messages_of(pipe):
-    """Yield all that a process tells until it ends."""
+    """Yield the messages of a process until it ends."""
     while True:
         try:
             yield pipe.recv()
@@ -22,7 +22,7 @@ def messages_of(pipe):
 
 
 def answer(target, *arguments, timeout=60):
-    """Return all that a function tells in another process, which must end well."""
+    """Run a function in another process, which must succeed; return its messages."""
     process, pipe = start(target, *arguments)
     answers = list(messages_of(pipe))
     process.join(timeout)

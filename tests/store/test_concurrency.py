@@ -14,7 +14,7 @@ N = 4  # writers, and as many readers
 
 
 def work_together(url, seconds):
-    """Let writers and readers work; check that nothing is lost, twice, or seen by halves."""
+    """Run writers and readers; no change is lost, made twice, or visible in part."""
     writers = [start(write_for, seconds, url, seed) for seed in range(N)]
     readers = [start(read_for, seconds, url, seed) for seed in range(N)]
     written = [list(messages_of(pipe)) for _, pipe in writers]

@@ -1,4 +1,4 @@
-"""Processes and servers are killed: what was acknowledged stays, and nothing is done by halves."""
+"""Processes and servers are killed: acknowledged changes stay, and none is made in part."""
 
 import random
 import time
@@ -58,7 +58,7 @@ def kill_often(url, times, seed=0):
 
 
 def test_a_killed_process_loses_nothing(url):
-    """All that was acknowledged is there, and no change is there by halves."""
+    """All acknowledged changes are there, and none is there in part."""
     kill_often(url, 10)
 
 

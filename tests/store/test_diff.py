@@ -175,7 +175,7 @@ def test_moments(path):
 
 @pytest.mark.parametrize("moment", ["yesterday", 99, "99", -1, True, "20-20"])
 def test_what_is_no_moment(path, moment):
-    """One sentence names the argument, and tells what it must be."""
+    """One sentence names the argument and what it must be."""
     with Store(path) as store:
         with pytest.raises((ValueError, TypeError), match=r"before == .* revision from 0 to 3"):
             store.diff(moment)

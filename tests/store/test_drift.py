@@ -348,7 +348,7 @@ def test_empty_documents(tmp_path):
     ],
 )
 def test_bad_input(tmp_path, wrong, sentence):
-    """One sentence tells what is wrong."""
+    """One sentence says what is wrong."""
     with learned(tmp_path / "s.db") as store, pytest.raises(ValueError, match=sentence):
         store.drift(**wrong)
 
@@ -373,7 +373,7 @@ def test_command(tmp_path):
 
 
 def test_command_on_a_terminal(tmp_path, monkeypatch):
-    """A table with the labels of each trend, of many the most changed; a plot beside it."""
+    """A table with the labels of each trend, the largest changes first, and a plot."""
     monkeypatch.setattr("polytopic.cli.store.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "160")
     new = [

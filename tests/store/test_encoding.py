@@ -1,4 +1,4 @@
-"""Bags of words as bytes, and their digests."""
+"""Counts and label sets as bytes and JSON, and digests of documents."""
 
 import numpy as np
 import pytest

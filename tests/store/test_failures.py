@@ -27,7 +27,7 @@ MANY = [
 
 
 def one_sentence(error, *parts):
-    """Tell whether an error is one sentence with these parts, and not the text of another."""
+    """Return whether an error is one sentence with these parts, not another library's text."""
     said = str(error)
     assert "\n" not in said
     assert "Traceback" not in said
@@ -109,7 +109,7 @@ def test_a_database_of_others_is_left_alone(path, create):
 
 
 def test_a_database_of_others_can_hold_a_store(server):
-    """In PostgreSQL a store stands beside other tables."""
+    """In PostgreSQL, a store and other tables share a database."""
     url = server.new_url()
     _run_sql(url, "CREATE TABLE songs (name text)")
 

@@ -1,4 +1,4 @@
-"""Whatever was done to a store, it is the one built afresh from the documents that are left."""
+"""After any changes, a store equals one built from scratch from the remaining documents."""
 
 import pytest
 from hypothesis import settings
@@ -32,7 +32,7 @@ BOUNDS = st.sampled_from([None, "2024-01-01", "2024-01-02T10:00:00Z", "2024-06-0
 
 
 class Lives(RuleBasedStateMachine):
-    """A store, and beside it plain dictionaries: what is known now, and what was at any revision.
+    """A store, and plain dictionaries of what it knows now and knew at each revision.
 
     ``new_url`` gives places for it, and ``new_path`` for stores to compare and merge with, in
     files; ``gone`` has a pair of revisions, first learned and forgotten, for each forgotten

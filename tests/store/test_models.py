@@ -77,7 +77,7 @@ def test_a_model_that_learned_more_is_from_elsewhere(path):
 
 
 def test_a_model_of_a_past_moment_goes_on_answering(url):
-    """It is not fitted afresh on what it was not meant to see."""
+    """It is not fitted again on documents outside its selection."""
     with open_store(url) as store:
         store.learn([WHEAT, OIL])
         store.learn([MOON])

@@ -95,7 +95,7 @@ def test_terms_on_many_pages(damaged):
 
 
 def test_pages_of_terms_are_full(damaged):
-    """All but the last have 1024 terms, so that a term's number tells its page."""
+    """All but the last have 1024 terms, so that a term's number gives its page."""
     names = json.dumps([f"z{k:04}" for k in range(1023)])
     shorter = ("UPDATE polytopic_terms SET names = ? WHERE page = 0", [names])
 

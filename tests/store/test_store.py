@@ -136,7 +136,7 @@ def test_time_stands_for_a_revision(url):
         assert store.counts(as_of="2999-01-01") == store.counts()
 
 
-# What is refused
+# What is rejected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_time_stands_for_a_revision(url):
     ],
 )
 def test_what_cannot_be_kept_is_refused(store, document, sentence):
-    """One sentence tells what a store cannot keep, and nothing was learned of the batch."""
+    """One sentence says what a store cannot keep, and nothing of the batch is learned."""
     before = unchanged(store)
     wrong = {"id": "x", "labels": ["sport"]} | document
     wrong = wrong if "counts" in wrong else wrong | {"text": "goal"}
@@ -198,7 +198,7 @@ def test_sums_stay_exact(store):
 
 @pytest.mark.parametrize("name", ["nul\0", "half \ud800", "\udfff", "%s", "'; --", ""])
 def test_ids_that_cannot_be_there_are_missing(store, name):
-    """Forgetting or relabelling an id that no store can hold tells that it is missing."""
+    """Forgetting or relabelling an id that no store can hold reports it as missing."""
     assert store.forget([name, "4"]).missing == [name]
     if name:
         assert store.relabel({name: ["sport"], "1": ["film"]}).missing == [name]

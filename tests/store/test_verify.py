@@ -123,7 +123,7 @@ def test_a_store_of_an_earlier_release(url):
 
 
 def test_an_earlier_release_may_change_a_store(url):
-    """What it learned makes the seals void, not the store; the next change seals all afresh."""
+    """Its changes invalidate the seals, not the store; the next change computes them again."""
     with open_store(url) as store:
         store.learn(DOCUMENTS)
         tamper(url, "UPDATE polytopic_seals SET revision = 0")

@@ -137,7 +137,7 @@ def _refill(connection: Connection, name: str) -> None:
 
 
 def read_traces(connection: Connection) -> Traces:
-    """Return where copies of deleted rows are left; a server does not tell."""
+    """Return where copies of deleted rows are left; NONE for a server."""
     return Traces(_read_version(connection) % N_STATES) if _is_file(connection) else Traces.NONE
 
 

@@ -209,9 +209,7 @@ class TrainingData:
             self._check_not_empty(self.content.X.shape[0])
             return labeler.fit_rows(self.content, tuned=tuned, fitted_from=source)
         self._check_not_empty(self.content.n_docs)
-        return labeler.fit_counts(
-            self.content, sample=self.sample, tuned=tuned, fitted_from=source
-        )
+        return labeler.fit_counts(self.content, sample=self.sample, tuned=tuned, fitted_from=source)
 
     def _check_not_empty(self, n_docs: float) -> None:
         if not n_docs:
