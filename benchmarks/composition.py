@@ -49,17 +49,15 @@ class EvenPrior(SetPrior):
 class EvenPMM1(PMM1):
     """PMM1 with the even prior."""
 
-    def _set_state(self, labels, **state):
-        super()._set_state(labels, **state)
-        self._prior = EvenPrior("labels", self._sets, self._set_docs)
+    def _make_prior(self):
+        return EvenPrior("labels", self._sets, self._set_docs)
 
 
 class EvenPDMM(PDMM):
     """PDMM with the even prior."""
 
-    def _set_state(self, labels, **state):
-        super()._set_state(labels, **state)
-        self._prior = EvenPrior("labels", self._sets, self._set_docs)
+    def _make_prior(self):
+        return EvenPrior("labels", self._sets, self._set_docs)
 
 
 PAPERS = {"prior": "uniform", "decode": "greedy"}

@@ -18,7 +18,7 @@ from common import markdown, split_counts, timed
 from numba import njit
 
 from polytopic import PDMM
-from polytopic.kernels.sets import digamma
+from polytopic.kernels.special import digamma
 
 REPEATS = 7
 

@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from polytopic import PDMM, PMM1, PMM2, NaiveBayes, PolytopicError
+from polytopic.labels import LabelSpace, widen
 from polytopic.models import SetPrior, leave_one_out
 from tests.models.test_count_models import corpus
 from tests.strategies import matrices
@@ -26,6 +27,12 @@ def worded(n_docs=40, seed=0):
     X, names = corpus(n_docs, seed)
     Y = np.array([[n in row for n in ("film", "science", "sport")] for row in names]).astype(int)
     return X[X.any(axis=1)], Y[X.any(axis=1)]
+
+
+def prior_of(model):
+    """Return the prior of a fitted mixture, whose rows are those of its table."""
+    counts, space = model.counts_, LabelSpace(model.classes_.tolist())
+    return SetPrior(model.prior, widen(counts.indicator, counts.labels, space), counts.set_docs)
 
 
 @given(matrices(min_docs=2, labelled=True))
@@ -116,14 +123,15 @@ def test_prior_is_that_of_the_other_documents(kind, documents):
     model = PMM1(prior=kind, temperature=1.0).fit(X, Y)
     Y = sparse.csr_matrix(Y, dtype=float)
 
-    for part in leave_one_out.left_out(model, sparse.csr_matrix(X, dtype=float), Y):
-        for doc in part.rows:
+    for group in leave_one_out.groups(model, sparse.csr_matrix(X, dtype=float), Y):
+        prior = prior_of(model).without(group.table_row)
+        for doc in group.docs:
             without = PMM1(prior=kind, temperature=1.0).fit(*others(X, Y.toarray(), doc))
             np.testing.assert_allclose(
-                part.prior.log_prior(Y), without.log_prior(Y), rtol=1e-9, atol=1e-9
+                prior.log_prior(Y), without.log_prior(Y), rtol=1e-9, atol=1e-9
             )
-            assert part.allowed.tolist() == (without.label_docs_ > 0).tolist()
-            assert part.fallback.tolist() == without.fallback.tolist()
+            assert group.allowed.tolist() == (without.label_docs_ > 0).tolist()
+            assert group.fallback.tolist() == without.fallback.tolist()
 
 
 @pytest.mark.parametrize("model", [PMM1(**FIXED), PDMM(**FIXED)])

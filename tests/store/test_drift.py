@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from polytopic import PMM1, LabelTree, NaiveBayes, PolytopicError, Store
 from polytopic.cli.store import drift as command
-from polytopic.models.mixture import TEMPERATURE
+from polytopic.models.mixture.estimators import TEMPERATURE
 
 TERMS = [f"w{k:02d}" for k in range(30)]
 LABELS = ["arts", "film", "space", "sport"]

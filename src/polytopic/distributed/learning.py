@@ -12,7 +12,7 @@ from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import collect_rows
 from polytopic.labeler.reading import LabelReader
-from polytopic.models.mixture_tuning import TUNING_DOCS
+from polytopic.models.mixture.tuning import TUNING_DOCS
 from polytopic.models.registry import find_model, load
 
 

@@ -1,4 +1,12 @@
-"""A binary heap in arrays: the first of many items is at hand, and others come and go quickly."""
+"""A binary heap in arrays, which keeps the smallest of many items at index 0.
+
+=========  ===============================================================
+``key``    what items are ordered by, smallest first
+``rank``   breaks ties between equal keys, smallest first
+``item``   the caller's number of the item
+``n``      how many items the heap holds; the caller keeps count
+=========  ===============================================================
+"""
 
 from typing import NamedTuple
 
@@ -8,10 +16,7 @@ from polytopic.kernels import helper
 
 
 class Heap(NamedTuple):
-    """Items by rising key, and of equal keys by rising rank; the first one is at the root.
-
-    The caller counts the items, and gives each a number.
-    """
+    """Items in heap order."""
 
     key: np.ndarray
     rank: np.ndarray
@@ -19,13 +24,13 @@ class Heap(NamedTuple):
 
 
 def new_heap(capacity):
-    """Return an empty heap."""
+    """Return an empty heap for up to ``capacity`` items."""
     return Heap(np.empty(capacity), np.empty(capacity, np.int64), np.empty(capacity, np.int64))
 
 
 @helper
 def push(heap, n, key, rank, item):
-    """Add an item to a heap of ``n`` items."""
+    """Add an item to ``n`` others: ``heapq.heappush(h, (key, rank, item))``."""
     place = n
     while place > 0:
         parent = (place - 1) // 2
@@ -39,7 +44,7 @@ def push(heap, n, key, rank, item):
 
 @helper
 def pop(heap, n):
-    """Remove the first of ``n`` items."""
+    """Remove the smallest of ``n`` items: ``heapq.heappop(h)``."""
     last, place, child = n - 1, 0, 1
     key, rank, item = heap.key[last], heap.rank[last], heap.item[last]
     while child < last:

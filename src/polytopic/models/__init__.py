@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from polytopic.models.boostexter import BoosTexter, WordRule
     from polytopic.models.col import CoL
     from polytopic.models.label_sets import LabelSets
+    from polytopic.models.mixture import PDMM, PMM1, PMM2, SetPrior
     from polytopic.models.mml import MML
     from polytopic.models.naive_bayes import NaiveBayes
-    from polytopic.models.pdmm import PDMM
-    from polytopic.models.pmm import PMM1, PMM2
-    from polytopic.models.prior import SetPrior
     from polytopic.models.words import ScoreBreakdown, WordLabels, WordScores
 
 _HOMES = {
@@ -30,11 +28,11 @@ _HOMES = {
     "MML": "mml",
     "Model": "base",
     "NaiveBayes": "naive_bayes",
-    "PDMM": "pdmm",
-    "PMM1": "pmm",
-    "PMM2": "pmm",
+    "PDMM": "mixture",
+    "PMM1": "mixture",
+    "PMM2": "mixture",
     "ScoreBreakdown": "words",
-    "SetPrior": "prior",
+    "SetPrior": "mixture",
     "WordLabels": "words",
     "WordRule": "boostexter",
     "WordScores": "words",

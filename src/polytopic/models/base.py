@@ -433,11 +433,6 @@ class CountModel(Model):
         """The number that log likelihoods are divided by in the posterior."""
         return 1.0
 
-    @property
-    def _prior_kind(self) -> str:
-        """The kind of :class:`~polytopic.models.SetPrior` that label sets have."""
-        return "uniform"
-
     def to_arrays(self):
         """Return what was learned as plain arrays."""
         return plain.pack(self._label_counts, self._sets, self._set_docs, self._world_counts)

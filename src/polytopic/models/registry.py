@@ -86,7 +86,7 @@ _ENTRIES = {
         ),
         ModelEntry(
             "pmm1",
-            "polytopic.models.pmm:PMM1",
+            "polytopic.models.mixture:PMM1",
             "counts",
             "equal mixture of labels",
             options=_MIXTURE_OPTIONS,
@@ -94,7 +94,7 @@ _ENTRIES = {
         ),
         ModelEntry(
             "pmm2",
-            "polytopic.models.pmm:PMM2",
+            "polytopic.models.mixture:PMM2",
             "counts",
             "mixture of labels with biases between pairs",
             options=_MIXTURE_OPTIONS,
@@ -102,7 +102,7 @@ _ENTRIES = {
         ),
         ModelEntry(
             "pdmm",
-            "polytopic.models.pdmm:PDMM",
+            "polytopic.models.mixture:PDMM",
             "counts",
             "mixture of labels that differs between texts",
             options=_MIXTURE_OPTIONS,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import mixture
+from polytopic.kernels import words as kernels
 from polytopic.kernels.blocks import map_rows, map_sets
 from polytopic.labels import indicator
 
@@ -127,7 +127,7 @@ def best_labels(X, log_theta, allowed):
 
 def _block_scores(data, indices, indptr, log_theta):
     scores = np.zeros((indptr.size - 1, log_theta.shape[1]))
-    mixture.add_scores(data, indices, indptr, log_theta, scores)
+    kernels.add_scores(data, indices, indptr, log_theta, scores)
     return scores
 
 
@@ -149,7 +149,7 @@ def shares(X, sets, weights, theta) -> np.ndarray:
 
     def block(data, indices, indptr, labels, ends, rows):
         out = share[offsets[rows.start] : offsets[rows.stop]]
-        mixture.word_shares(indices, indptr, labels, ends, weights, theta, out)
+        kernels.word_shares(indices, indptr, labels, ends, weights, theta, out)
 
     map_sets(block, X, sets)
     return share

@@ -6,10 +6,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 from polytopic import PDMM, PMM1, PMM2
-from polytopic.kernels import posterior
-from polytopic.kernels.sets import set_bound
-from polytopic.models import leave_one_out, mixture_tuning
-from tests.models.test_leave_one_out import worded
+from polytopic.models import leave_one_out
+from polytopic.models.mixture import candidate_kernels as kernels
+from polytopic.models.mixture.likelihood_kernels import set_bound
+from polytopic.models.mixture.tuning import loo_quality
+from tests.models.test_leave_one_out import prior_of, worded
 
 TEMPERATURES = np.array([0.5, 2.0, 8.0])
 
@@ -17,27 +18,28 @@ TEMPERATURES = np.array([0.5, 2.0, 8.0])
 def slow_quality(model, X, Y, temperatures, n_sets=100):
     """Return the mean goodness of answers, one document and one label set at a time."""
     total = np.zeros(temperatures.size)
-    for part in leave_one_out.left_out(model, X, Y):
-        for x, own in zip(part.X, part.sets.toarray(), strict=True):
-            rows = highest(model, x, part, n_sets)
-            sets, log_prior = part.prior.sets[rows], part.prior.log_seen[rows]
-            scores = [model._log_likelihood(x, one, part.theta)[0] for one in sets]
+    for group in leave_one_out.groups(model, X, Y):
+        prior = prior_of(model).without(group.table_row)
+        for x, own in zip(group.X, group.sets.toarray(), strict=True):
+            rows = highest(model, x, group, n_sets)
+            sets, log_prior = prior.sets[rows], prior.log_seen[rows]
+            scores = [model._log_likelihood(x, one, group.theta)[0] for one in sets]
             for t, temperature in enumerate(temperatures):
                 values = np.array(scores) / temperature + log_prior
                 total[t] += goodness(answer(values, sets.toarray(), model.decode), own, model)
     return total / X.shape[0]
 
 
-def highest(model, x, part, n_sets):
+def highest(model, x, group, n_sets):
     """Return the rows of the seen sets with the highest bounds."""
-    problem = model._pose(part.theta, part.allowed, part.prior)
+    problem = model._posterior_without(group).problem
     prior, n_labels = problem.prior, model.classes_.size
-    room = posterior.make_room(prior.log_seen.size, n_labels, x.nnz)
+    work = kernels.new_workspace(prior.log_seen.size, n_labels, x.nnz)
     indptr = x.indptr.astype(np.int64)
-    counts, words = posterior.document(x.data, x.indices, indptr, 0, problem.family, room)
-    f = posterior.first_slopes(counts, words, problem, room)
+    counts, words = kernels.read_document(x.data, x.indices, indptr, 0, problem.family, work)
+    f = kernels.first_slopes(counts, words, problem, work)
     bounds = [
-        set_bound(f, counts.sum(), room.slope, posterior.seen_set(prior, row), problem.family)
+        set_bound(f, counts.sum(), work.slope, kernels.seen_set(prior, row), problem.family)
         for row in range(prior.log_seen.size)
     ]
     values = np.array(bounds) / problem.temperature + prior.log_seen
@@ -77,7 +79,7 @@ def test_all_temperatures_at_once_are_the_plain_search(model, prior, decode):
     X, Y = with_a_rare_label(seed=2)
     model = clone(model).set_params(prior=prior, decode=decode, temperature=2.0).fit(X, Y)
 
-    quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+    quality = loo_quality(model, X, Y, TEMPERATURES)
 
     expected = slow_quality(model, X, Y, TEMPERATURES)
     np.testing.assert_allclose(quality, expected, rtol=1e-12)
@@ -86,13 +88,12 @@ def test_all_temperatures_at_once_are_the_plain_search(model, prior, decode):
 
 @pytest.mark.parametrize("n_sets", [1, 3])
 @pytest.mark.parametrize("model", [PMM1(), PMM2(), PDMM()])
-def test_only_sets_with_the_highest_bounds_are_candidates(model, n_sets, monkeypatch):
+def test_only_sets_with_the_highest_bounds_are_candidates(model, n_sets):
     """Where there are more seen sets than may be compared, none but the highest are."""
     X, Y = with_a_rare_label(seed=2)
     model = clone(model).set_params(temperature=2.0).fit(X, Y)
-    monkeypatch.setattr(mixture_tuning, "TUNING_SETS", n_sets)
 
-    quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+    quality = loo_quality(model, X, Y, TEMPERATURES, n_sets)
 
     np.testing.assert_allclose(quality, slow_quality(model, X, Y, TEMPERATURES, n_sets), rtol=1e-12)
     assert n_sets == 1 or not np.allclose(quality, slow_quality(model, X, Y, TEMPERATURES))
@@ -103,7 +104,7 @@ def test_nothing_to_choose_by():
     X, Y = sparse.csr_matrix([[1.0, 2.0]]), sparse.csr_matrix([[1.0]])
     model = PMM1(temperature=1.0).fit(X, Y)
 
-    quality = mixture_tuning._quality(model, X, Y, TEMPERATURES)
+    quality = loo_quality(model, X, Y, TEMPERATURES)
 
     assert quality.tolist() == [0.0, 0.0, 0.0]
 

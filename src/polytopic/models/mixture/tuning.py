@@ -1,28 +1,28 @@
-"""Choosing the temperature and the smoothing of a mixture by documents that are left out."""
+"""Choosing temperature and smoothing by leave-one-out answers to training documents."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from polytopic.kernels import left_out as kernels
 from polytopic.kernels.blocks import block_borders, run_blocks
-from polytopic.models.leave_one_out import learned_rows, own_theta
+from polytopic.models.leave_one_out import loo_theta, table_rows
+from polytopic.models.mixture import tuning_kernels as kernels
 
 TEMPERATURES = tuple(2.0 ** (k / 2) for k in range(-2, 11))  # 0.5 to 32
 SMOOTHINGS = (0.1, 0.3, 1.0)
 TIE = 1e-12
 TUNING_DOCS = 1000
 TUNING_SETS = 100
-KINDS = {"f": 0, "greedy": 1, "map": 2}  # of answers, and of what is good
+KINDS = {"f": kernels.F_SCORE, "greedy": kernels.GREEDY, "map": kernels.MAP}
 
 
 def tune(model, X, Y, wanted) -> None:
-    """Choose temperature and smoothing by the answers to documents that are left out.
+    """Choose what is ``wanted`` of "temperature" and "smoothing", and store it in the model.
 
-    The model's ``tuned_`` gets those that are best in the mean: by F or, where the most probable
-    set is the answer, by subset accuracy; of equally good temperatures the one nearest to 1.
-    At most ``TUNING_DOCS`` documents are judged, picked by
-    their contents; candidates are the ``TUNING_SETS`` seen label sets with the highest bounds.
+    The best values have the highest mean F of leave-one-out answers or, with ``decode="map"``, the
+    highest subset accuracy; of equally good temperatures the one nearest to 1 is taken. At most
+    ``TUNING_DOCS`` documents are answered, selected by their contents; candidates are the
+    ``TUNING_SETS`` seen label sets with the highest bounds.
     """
     docs = sample(X, Y)
     if not docs.size:
@@ -34,11 +34,11 @@ def tune(model, X, Y, wanted) -> None:
             model.tuned_["smoothing"] = smoothing
             model._learn(model.classes_.tolist(), model._sets)
         temperatures = TEMPERATURES if "temperature" in wanted else (model.temperature_,)
-        quality = _quality(model, X, Y, np.array(temperatures))
+        quality = loo_quality(model, X, Y, np.array(temperatures))
         best = quality.max()
         equal = [t for t, q in zip(temperatures, quality, strict=True) if q >= best - TIE]
-        plainest = min(equal, key=lambda t: abs(np.log(t)))
-        fits.append((best, -len(fits), smoothing, plainest))
+        nearest = min(equal, key=lambda t: abs(np.log(t)))
+        fits.append((best, -len(fits), smoothing, nearest))
     _, _, smoothing, temperature = max(fits)
     if "smoothing" in wanted:
         model.tuned_["smoothing"] = smoothing
@@ -47,21 +47,21 @@ def tune(model, X, Y, wanted) -> None:
         model.tuned_["temperature"] = temperature
 
 
-def _quality(model, X, Y, temperatures) -> np.ndarray:
-    """Return how good the answers are in the mean at each temperature."""
+def loo_quality(model, X, Y, temperatures, n_sets=TUNING_SETS) -> np.ndarray:
+    """Return the mean quality of leave-one-out answers at each temperature."""
     out = np.zeros((X.shape[0], temperatures.size))
-    rows = learned_rows(model, X, Y)
-    prior = model._prior.left_out(rows, Y)
+    rows = table_rows(model, X, Y)
+    prior = model._prior.leave_one_out(rows, Y)
     if prior is None:
         return out.sum(axis=0)
-    theta, problem = own_theta(model, X, Y), model._problem()
+    theta, problem = loo_theta(model, X, Y), model._posterior().problem
     order = np.argsort(rows, kind="stable")
     n_words = np.diff(X.indptr)
     starts = np.cumsum(n_words * np.diff(Y.indptr)) - n_words * np.diff(Y.indptr)
     indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
 
     def block(places):
-        kernels.answers_by_temperature(
+        kernels.quality_by_temperature(
             X.data,
             indices,
             indptr,
@@ -71,7 +71,7 @@ def _quality(model, X, Y, temperatures) -> np.ndarray:
             theta,
             starts,
             temperatures,
-            TUNING_SETS,
+            n_sets,
             KINDS[model.decode],
             out,
         )
@@ -81,7 +81,7 @@ def _quality(model, X, Y, temperatures) -> np.ndarray:
 
 
 def sample(X, Y, n_docs=TUNING_DOCS) -> np.ndarray:
-    """Return rows of labelled documents with words, picked by their contents, not their order."""
+    """Return rows of labelled documents with words, selected by content, whatever their order."""
     rng = np.random.default_rng(0)
     words = rng.random(X.shape[1])
     labels = rng.random(Y.shape[1])

@@ -13,10 +13,11 @@ from scipy.special import digamma, logsumexp
 from sklearn.base import clone
 
 from polytopic import PDMM, PMM1, PMM2
-from polytopic.kernels import sets as kernels
+from polytopic.kernels import special
 from polytopic.metrics import samples_f1
-from polytopic.models.mixture_em import _BiasedSlots, fit_mixture
-from polytopic.models.mixture_tuning import TEMPERATURES
+from polytopic.models.mixture import likelihood_kernels as kernels
+from polytopic.models.mixture.em import BiasedSlots, fit_mixture
+from polytopic.models.mixture.tuning import TEMPERATURES
 from tests import papers
 from tests.strategies import matrices
 
@@ -104,9 +105,9 @@ def test_one_step_of_pmm2_is_the_papers(documents, seed):
     upper = np.triu(rng.uniform(0.1, 0.9, (Y.shape[1], Y.shape[1])), 1)
     bias = upper + np.tril(1 - upper.T, -1) + np.eye(Y.shape[1]) / 2
     matrix, sets = sparse.csr_matrix(X, dtype=float), sparse.csr_matrix(Y, dtype=float)
-    slots = _BiasedSlots(matrix, sets, 0.5, 1.0)
+    slots = BiasedSlots(matrix, sets, 0.5, 1.0)
 
-    _, point = slots.shared(theta.T[slots.word, slots.label], bias)
+    _, point = slots.distribute(theta.T[slots.word, slots.label], bias)
 
     counts = slots.label_counts(point).toarray() + 0.5
     theta_papers, bias_papers = papers.pmm2_em_step(X, Y, theta, bias, 0.5, 1.0)
@@ -247,7 +248,7 @@ def test_the_bound_never_falls():
             gamma = after.copy()
 
         found = np.zeros(k)
-        reached = kernels.variational(
+        reached = kernels.variational_bayes(
             x,
             np.ascontiguousarray(theta.T),
             np.arange(k),
@@ -267,7 +268,7 @@ def test_digamma():
     """It is SciPy's."""
     points = np.geomspace(1e-6, 1e8, 200)
 
-    np.testing.assert_allclose([kernels.digamma(z) for z in points], digamma(points), rtol=1e-12)
+    np.testing.assert_allclose([special.digamma(z) for z in points], digamma(points), rtol=1e-12)
 
 
 def test_mixing_by_label():
@@ -474,7 +475,7 @@ def test_bounds_of_sets_hold(kind):
         bound = kernels.set_bound(f, x.sum(), slope, labels, family)
 
         rows = np.ascontiguousarray(theta.T)
-        score = kernels.score(
+        score = kernels.log_likelihood(
             x, rows, labels, family, np.empty(n_words), -np.inf, np.zeros(n_labels)
         )
         assert score <= bound + 1e-9
@@ -625,19 +626,19 @@ def test_predictions_after_forgetting_are_the_same(a, b):
         (PDMM(likelihood="f"), "likelihood == 'f', must be one of bound, paper"),
         (PDMM(likelihood=3), "likelihood == 3, must be one of bound, paper"),
         (PDMM(likelihood=["bound"]), r"likelihood == \['bound'\], must be one of bound, paper"),
-        (PDMM(mixing=None), "mixing == None, must be a number, a list of one for each label"),
+        (PDMM(mixing=None), "mixing == None, must be a number, a list of one number per label"),
         (PDMM(mixing="1"), "mixing == '1', must be a number, a list"),
         (PDMM(mixing=[[1.0]]), r"mixing == \[\[1.0\]\], must be a number, a list"),
-        (PDMM(mixing=[[1.0], 2.0]), "must be a number, a list of one for each label"),
+        (PDMM(mixing=[[1.0], 2.0]), "must be a number, a list of one number per label"),
         (
             PDMM(mixing={"a": "x"}),
             "mixing == {'a': 'x'}, must be .* a mapping of labels to numbers",
         ),
         (PDMM(mixing={"a": np.nan}), "mixing == {'a': nan}, must be between"),
-        (PDMM(mixing={"b": 1.0, 3: 2.0}), "mixing names 3, which is no label"),
+        (PDMM(mixing={"b": 1.0, 3: 2.0}), "mixing names 3, which is not a label"),
         (PDMM(mixing=0), "mixing == 0, must be between"),
-        (PDMM(mixing=[1.0, 2.0]), "mixing has 2 numbers and there are 1 labels"),
-        (PDMM(mixing={"b": 1.0}), "mixing names 'b', which is no label"),
+        (PDMM(mixing=[1.0, 2.0]), "mixing has 2 numbers, but there are 1 labels"),
+        (PDMM(mixing={"b": 1.0}), "mixing names 'b', which is not a label"),
     ],
 )
 def test_bad_parameters_get_a_sentence(model, sentence):
@@ -703,9 +704,8 @@ def test_small_mixing_has_one_answer(likelihood):
     """Below one the bound has several maxima; greedy search meets those of log_joint."""
     for seed in range(20):
         X, Y = corpus(30, 8, seed=seed)
-        model = PDMM(
-            mixing=0.1, likelihood=likelihood, prior="uniform", decode="greedy", smoothing=0.1
-        ).fit(X, Y)
+        settings = {"prior": "uniform", "decode": "greedy", "smoothing": 0.1}
+        model = PDMM(mixing=0.1, likelihood=likelihood, **settings).fit(X, Y)
         x = X[:1]
 
         def value(labels, model=model, x=x):
@@ -731,7 +731,7 @@ def test_a_refused_forgetting_changes_nothing():
     X = [[3, 0, 1], [0, 2, 1], [1, 1, 5]]
     model = PDMM(mixing=[1.0, 2.0, 1.0], temperature=1.0).fit(X, [["a"], ["b"], ["c"]])
 
-    with pytest.raises(ValueError, match="mixing has 3 numbers and there are 2 labels"):
+    with pytest.raises(ValueError, match="mixing has 3 numbers, but there are 2 labels"):
         model.forget(X[2:], [["c"]])
 
     assert model.counts_.n_docs == 3

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from polytopic.kernels import mixture, sets
+from polytopic.kernels import words as word_kernels
 from polytopic.kernels.blocks import block_borders
 from polytopic.models import PMM1
-from polytopic.models.mixture_em import fit_mixture
-from tests import naive
+from polytopic.models.mixture import likelihood_kernels
+from polytopic.models.mixture.em import fit_mixture
 from tests.strategies import matrices
+from tests.twins import mixture as slow
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_add_scores_is_a_matrix_product():
     log_theta = rng.normal(size=(30, 6))
     out = np.ones((20, 6))
 
-    mixture.add_scores(X.data, X.indices, X.indptr, log_theta, out)
+    word_kernels.add_scores(X.data, X.indices, X.indptr, log_theta, out)
 
     np.testing.assert_allclose(out, 1 + X @ log_theta, rtol=1e-12)
 
@@ -49,14 +50,11 @@ def test_greedy_sets_are_the_plain_search(model):
 
     for x, answer in zip(X, answers, strict=True):
         if x.any():
-            expected = naive.greedy_set(x, theta, seen)
+            expected = slow.greedy_set(x, theta, seen)
             assert set(np.flatnonzero(answer)) == set(expected)
     np.testing.assert_allclose(
         model.log_likelihood(X, answers),
-        [
-            naive.log_likelihood(x, theta, np.flatnonzero(y))
-            for x, y in zip(X, answers, strict=True)
-        ],
+        [slow.log_likelihood(x, theta, np.flatnonzero(y)) for x, y in zip(X, answers, strict=True)],
         rtol=1e-10,
     )
 
@@ -72,9 +70,9 @@ def test_greedy_search_on_odd_corpora(corpus):
 
     for x, answer in zip(X, answers, strict=True):
         if x.any():
-            expected = naive.greedy_set(x, theta, seen)
-            found = naive.log_likelihood(x, theta, np.flatnonzero(answer))
-            assert found == pytest.approx(naive.log_likelihood(x, theta, expected), abs=1e-7)
+            expected = slow.greedy_set(x, theta, seen)
+            found = slow.log_likelihood(x, theta, np.flatnonzero(answer))
+            assert found == pytest.approx(slow.log_likelihood(x, theta, expected), abs=1e-7)
 
 
 def test_word_labels_are_responsibilities(model):
@@ -84,8 +82,7 @@ def test_word_labels_are_responsibilities(model):
     said = model.word_labels(X, Y.astype(int))
 
     expected = [
-        naive.word_shares(x, model.word_proba_, np.flatnonzero(y))
-        for x, y in zip(X, Y, strict=True)
+        slow.word_shares(x, model.word_proba_, np.flatnonzero(y)) for x, y in zip(X, Y, strict=True)
     ]
     assert said.share.size == sum(map(len, expected))
     for doc, word, label, share in zip(*said, strict=True):
@@ -102,8 +99,8 @@ def test_em_on_the_table_is_em_on_the_documents(corpus):
 
     theta = fit.label_counts.toarray() + 0.5
     theta /= theta.sum(axis=1, keepdims=True)
-    assert fit.objective == pytest.approx(naive.em_objective(X, Y, theta, 0.5), rel=1e-9)
-    np.testing.assert_allclose(theta, naive.em_step(X, Y, theta, 0.5), atol=2e-5)
+    assert fit.objective == pytest.approx(slow.em_objective(X, Y, theta, 0.5), rel=1e-9)
+    np.testing.assert_allclose(theta, slow.em_step(X, Y, theta, 0.5), atol=2e-5)
 
 
 @given(matrices(min_docs=2, max_docs=12, labelled=True))
@@ -169,7 +166,7 @@ def test_products_are_sums_of_logarithms(words):
     """Products of probabilities of any size are taken apart before they are no numbers."""
     x, values = np.array(words).reshape(-1, 2).T.copy()
 
-    found = sets.log_product(x, values)
+    found = likelihood_kernels.log_product(x, values)
 
     np.testing.assert_allclose(found, x @ np.log(values), rtol=1e-12, atol=1e-9)
 
@@ -180,7 +177,7 @@ def test_repeated_words_are_the_same_document(words, repeated):
     x, numbers = np.array([count for count, _ in words]), np.arange(len(words))
     room = np.empty(3 * x.size), np.empty(3 * x.size, dtype=np.int64)
 
-    wide_x, wide_words = sets.spread(x, numbers, repeated, *room)
+    wide_x, wide_words = likelihood_kernels.repeat_words(x, numbers, repeated, *room)
 
     np.testing.assert_array_equal(np.bincount(wide_words, wide_x, minlength=x.size), x)
     assert (wide_x[: int(x[np.isin(x, range(1, repeated + 1))].sum())] == 1).all()
@@ -198,9 +195,9 @@ def test_jumps_spare_steps():
     )
 
     for _ in range(100):
-        theta = naive.em_step(X, Y, theta, 0.05)
+        theta = slow.em_step(X, Y, theta, 0.05)
     assert fit.n_iter == 20
-    assert fit.objective > naive.em_objective(X, Y, theta, 0.05)
+    assert fit.objective > slow.em_objective(X, Y, theta, 0.05)
 
 
 def test_the_tolerance_is_by_word():

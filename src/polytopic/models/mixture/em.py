@@ -1,9 +1,9 @@
-"""EM for the word distributions of mixed labels, on the table of counts.
+"""EM for the word distributions of labels, on the table of counts by label set.
 
-Only the entries of label sets with two labels or more are uncertain. Each pair of a word and a
-label among these has a *slot*; everything else is a constant. Label totals alone couple the slots.
-A *point* of EM is the slots' expected counts, followed by those of pairs of labels if labels have
-biases.
+Only entries of label sets with two or more labels are uncertain. Each word and each label that
+may have produced it form a *slot*; everything else is constant, and only the label totals couple
+the slots. A *point* of EM is the vector of the slots' expected counts, followed, for PMM2, by the
+expected counts of pairs of labels.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from polytopic.kernels import mixture
 from polytopic.kernels.blocks import block_borders, run_blocks
 from polytopic.models.arrays import lookup
+from polytopic.models.mixture import likelihood_kernels as kernels
 
-STANDSTILL = 1e-12  # steps that bend less are rounding, and no direction to jump along
+STANDSTILL = 1e-12  # a smaller bend, relative to the point, is rounding and gives no direction
 
 
 class MixtureFit(NamedTuple):
@@ -31,8 +31,8 @@ class MixtureFit(NamedTuple):
 
 def fit_mixture(
     matrix, sets, *, smoothing, max_iter, tol, bias_smoothing=None, start=None, trace=None
-):
-    """Climb J of Ueda & Saito, Eq. (6), by EM with SQUAREM steps that may not lower it.
+) -> MixtureFit:
+    """Maximise J of Ueda & Saito, Eq. (6), by EM with safeguarded SQUAREM steps.
 
     Parameters
     ----------
@@ -42,16 +42,16 @@ def fit_mixture(
         The label sets.
     smoothing, max_iter, tol : see :class:`~polytopic.PMM1`
     bias_smoothing : float, default=None
-        Pseudo-count of biases, see :class:`~polytopic.PMM2`; None for equal weights.
+        Pseudo-count of the biases, see :class:`~polytopic.PMM2`; None for equal weights.
     start : function from a number of slots to an array in (0, 1], default=None
-        Weights of the slots that share an entry at the start; equal ones by default.
+        Initial weights of the slots that share an entry; equal by default.
     trace : list, default=None
-        Gets the objective of each point that EM continues from.
+        Receives the objective after each cycle.
     """
     if bias_smoothing is None:
-        problem = _Slots(matrix, sets, smoothing)
+        problem = Slots(matrix, sets, smoothing)
     else:
-        problem = _BiasedSlots(matrix, sets, smoothing, bias_smoothing)
+        problem = BiasedSlots(matrix, sets, smoothing, bias_smoothing)
     point = problem.first_point(np.ones if start is None else start)
     n_iter, previous = 0, -np.inf
     while problem.size and n_iter < max_iter:
@@ -74,26 +74,28 @@ def fit_mixture(
 def continue_mixture(matrix, sets, theta, n_steps, *, smoothing, bias=None) -> sparse.csr_matrix:
     """Return the word counts of each label after EM steps from given parameters.
 
-    The table may be another than that of the parameters: its counts are first shared by
-    ``theta`` (n_words, n_labels), then ``n_steps`` whole steps are taken. Biases stay.
+    The table need not be the one that the parameters were learned from: its counts are first
+    distributed by ``theta`` (n_words, n_labels), then ``n_steps`` full steps follow. Biases are
+    kept fixed.
     """
     problem = (
-        _Slots(matrix, sets, smoothing)
+        Slots(matrix, sets, smoothing)
         if bias is None
-        else _BiasedSlots(matrix, sets, smoothing, 1.0)
+        else BiasedSlots(matrix, sets, smoothing, 1.0)
     )
     fixed = () if bias is None else (bias,)
-    _, point = problem.shared(theta[problem.word, problem.label], *fixed)
+    _, point = problem.distribute(theta[problem.word, problem.label], *fixed)
     for _ in range(n_steps):
         slots, _ = problem.theta(point[: problem.size])
-        _, point = problem.shared(slots, *fixed)
+        _, point = problem.distribute(slots, *fixed)
     return problem.label_counts(point)
 
 
 def _squarem_cycle(problem, point, max_steps):
-    """Take two EM steps, jump along them as far as J allows, and take a third (Varadhan 2008).
+    """Take two EM steps, extrapolate if that does not lower J, and take a third step.
 
-    Returns the new point, J at the best point seen before it, and the number of steps.
+    See Varadhan and Roland (2008). Returns the new point, J at the best point before it, and the
+    number of steps.
     """
     objective, once = problem.em_step(point)
     if max_steps == 1:
@@ -101,7 +103,7 @@ def _squarem_cycle(problem, point, max_steps):
     objective, twice = problem.em_step(once)
     change = once - point
     bend = (twice - once) - change
-    # words alone say how far, so that biases which cannot move change nothing
+    # words alone determine the length, so that biases that cannot move have no influence
     size, moved, whole = (_norm(part[: problem.size]) for part in (bend, change, twice))
     if max_steps == 2 or size <= STANDSTILL * whole:
         return twice, objective, 2
@@ -116,12 +118,28 @@ def _norm(vector):
 
 
 def _dot(one, other):
-    """Return the inner product; a BLAS would let the number of its threads change the bits."""
+    """Return the inner product; the bits of a BLAS's would depend on its number of threads."""
     return float((one * other).sum())
 
 
-class _Slots:
-    """The uncertain part of a table, word by word, ready for EM with equal weights."""
+class Slots:
+    """The uncertain part of a table, word by word, for EM with equal weights (PMM1).
+
+    Parameters
+    ----------
+    matrix, sets, smoothing : see :func:`fit_mixture`
+
+    Attributes
+    ----------
+    word, label : ndarray of shape (n_slots,)
+        Word and label of each slot.
+    certain : ndarray of shape (n_slots,)
+        Counts of the same words and labels from label sets with one label.
+    least : ndarray
+        Lower limit of a point.
+    n_words : float
+        Total count of the uncertain entries.
+    """
 
     def __init__(self, matrix, sets, smoothing):
         n_labels = sets.shape[1]
@@ -143,30 +161,30 @@ class _Slots:
         self.outside = total - np.bincount(self.label, weights=pseudo, minlength=n_labels)
 
     def _lay_out(self, mixed):
-        """Lay out the slots word by word, and point each entry to its slots."""
+        """Assign numbers to the slots, word by word, and point each entry to its slots."""
         args = mixed.indptr, mixed.indices, self.sets.indices, self.sets.indptr
         slots_indptr = np.empty(mixed.shape[1] + 1, dtype=np.int64)
-        mixture.count_slots(*args, self.shape[0], slots_indptr)
+        kernels.count_slots(*args, self.shape[0], slots_indptr)
         entry_sizes = np.diff(self.sets.indptr)[mixed.indices]
         self.counts, self.entry_set = mixed.data, mixed.indices
         self.entry_indptr = np.concatenate([[0], np.cumsum(entry_sizes)])
         self.entry_slot = np.empty(self.entry_indptr[-1], dtype=np.int64)
         self.label = np.empty(slots_indptr[-1], dtype=np.int64)
-        mixture.fill_slots(*args, slots_indptr, self.label, self.entry_slot)
+        kernels.fill_slots(*args, slots_indptr, self.label, self.entry_slot)
         self.word = np.repeat(np.arange(mixed.shape[1]), np.diff(slots_indptr))
-        # a block of words has its own entries and its own slots
+        # blocks of whole words, so that no two blocks share an entry or a slot
         words = block_borders(self.entry_indptr[mixed.indptr])
         self.blocks = mixed.indptr[words]
 
     def first_point(self, start):
-        """Return the point where each entry is shared by these weights."""
-        return self.shared(start(self.size))[1]
+        """Return the point where each entry is distributed by initial weights."""
+        return self.distribute(start(self.size))[1]
 
     def em_step(self, point):
-        """Return J (less its constant) at a point, and the next point."""
+        """Return J at a point, up to its constant, and the next point (Eq. (18), (21))."""
         theta, prior = self.theta(point)
-        likelihood, shared = self.shared(theta)
-        return likelihood + prior, shared
+        likelihood, after = self.distribute(theta)
+        return likelihood + prior, after
 
     def theta(self, counts):
         """Return the slots' probabilities, and their part of the log prior."""
@@ -176,33 +194,33 @@ class _Slots:
         prior = _dot(self.certain + self.smoothing, np.log(theta))
         return theta, prior - _dot(self.outside, np.log(total))
 
-    def shared(self, theta):
-        """Return the entries' log likelihood, and the slots' counts shared by ``theta``."""
-        shared = np.zeros(self.size)
+    def distribute(self, theta):
+        """Return the entries' log likelihood, and the point where ``theta`` distributes them."""
+        expected = np.zeros(self.size)
 
         def block(rows):
-            return mixture.expected_counts(
+            return kernels.expected_counts(
                 self.counts[rows],
                 self.entry_slot,
                 self.entry_indptr[rows.start : rows.stop + 1],
                 theta,
-                shared,
+                expected,
             )
 
-        return sum(run_blocks(block, self.blocks)), self.certain + shared
+        return sum(run_blocks(block, self.blocks)), self.certain + expected
 
     def label_counts(self, point):
-        """Return the word counts of all labels, certain and expected ones."""
+        """Return the word counts of all labels, certain and expected."""
         expected = point[: self.size] - self.certain
         slots = sparse.csr_matrix((expected, (self.label, self.word)), self.shape)
         return sparse.csr_matrix(self.single + slots)
 
-    def bias(self, point):
-        """Return the biases: none."""
-        return
+    def bias(self, point) -> np.ndarray | None:
+        """Return the biases at a point; None for equal weights."""
+        return None
 
     def constant(self):
-        """Return the part of J that no step changes."""
+        """Return the part of J that is the same at every point."""
         return self._constant_prior() - self.log_sizes
 
     def _constant_prior(self):
@@ -214,43 +232,48 @@ class _Slots:
         return everywhere - _dot(slots, np.log(slots))
 
 
-class _BiasedSlots(_Slots):
-    """The same, with weights of labels that depend on the labels beside them."""
+class BiasedSlots(Slots):
+    """The same with biases between the labels of a set (PMM2).
+
+    Parameters
+    ----------
+    matrix, sets, smoothing, bias_smoothing : see :func:`fit_mixture`
+    """
 
     def __init__(self, matrix, sets, smoothing, bias_smoothing):
         super().__init__(matrix, sets, smoothing)
         self.bias_smoothing = bias_smoothing
-        beside = sparse.coo_matrix(self.sets.T @ self.sets)
-        apart = beside.row != beside.col
-        order = np.lexsort((beside.col[apart], beside.row[apart]))
-        self.one, self.other = beside.row[apart][order], beside.col[apart][order]
+        together = sparse.coo_matrix(self.sets.T @ self.sets)
+        apart = together.row != together.col
+        order = np.lexsort((together.col[apart], together.row[apart]))
+        self.one, self.other = together.row[apart][order], together.col[apart][order]
         self.least = np.concatenate([self.certain, np.zeros(self.one.size)])
 
     def first_point(self, start):
-        """Return the point where biases are equal and entries shared by these weights."""
+        """Return the point where biases are equal and entries distributed by initial weights."""
         point = super().first_point(start)
         point[self.size :] = 0.0
         return point
 
     def em_step(self, point):
-        """Return J (less its constant) at a point, and the next point (Eq. (16), (17))."""
+        """Return J at a point, up to its constant, and the next point (Eq. (16), (17))."""
         theta, prior = self.theta(point[: self.size])
         bias = self.bias(point)
         prior += self.bias_smoothing * float(np.log(2.0 * bias[self.one, self.other]).sum())
-        likelihood, after = self.shared(theta, bias)
+        likelihood, after = self.distribute(theta, bias)
         return likelihood + prior, after
 
-    def shared(self, theta, bias=None):
-        """Return the entries' log likelihood, and the point they are shared to."""
+    def distribute(self, theta, bias=None):
+        """Return the entries' log likelihood, and the point where these parameters lead."""
         if bias is None:
             bias = np.full((self.shape[0], self.shape[0]), 0.5)
         weights = np.empty(self.sets.nnz)
-        mixture.bias_weights(self.sets.indices, self.sets.indptr, bias, weights)
-        shared = np.zeros(self.size)
+        kernels.bias_weights(self.sets.indices, self.sets.indptr, bias, weights)
+        expected = np.zeros(self.size)
 
         def block(rows):
-            said = np.zeros(weights.size)
-            likelihood = mixture.biased_counts(
+            label_words = np.zeros(weights.size)
+            likelihood = kernels.biased_counts(
                 self.counts[rows],
                 self.entry_slot,
                 self.entry_indptr[rows.start : rows.stop + 1],
@@ -258,29 +281,30 @@ class _BiasedSlots(_Slots):
                 self.sets.indptr,
                 weights,
                 theta,
-                shared,
-                said,
+                expected,
+                label_words,
             )
-            return likelihood, said
+            return likelihood, label_words
 
-        likelihoods, said = zip(*run_blocks(block, self.blocks), strict=True)
+        likelihoods, label_words = zip(*run_blocks(block, self.blocks), strict=True)
         pairs = np.zeros(bias.shape)
-        mixture.bias_counts(self.sets.indices, self.sets.indptr, bias, weights, sum(said), pairs)
-        after = np.concatenate([self.certain + shared, pairs[self.one, self.other]])
+        kernels.bias_counts(
+            self.sets.indices, self.sets.indptr, bias, weights, sum(label_words), pairs
+        )
+        after = np.concatenate([self.certain + expected, pairs[self.one, self.other]])
         return sum(likelihoods), after
 
-    def bias(self, point):
-        """Return alpha: how labels that occur together share their words, else one half."""
+    def bias(self, point) -> np.ndarray:
+        """Return alpha at a point, one half for labels that never occur together."""
         counts = np.zeros((self.shape[0], self.shape[0]))
         counts[self.one, self.other] = point[self.size :] + self.bias_smoothing / 2
         total = counts + counts.T
         bias = np.full(counts.shape, 0.5)
         np.divide(counts, total, out=bias, where=total > 0)
-        # exactly one together
         lower = np.tril_indices(bias.shape[0], -1)
-        bias[lower] = 1.0 - bias.T[lower]
+        bias[lower] = 1.0 - bias.T[lower]  # alpha[l, m] + alpha[m, l] is exactly 1
         return bias
 
     def constant(self):
-        """Return the part of J that no step changes: also that of equal biases."""
+        """Return the part of J that is the same at every point, that of equal biases included."""
         return self._constant_prior() + self.shape[0] ** 2 * self.bias_smoothing * np.log(0.5)
