@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
-
 
 def label_set_table(bags, label_sets):
     """Return {label set: (documents, Counter of words)} of bags of words."""

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from safetensors.numpy import save as save_tensors
 
 import polytopic
-from polytopic import MML, PMM1, BoosTexter, CoL, Labeler, NaiveBayes
+from polytopic import MML, PDMM, PMM1, BoosTexter, CoL, Labeler, NaiveBayes
 from polytopic.decision import (
     MeanPlusStd,
     Threshold,
@@ -219,6 +219,21 @@ def test_files_of_format_2_are_read(model, tmp_path):
         assert labeler.predict(FRESH) == fresh.predict(FRESH)
         labeler.learn(["A symphony on Mars"], [["music", "space"]])
     assert same_arrays(loaded.model_, again.model_)
+
+
+def test_parameters_with_earlier_names_are_read(path):
+    """PDMM's ``likelihood`` was once called ``score``."""
+    labeler = Labeler(PDMM(likelihood="paper", temperature=2.0)).fit(TEXTS, LABELS)
+    labeler.save(path)
+    manifest, arrays = read_model(path)
+    parameters = manifest["model"]["parameters"]
+    parameters["score"] = parameters.pop("likelihood")
+    write_model(path, manifest, arrays)
+
+    loaded = polytopic.load(path)
+
+    assert loaded.model_.likelihood == "paper"
+    assert loaded.predict(FRESH) == labeler.predict(FRESH)
 
 
 def test_the_table_follows_from_the_documents(tmp_path):
