@@ -323,7 +323,8 @@ class MixtureModel(CountModel):
         prior = self._full_prior.without(group.table_row)
         chosen = self._posterior_without(group).choose(group.X, "map")
         own, best = (
-            self._log_likelihood(group.X, sets, group.theta) / self.temperature_ + prior.log_prior(sets)
+            self._log_likelihood(group.X, sets, group.theta) / self.temperature_
+            + prior.log_prior(sets)
             for sets in (group.sets, chosen)
         )
         return own, best, chosen
