@@ -176,17 +176,17 @@ class CollectedRows:
     def __post_init__(self):
         self._ends = np.cumsum([0, *self.sizes])
         wanted = self.n_parts or n_workers(self.client)
-        self.n_parts = max(1, min(wanted, int(self._ends[-1])))
+        self._n_parts = max(1, min(wanted, int(self._ends[-1])))
         self._slice, self._stack = delayed(_slice_rows), delayed(_stack)
         self._view = broadcast(self.view)
 
     def deal(self) -> list:
         """Return parts that get the documents in turn, so that they resemble each other."""
         parts = []
-        for k in range(self.n_parts):
-            starts = [int(k - end) % self.n_parts for end in self._ends[:-1]]
+        for k in range(self._n_parts):
+            starts = [int(k - end) % self._n_parts for end in self._ends[:-1]]
             pieces = [
-                self._slice(rows, slice(start, None, self.n_parts), self._view)
+                self._slice(rows, slice(start, None, self._n_parts), self._view)
                 for rows, start in zip(self.rows, starts, strict=True)
             ]
             parts.append(self._stack(pieces))
@@ -195,7 +195,7 @@ class CollectedRows:
     def in_order(self) -> tuple[list, list[int]]:
         """Return parts of consecutive documents, and their sizes."""
         ends = self._ends
-        borders = np.linspace(0, ends[-1], self.n_parts + 1).astype(int)
+        borders = np.linspace(0, ends[-1], self._n_parts + 1).astype(int)
         parts = []
         for start, stop in pairwise(borders.tolist()):
             touched = np.flatnonzero((ends[:-1] < stop) & (ends[1:] > start))

@@ -86,7 +86,7 @@ def n_workers(client: Any) -> int:
     return max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
 
 
-def delayed(function: Callable) -> Callable[..., Any]:
+def delayed(function: Any) -> Callable[..., Any]:
     """Return a function whose calls are tasks; two equal calls are two tasks."""
     import dask
 

@@ -138,7 +138,7 @@ class TopicParts:
         order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in used]))
         return sparse.vstack(found, format="csr")[order]
 
-    def label_sets(self):
+    def label_sets(self) -> tuple[sparse.csr_matrix, np.ndarray]:
         """Return the distinct label sets, and the number of documents of each."""
         return self._merge(self._map(TopicDocuments.label_sets), _merge_sets)
 

@@ -196,7 +196,8 @@ class CoL(DocumentModel):
         self._columns = self._columns[_canonical_order(documents.label_sums(), self._columns)]
         documents = documents.with_labels(self._columns)
         self.tuned_ = self._tune(documents) if tuned is None else dict(tuned)
-        prior, objective = fit_label_prior(*documents.label_sets(), self.covariance)
+        sets, docs = documents.label_sets()
+        prior, objective = fit_label_prior(sets, docs, self.covariance)
         trace = self._learn_topics(documents, self._n_steps)
         self._set_state(trace.topics, prior, documents.word_sums(), trace.label_topics)
         self.label_objective_, self.elbo_ = np.array(objective), np.array(trace.elbo)
@@ -226,7 +227,8 @@ class CoL(DocumentModel):
         seen = np.flatnonzero(training.label_docs)
         training, prior = training.with_labels(seen), None
         if self.predict_mode == "sets":
-            prior, _ = fit_label_prior(*training.label_sets(), self.covariance)
+            sets, docs = training.label_sets()
+            prior, _ = fit_label_prior(sets, docs, self.covariance)
         topics = self._learn_topics(training, min(self._n_steps, TUNING_STEPS)).topics
         label_docs = self.label_docs_[self._columns[seen]]
         predictor = Predictor.build(

@@ -146,7 +146,7 @@ def _slow_log_elementary(log_shares, largest):
 # Learning
 
 
-def distinct_sets(Y):
+def distinct_sets(Y) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Return the distinct label sets as rows of an indicator, and how often each occurs."""
     Y = sparse.csr_matrix(Y).sorted_indices()
     docs = Counter(tuple(row.tolist()) for row in np.split(Y.indices, Y.indptr[1:-1]) if row.size)

@@ -6,6 +6,7 @@ Arrays over labels have the labels that occur in training only, as ``Predictor.c
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +17,6 @@ from polytopic.labels import indicator
 from polytopic.metrics import samples_f1
 from polytopic.models.calibration import rising_curve
 from polytopic.models.col import kernels
-from polytopic.models.col.label_prior import LabelPrior
 from polytopic.models.col.topics import Topics
 from polytopic.models.label_sets import LabelSets
 
@@ -38,7 +38,7 @@ class Predictor:
     topics : Topics
         Topics of the labels.
     prior : LabelPrior or None
-        Prior of label sets; None if it is not needed.
+        Prior of label sets; None if only labels are scored.
     theta : ndarray of shape (n_words, n_labels)
         Word distribution of each label.
     label_shares : ndarray of shape (n_labels,)
@@ -49,7 +49,7 @@ class Predictor:
 
     mode: str
     topics: Topics
-    prior: LabelPrior | None
+    prior: Any
     theta: np.ndarray
     label_shares: np.ndarray
     columns: np.ndarray

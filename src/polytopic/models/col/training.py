@@ -123,7 +123,7 @@ class TopicDocuments:
         by_label.sort_indices()
         return self.X[by_label.indices[by_label.indptr[labels] + positions]]
 
-    def label_sets(self):
+    def label_sets(self) -> tuple[sparse.csr_matrix, np.ndarray]:
         """Return the distinct label sets, and the number of documents of each."""
         return distinct_sets(self.Y)
 
@@ -134,15 +134,15 @@ class TopicDocuments:
         :math:`s \sum_{jw} \log \beta_{jw}` of the smoothing :math:`s`.
         """
         trace, index, docs = TrainingTrace(topics), WordIndex(self.X), self.label_docs
-        inference = None
-        for step in range(max_iter + 1):
-            inference = trace.topics.infer(self.X, self.Y, known=inference)
+        inference = topics.infer(self.X, self.Y)
+        while True:
             trace.record(penalized_bound(trace.topics, inference.bounds.sum(), smoothing), tol)
-            if trace.converged or step == max_iter:
+            if trace.converged or len(trace.elbo) > max_iter:
                 break
             trace.topics = maximize(
                 trace.topics, docs, inference.log_shares(), inference.word_counts(index), smoothing
             )
+            inference = trace.topics.infer(self.X, self.Y, known=inference)
         trace.label_topics = label_means(inference.topic_shares(), docs)
         return trace
 
