@@ -2,22 +2,20 @@
 
 import numpy as np
 import pytest
-from scipy import sparse, special
+from scipy import sparse
 
 from polytopic.models.col import kernels
 from polytopic.models.col.topics import Precision, Topics, WordIndex
 from tests.twins import col as twins
 
 
-@pytest.mark.parametrize("x", [1e-6, 1e-3, 0.04, 0.5, 1.0, 3.7, 7.99, 8.0, 120.0, 1e6])
-def test_digamma(x):
-    """The series is as exact as SciPy's functions."""
-    out = np.empty((1, 1))
+def test_exp_digammas():
+    """The series is as exact as SciPy's function."""
+    x = np.array([[1e-6, 1e-3, 0.04, 0.5, 1.0], [3.7, 7.99, 8.0, 120.0, 1e6]])
+    out = np.empty(x.shape)
 
-    kernels.exp_digammas(np.array([[x]]), out)
+    kernels.exp_digammas(x, out)
 
-    assert kernels.digamma(x) == pytest.approx(special.digamma(x), rel=1e-10, abs=1e-10)
-    assert kernels.exp_digamma(x) == pytest.approx(np.exp(special.digamma(x)), rel=1e-9)
     assert out == pytest.approx(twins.exp_digammas(x), rel=1e-9)
 
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from scipy.special import digamma, logsumexp
+from scipy.special import logsumexp
 from sklearn.base import clone
 
 from polytopic import PDMM, PMM1, PMM2
-from polytopic.kernels import special
 from polytopic.metrics import samples_f1
 from polytopic.models.mixture import likelihood_kernels as kernels
 from polytopic.models.mixture.em import BiasedSlots, fit_mixture
@@ -262,13 +261,6 @@ def test_the_bound_never_falls():
         assert all(b >= a - 1e-10 * abs(a) for a, b in pairwise(trace))
         assert reached >= trace[-1] - 1e-9
         assert found.sum() == pytest.approx(prior.sum() + x.sum())
-
-
-def test_digamma():
-    """It is SciPy's."""
-    points = np.geomspace(1e-6, 1e8, 200)
-
-    np.testing.assert_allclose([special.digamma(z) for z in points], digamma(points), rtol=1e-12)
 
 
 def test_mixing_by_label():

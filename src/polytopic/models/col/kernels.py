@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from polytopic.kernels import compiled, helper
+from polytopic.kernels.special import exp_digamma, log_exp_digamma
 
-SERIES_FROM = 8.0  # from here on the asymptotic series of digamma is exact to 1e-12
 TOO_SMALL = 1e-100  # an ``e`` below this is computed in logarithms
 LABELS_PER_RESCALE = 8  # products of shares are rescaled this often, before they underflow
 
@@ -63,36 +63,6 @@ class Workspace(NamedTuple):
     totals: np.ndarray  # gamma.sum(axis=1), over all topics
     e: np.ndarray
     said: np.ndarray
-
-
-# Special functions
-
-
-@helper
-def _digamma_parts(x):
-    """Return ``a, b`` with ``a * exp(-b) == exp(digamma(x))``, for ``x > 0``."""
-    b = 0.0
-    while x < SERIES_FROM:
-        b += 1.0 / x
-        x += 1.0
-    x -= 0.5
-    y = 1.0 / (x * x)
-    series = 1 / 24 + y * (-37 / 5760 + y * (10313 / 2903040 - y * (5509121 / 1393459200)))
-    return x * (1.0 + y * series), b
-
-
-@compiled
-def exp_digamma(x):
-    """Return ``exp(digamma(x))`` for ``x > 0``, without computing a logarithm."""
-    a, b = _digamma_parts(x)
-    return a * math.exp(-b)
-
-
-@compiled
-def digamma(x):
-    """Return ``log(exp_digamma(x))`` for ``x > 0``, also where that underflows."""
-    a, b = _digamma_parts(x)
-    return math.log(a) - b
 
 
 @compiled
@@ -227,9 +197,9 @@ def _expect_shares(own, prior, n_active, work):
         return 0.0
     largest = -np.inf
     for m in range(own.size):
-        psi_total = digamma(work.totals[m])
+        psi_total = log_exp_digamma(work.totals[m])
         for i in range(n_active):
-            work.share[m, i] = digamma(work.gamma[m, i]) - psi_total
+            work.share[m, i] = log_exp_digamma(work.gamma[m, i]) - psi_total
             largest = max(largest, work.share[m, i])
     work.e[:n_active] = 0.0
     for m in range(own.size):
@@ -302,11 +272,11 @@ def _store(d, own, prior, n_active, work, out):
         out.topics[begin + i], out.e[begin + i] = work.active[i], work.e[i]
     bound = 0.0
     for m in range(own.size):
-        psi_total = digamma(work.totals[m])
+        psi_total = log_exp_digamma(work.totals[m])
         bound += math.lgamma(prior.totals[own[m]]) - math.lgamma(work.totals[m])
         for i in range(n_active):
             alpha, gamma = prior.alpha[own[m], work.active[i]], work.gamma[m, i]
-            slope = digamma(gamma) - psi_total
+            slope = log_exp_digamma(gamma) - psi_total
             bound += math.lgamma(gamma) - math.lgamma(alpha) + (alpha - gamma) * slope
             out.counts[position] = work.share[m, i] * work.said[i]
             position += 1
@@ -331,10 +301,11 @@ def add_log_shares(labels, ends, posterior, prior, sums, totals):
         position = posterior.starts[d]
         for label in labels[ends[d] : ends[d + 1]]:
             counts = posterior.counts[position : position + topics.size]
-            totals[label] += digamma(prior.totals[label] + counts.sum())
+            totals[label] += log_exp_digamma(prior.totals[label] + counts.sum())
             for i in range(topics.size):
                 alpha = prior.alpha[label, topics[i]]
-                sums[label, topics[i]] += digamma(alpha + counts[i]) - digamma(alpha)
+                before, after = log_exp_digamma(alpha), log_exp_digamma(alpha + counts[i])
+                sums[label, topics[i]] += after - before
             position += topics.size
 
 
