@@ -1,10 +1,10 @@
-"""Results as lines of JSON: answers to documents, and documents that were selected."""
+"""Results as lines of JSON."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 SELECTED = "selected"  # the key under which a document tells what it was selected for
@@ -13,28 +13,6 @@ SELECTED = "selected"  # the key under which a document tells what it was select
 def finite(number: float, digits: int = 6) -> float | None:
     """Return a rounded number for JSON, which has no infinity."""
     return round(number, digits) if math.isfinite(number) else None
-
-
-def answer(
-    id: str, suggestions: Iterable[Any], abstained: bool, name: Callable[[str], str]
-) -> dict[str, Any]:
-    """Return what is told of a document: its labels, and the suggestions.
-
-    ``name`` gives the name of a label, which is told where it is another than the label.
-    """
-    suggestions = list(suggestions)
-    told = {
-        "id": id,
-        "labels": sorted([s.label for s in suggestions if s.chosen]),
-        "suggestions": [_told(s, name(s.label)) for s in suggestions],
-    }
-    return told | {"abstained": True} if abstained else told
-
-
-def _told(suggestion: Any, name: str) -> dict[str, Any]:
-    label, score, probability, _ = suggestion
-    numbers = {"score": finite(score), "probability": finite(probability)}
-    return {"label": label, **({"name": name} if name != label else {}), **numbers}
 
 
 def selected_line(document: Any, origin: str | Mapping[str, Any], found: Mapping) -> str:

@@ -1,5 +1,6 @@
 """Labeler: from texts to labels, learning and forgetting."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from polytopic import PMM1, Document, Labeler, NaiveBayes, PolytopicError
 from polytopic.corpus import load_sample, stratified_split
 from polytopic.decision import TNorm, TopK, TreeCohort, WorldModel, tune_decision
+from polytopic.labeler import Answer, Suggestion
 from polytopic.metrics import samples_f1
 from polytopic.text import Analyzer, TextCounts
 from tests.models.test_count_models import same_parameters
@@ -141,6 +143,32 @@ def test_suggestions_are_ranked():
     assert best.score > 0 > other.score
     assert 1 >= best.probability > other.probability >= 0
     assert only.label == "space"
+
+
+def test_an_answer_is_a_sequence_of_suggestions():
+    """It knows its labels, and warns of a text without a known word."""
+    answer, unknown = fitted().suggest(["A goal!", "Xyzzy"])
+
+    assert answer.labels == ["sport"]
+    assert [s.label for s in answer] == [answer[0].label, answer[1].label] == ["sport", "space"]
+    assert (answer.warning, answer.abstained) == (None, False)
+    assert unknown.warning == "The model knows no word of this text."
+    assert "<td>sport</td>" in answer._repr_html_()
+
+
+def test_an_answer_as_plain_values():
+    """Names are given on request, numbers may be rounded, and infinity is None."""
+    answer = Answer([Suggestion("a", math.inf, 1 / 3, True)], warning="Beware.")
+
+    assert answer.to_dict(str.upper, digits=2) == {
+        "labels": ["a"],
+        "suggestions": [
+            {"label": "a", "name": "A", "score": None, "probability": 0.33, "chosen": True}
+        ],
+        "abstained": False,
+        "warning": "Beware.",
+    }
+    assert answer.to_dict()["suggestions"][0]["probability"] == 1 / 3
 
 
 def test_suggestions_may_be_restricted():

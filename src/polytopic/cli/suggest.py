@@ -8,7 +8,6 @@ from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skip
 from polytopic.cli.documents import ahead, blocks, document_options, read
 from polytopic.cli.numbers import FiniteFloat
 from polytopic.cli.show import beginning, echo_json, on_terminal, table
-from polytopic.results import answer
 
 
 @click.command()
@@ -101,25 +100,21 @@ def command(
             yield list(zip(block, labeler.suggest(block, limit, **asked), strict=True))
 
     for block in ahead(labelled()):  # the next texts are labelled while these are written
-        told = []
-        for document, suggestions in block:
-            abstained = labeler.abstain is not None and not any(s.chosen for s in suggestions)
-            if shown:
-                _show(document, suggestions, abstained, name)
-            else:
-                told.append(answer(document.id, suggestions, abstained, name))
-        if told:
-            echo_json(*told)
+        if shown:
+            for document, answer in block:
+                _show(document, answer, name)
+        else:
+            echo_json(*({"id": d.id, **answer.to_dict(name, digits=6)} for d, answer in block))
 
 
-def _show(document, suggestions, abstained, name):
+def _show(document, answer, name):
     from polytopic.explain.drawing import with_name
 
     table(
-        f"{document.id}  {beginning(document)}{' – abstained' if abstained else ''}",
+        f"{document.id}  {beginning(document)}{' – abstained' if answer.abstained else ''}",
         ["", "label", ">probability", ">score"],
         [
             ("✓" if s.chosen else "", with_name(s.label, name(s.label)), s.probability, s.score)
-            for s in suggestions
+            for s in answer
         ],
     )

@@ -31,7 +31,7 @@ from polytopic.distributed.partitions import (
 )
 from polytopic.labeler import Labeler, Selector
 from polytopic.metrics import Tally
-from polytopic.results import answer, selected_line
+from polytopic.results import selected_line
 
 BLOCK = 1024  # documents that are labelled at once
 
@@ -137,9 +137,8 @@ def suggest(
 
 def _suggestion_lines(labeler, options, block) -> tuple[list[str], WriteSummary]:
     answers, lines = labeler.suggest(_documents(block), **options), []
-    for (document, _), suggestions in zip(block, answers, strict=True):
-        abstained = labeler.abstain is not None and not any(s.chosen for s in suggestions)
-        found = answer(document.id, suggestions, abstained, labeler.name)
+    for (document, _), answer in zip(block, answers, strict=True):
+        found = {"id": document.id, **answer.to_dict(labeler.name, digits=6)}
         lines.append(json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n")
     return lines, WriteSummary(len(block))
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
 from itertools import islice
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_scalar
@@ -18,13 +22,14 @@ from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.parameters import check_number
 
-MANY_LABELS = 64  # for a text: so many are sorted faster with all others
+MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
+NO_KNOWN_WORD = "The model knows no word of this text."
 
 
 class Suggestion(NamedTuple):
     """A label for a text.
 
-    ``score`` ranks the labels of a text, ``probability`` is the model's, and ``chosen`` tells
+    ``score`` ranks the labels of a text, ``probability`` is the model's, and ``chosen`` says
     whether the label is in the predicted set.
     """
 
@@ -34,7 +39,81 @@ class Suggestion(NamedTuple):
     chosen: bool
 
 
-def ranked(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
+@dataclass(frozen=True)
+class Answer(Sequence[Suggestion]):
+    """The labels of one text: a sequence of suggestions, predicted labels first, then by score.
+
+    Attributes
+    ----------
+    suggestions : list of Suggestion
+        The suggestions.
+    abstained : bool
+        Whether the labeler abstained, because the predicted set was not probable enough.
+    warning : str or None
+        A sentence on why the answer may be of little use.
+    """
+
+    suggestions: list[Suggestion]
+    abstained: bool = False
+    warning: str | None = None
+
+    @property
+    def labels(self) -> list[str]:
+        """The predicted labels, sorted."""
+        return sorted(suggestion.label for suggestion in self.suggestions if suggestion.chosen)
+
+    def __getitem__(self, place):
+        return self.suggestions[place]
+
+    def __len__(self) -> int:
+        return len(self.suggestions)
+
+    def to_dict(
+        self, name: Callable[[str], str] | None = None, *, digits: int | None = None
+    ) -> dict[str, Any]:
+        """Return the answer in a form for strict JSON: None stands for infinity.
+
+        Parameters
+        ----------
+        name : callable, default=None
+            Returns the name of a label, which is then given with each suggestion.
+        digits : int, default=None
+            Decimals of scores and probabilities; all by default.
+        """
+        return {
+            "labels": self.labels,
+            "suggestions": [
+                {
+                    "label": label,
+                    **({} if name is None else {"name": name(label)}),
+                    "score": _plain_number(score, digits),
+                    "probability": _plain_number(probability, digits),
+                    "chosen": chosen,
+                }
+                for label, score, probability, chosen in self.suggestions
+            ],
+            "abstained": self.abstained,
+            "warning": self.warning,
+        }
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{'✓' if s.chosen else ''}</td><td>{escape(s.label)}</td>"
+            f"<td>{s.probability:.3f}</td><td>{s.score:.3g}</td></tr>"
+            for s in self.suggestions
+        )
+        note = "" if self.warning is None else f"<p>{escape(self.warning)}</p>"
+        head = "<tr><th></th><th>label</th><th>probability</th><th>score</th></tr>"
+        return f"<table>{head}{rows}</table>{note}"
+
+
+def _plain_number(number: float, digits: int | None) -> float | None:
+    if not math.isfinite(number):
+        return None
+    return number if digits is None else round(number, digits)
+
+
+def rank_suggestions(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
     """Return the suggestions of each text: predicted labels first, then by score."""
     k = min(k, len(labels))
     n_found = np.maximum(k, chosen.sum(axis=1))

@@ -20,7 +20,8 @@ from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
 from polytopic.explain.neighbours import Neighbours
 from polytopic.labeler.answers import (
-    Suggestion,
+    NO_KNOWN_WORD,
+    Answer,
     certainty,
     check_abstention,
     explain_labels,
@@ -28,7 +29,7 @@ from polytopic.labeler.answers import (
     label_neighbours,
     label_terms,
     map_labels,
-    ranked,
+    rank_suggestions,
 )
 from polytopic.labeler.learning import (
     Sample,
@@ -483,7 +484,7 @@ class Labeler(BaseEstimator):
         include: Collection[str] | None = None,
         exclude: Collection[str] | None = None,
         level: int | None = None,
-    ) -> list[list[Suggestion]]:
+    ) -> list[Answer]:
         """Return the ``k`` best labels of each text, best first, and all that are predicted.
 
         None of them is chosen where the labeler abstains.
@@ -516,8 +517,21 @@ class Labeler(BaseEstimator):
                 Y = self._choose(model, X)
             if above is not None:
                 Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
-            chosen = (Y.toarray() > 0) & self._is_sure(model, X)[:, None]
-            answers += ranked(labels if above is None else above.labels, chosen, scores, proba, k)
+            sure = self._is_sure(model, X)
+            ranked = rank_suggestions(
+                labels if above is None else above.labels,
+                (Y.toarray() > 0) & sure[:, None],
+                scores,
+                proba,
+                k,
+            )
+            known = X.getnnz(axis=1) > 0
+            answers += [
+                Answer(suggestions, not is_sure, None if has_words else NO_KNOWN_WORD)
+                for suggestions, is_sure, has_words in zip(
+                    ranked, sure.tolist(), known.tolist(), strict=True
+                )
+            ]
         return answers
 
     def explain(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from fastapi import HTTPException
 from pydantic_core import to_json
 
 from polytopic.corpus.document import Document
-from polytopic.labeler import Labeler
+from polytopic.labeler import Answer, Labeler
 from polytopic.server.live import ActiveModel
 from polytopic.server.schemas import ExplainRequest, SuggestOptions
 
@@ -50,25 +49,19 @@ def suggest(
         level=options.level,
     )
     name = cache(lambda label: labeler.name(label, options.language))
+    if options.threshold is not None:
+        answers = [_without_improbable(answer, options.threshold) for answer in answers]
     return [
-        {
-            "id": document.id,
-            "labels": sorted(s.label for s in found if s.chosen),
-            "suggestions": [
-                {
-                    "label": s.label,
-                    "score": s.score if isfinite(s.score) else None,
-                    "probability": s.probability if isfinite(s.probability) else None,
-                    "chosen": s.chosen,
-                    "name": name(s.label),
-                }
-                for s in found
-                if options.threshold is None or s.chosen or s.probability >= options.threshold
-            ],
-            "abstained": labeler.abstain is not None and not any(s.chosen for s in found),
-        }
-        for document, found in zip(documents, answers, strict=True)
+        {"id": document.id, **answer.to_dict(name)}
+        for document, answer in zip(documents, answers, strict=True)
     ]
+
+
+def _without_improbable(answer: Answer, threshold: float) -> Answer:
+    """Return an answer without suggestions that are neither chosen nor probable enough."""
+    return replace(
+        answer, suggestions=[s for s in answer if s.chosen or s.probability >= threshold]
+    )
 
 
 def explain(active: ActiveModel, request: ExplainRequest) -> bytes:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from polytopic import explain
 from polytopic.corpus.document import Document
-from polytopic.labeler.answers import Suggestion
+from polytopic.labeler.answers import Answer, Suggestion
 from polytopic.store.analysis import LabelPeriod, Period
 from polytopic.store.models import PublishedModel
 
@@ -307,20 +307,19 @@ class NamedSuggestion(response_schema(Suggestion)):  # type: ignore[misc]  # mad
     name: str
 
 
-class Answer(BaseModel):
+class DocumentAnswer(response_schema(Answer)):  # type: ignore[misc]
     """The labels of a document."""
 
     id: str
     labels: list[str]
     suggestions: list[NamedSuggestion]
-    abstained: bool
 
 
 class SuggestResponse(BaseModel):
     """Answers in the order of the documents."""
 
     model: Model
-    documents: list[Answer]
+    documents: list[DocumentAnswer]
 
 
 class ExplainResponse(response_schema(explain.Explanation)):  # type: ignore[misc]
