@@ -74,7 +74,7 @@ def test_the_page_is_whole():
     assert html.startswith("<!DOCTYPE html>")
     assert [tags.count(tag) for tag in ("html", "head", "title", "body", "main", "h1")] == [1] * 6
     assert "Why not film?" in html
-    assert "How the score comes about" in html
+    assert "What the score is made of" in html
 
 
 @given(text=st.text(max_size=60) | st.just(HOSTILE))
@@ -228,7 +228,7 @@ def test_a_linear_model_has_a_page_of_its_own():
 
     page = to_html(explanation, TEXT)
 
-    assert "how much a word adds to the score" in page
+    assert "what a word adds to the score" in page
     assert re.search(r'title="goal: [^"]*; evidence [+−]\d\.\d\d"', page)
     assert "corpus as a whole" not in page
     assert "logarithm" not in page

@@ -6,8 +6,13 @@ from scipy import sparse
 
 from polytopic import Document, Labeler
 from polytopic.corpus import load_sample
-from polytopic.explain.correlations import documents_together, of_covariance, phi
-from polytopic.explain.neighbours import labels_alike, labels_together
+from polytopic.explain.correlations import (
+    documents_together,
+    labels_alike,
+    labels_together,
+    of_covariance,
+    phi,
+)
 
 LABELS = list("abcdefg")
 

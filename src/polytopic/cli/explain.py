@@ -112,7 +112,7 @@ def _coloured(explanation, text):
     from rich.text import Text
 
     from polytopic.explain.drawing import marks
-    from polytopic.explain.places import strings_of
+    from polytopic.explain.explanation import strings_of
 
     found = list(marks(explanation))
     for field, string in strings_of(text).items():

@@ -10,7 +10,7 @@ import numpy as np
 from polytopic.experiments.comparison import Comparison, Row
 from polytopic.experiments.figures import figures
 from polytopic.experiments.tables import MAIN, WORSE, Column, Entry, entries, notes, summary
-from polytopic.explain.page import safe, section, table, whole_page
+from polytopic.explain.html import safe, section, table, whole_page
 
 STYLE = """body { max-width: 76rem } .scroll { overflow-x: auto }
 img { width: 100%; height: auto; background: #fff; border-radius: .5rem }

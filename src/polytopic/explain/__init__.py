@@ -9,7 +9,7 @@ from polytopic.explain.explanation import (
     WhyNot,
     Word,
 )
-from polytopic.explain.html import to_html
+from polytopic.explain.html import explanation_to_html as to_html
 from polytopic.explain.label_map import LabelMap, label_map
 
 __all__ = [

@@ -1,12 +1,19 @@
-"""What a page and a terminal draw: coloured words, and the score breakdown in plain words."""
+"""What pages, terminals and figures show of explanations and label maps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from polytopic.errors import PolytopicError
 from polytopic.explain.explanation import Explanation, LabelReason, Place, WhyNot, Word
+
+if TYPE_CHECKING:
+    from polytopic.explain.dendrogram import Dendrogram
+    from polytopic.explain.label_map import LabelMap
 
 PALETTE = (  # Okabe and Ito: told apart by colour-blind readers, too
     "#0072b2",  # blue
@@ -101,13 +108,88 @@ def breakdown_lines(explanation: Explanation) -> list[tuple[str, float]]:
     """Return in plain words what adds up to the score, without what adds nothing."""
     breakdown = explanation.breakdown
     if explanation.unit == "score":
-        return [("what the words say for the labels, all evidence", breakdown.words)]
+        return [("evidence of the words for the labels", breakdown.words)]
     cooled = breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood
     lines = [
-        ("how likely the corpus as a whole makes these words", breakdown.corpus),
-        ("what the labels add to it, the evidence of all words", breakdown.words),
-        ("what it costs to mix the labels", breakdown.mixing),
-        (f"words count less, divided by {breakdown.temperature:.3g}", cooled),
-        ("how common these labels are", breakdown.log_prior),
+        ("log likelihood of the words in the whole corpus", breakdown.corpus),
+        ("evidence of the words for the labels", breakdown.words),
+        ("cost of mixing the labels", breakdown.mixing),
+        (f"temperature: words divided by {breakdown.temperature:.3g}", cooled),
+        ("log prior of these labels", breakdown.log_prior),
     ]
     return lines[:2] + [line for line in lines[2:] if line[1]]
+
+
+ROW = 0.17  # height of a label in inches
+LARGEST_SIDE = 60  # of the correlations in inches: labels get smaller beyond
+LONGEST_NAME = 40  # characters of a label that are drawn
+TICKS = 4  # heights told
+LINE, EMPTY = "#333333", "#e6e6e6"  # lines, and what is not compared
+
+
+def draw_map(found: LabelMap):
+    """Draw the dendrogram and, beside it, the correlations in its order; return the figure."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PolytopicError(
+            "matplotlib is not installed. Install it with: pip install 'polytopic[plots]'"
+        ) from error
+    names = [_drawable(label.shown) for label in found.in_order]
+    row = min(ROW, LARGEST_SIDE / len(names))
+    side, tree = max(2.0, row * len(names)), min(6.0, 2.0 + 0.02 * len(names))
+    beside = 0.55 * row * max(map(len, names)) + 0.3
+    figure = Figure(figsize=(tree + beside + side + 1.2, side + beside + 0.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[tree, side])
+    _draw_tree(left, found.dendrogram)
+    image = _draw_correlations(right, found)
+    _write_names(right, names, 72 * row * 0.7)
+    figure.colorbar(image, ax=right, label="correlation; grey: none", shrink=min(1, 4 / side))
+    return figure
+
+
+def _draw_tree(axes, dendrogram: Dendrogram) -> None:
+    from matplotlib.collections import LineCollection
+
+    depth = dendrogram.depth
+    lines = [
+        [(depth(above), top), (depth(height), top), (depth(height), bottom), (depth(below), bottom)]
+        for height, (top, above), (bottom, below) in dendrogram.joints()
+    ]
+    axes.add_collection(LineCollection(lines, colors=LINE, linewidths=1.0))
+    heights = np.unique(np.linspace(*dendrogram.span, TICKS)).tolist()
+    axes.set_xticks([depth(height) for height in heights], [f"{height:.2f}" for height in heights])
+    axes.set(xlim=(-0.02, 1.0), xlabel="distance of words")
+    axes.spines[["left", "top", "right"]].set_visible(False)
+    axes.tick_params(left=False, labelleft=False)
+
+
+def _draw_correlations(axes, found: LabelMap):
+    order = found.dendrogram.order
+    values = found.correlations[np.ix_(order, order)]
+    strongest = np.nanmax(np.abs(values)) if np.isfinite(values).any() else 1.0
+    diagonal = np.where(np.eye(len(values), dtype=bool), 0.0, np.nan)
+    axes.set_facecolor(EMPTY)
+    axes.imshow(diagonal, cmap="Greys", vmin=-1, vmax=1, aspect="auto")
+    image = axes.imshow(values, cmap="RdBu_r", vmin=-strongest, vmax=strongest, aspect="auto")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return image
+
+
+def _write_names(axes, names: list[str], size: float) -> None:
+    """Write names beside the rows and below the columns, as they are: no formula in them."""
+    places = range(len(names))
+    plain = {"fontsize": size, "parse_math": False}
+    axes.set_yticks(places, names, **plain)
+    axes.set_xticks(places, names, rotation=90, **plain)
+    axes.tick_params(labelleft=True)
+
+
+def _drawable(name: str) -> str:
+    """Return a name on one short line."""
+    line = "".join(c if c.isprintable() else " " for c in name)
+    half = (LONGEST_NAME - 1) // 2  # of paths the ends tell most
+    return (
+        line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1 - half]}…{line[-half:]}"
+    )

@@ -8,12 +8,15 @@ score.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from polytopic.models import ScoreBreakdown
+from polytopic.text import Analyzer
 
 
 class Word(NamedTuple):
@@ -155,3 +158,61 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return value
+
+
+@dataclass(frozen=True)
+class PlaceFinder:
+    """Finds the known words of a text when it is asked to, as not everyone wants to know.
+
+    Parameters
+    ----------
+    analyzer : Analyzer
+        What the text was analysed with.
+    strings : dict
+        The strings of the text, see :func:`strings_of`.
+    weights : mapping of str to float
+        Weights of fields; 1 for those not named.
+    terms, labels : sequence of str
+        The known terms, and the labels.
+    shares : ndarray of shape (n_terms, n_labels)
+        Share of each label in each term.
+    evidence : ndarray of shape (n_terms,)
+        Evidence of one occurrence of each term.
+    """
+
+    analyzer: Analyzer
+    strings: dict[str | None, str]
+    weights: Mapping[str | None, float]
+    terms: Sequence[str]
+    labels: Sequence[str]
+    shares: np.ndarray = field(repr=False)
+    evidence: np.ndarray = field(repr=False)
+
+    def __call__(self) -> list[Place]:
+        """Return the places, in order."""
+        return [
+            place for name, text in self.strings.items() for place in self._in_string(name, text)
+        ]
+
+    def _in_string(self, name, text):
+        weight = self.weights.get(name, 1.0)
+        if not weight:
+            return []
+        shares = (dict(zip(self.labels, row, strict=True)) for row in self.shares.tolist())
+        evidence = (weight * self.evidence).tolist()
+        known = dict(zip(self.terms, zip(shares, evidence, strict=True), strict=True))
+        return [
+            Place(start, end, term, *known[term], name)
+            for term, start, end in self.analyzer.spans(text)
+            if term in known
+        ]
+
+
+def strings_of(text) -> dict[str | None, str]:
+    """Return the strings of a text by field: one without a name, several, or none of a bag."""
+    content = getattr(text, "content", text)
+    if isinstance(content, str):
+        return {None: content}
+    if isinstance(content, Mapping) and any(isinstance(v, str) for v in content.values()):
+        return dict(content)
+    return {}

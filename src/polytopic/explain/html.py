@@ -1,9 +1,15 @@
-"""An explanation as one HTML page that stands alone: no script, no network."""
+"""Explanations and label maps as HTML pages that stand alone: no script, no network."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator
+from html import escape
+from string import Template
+from typing import TYPE_CHECKING
 
+from polytopic.explain.correlations import LabelPair
 from polytopic.explain.drawing import (
     DIGITS,
     PALETTE,
@@ -14,17 +20,114 @@ from polytopic.explain.drawing import (
     sides,
     spoken,
 )
-from polytopic.explain.explanation import Explanation, LabelReason, WhyNot
-from polytopic.explain.page import bar, safe, section, signed, table, whole_page
-from polytopic.explain.places import strings_of
+from polytopic.explain.explanation import Explanation, LabelReason, WhyNot, strings_of
+from polytopic.explain.label_map import LabelMap, MapLabel
 
-NOTES = {  # on evidence, by its unit
-    "nats": "Evidence tells how much likelier the labels make a word than the corpus as a whole "
-    "does: +0.7 is twice, +2.3 ten times. A word of several labels is divided among them.",
-    "score": "Evidence tells how much a word adds to the score of the labels, by each of them. "
-    "The labels with the highest score are chosen.",
+if TYPE_CHECKING:
+    from polytopic.explain.dendrogram import Dendrogram
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>$title</title>
+<style>
+:root { color-scheme: light dark; --ink: #1b1b1b; --soft: #595959; --line: #d9d9d9; --ground: #fff;
+  --fade: .55 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #ececec; --soft: #a8a8a8; --line: #444; --ground: #161616; --fade: .38 } }
+body { font: 1rem/1.6 system-ui, sans-serif; color: var(--ink); background: var(--ground);
+  max-width: 46rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere }
+h1 { font-size: 1.4rem; line-height: 1.3 } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem }
+h3 { font-size: 1rem; margin: 1rem 0 .25rem; border-left: .6rem solid rgb(var(--c));
+  padding-left: .5rem }
+.side { display: grid; gap: 0 2rem; grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)) }
+p { margin: .5rem 0 } .soft { color: var(--soft); font-size: .9rem }
+.bar { display: block; height: .5rem; background: var(--line); border-radius: 1rem }
+.bar span { display: block; height: 100%; background: rgb(var(--c)); border-radius: 1rem }
+table { border-collapse: collapse; width: 100%; font-size: .95rem }
+th, td { text-align: left; font-weight: normal; padding: .15rem .5rem .15rem 0;
+  border-bottom: 1px solid var(--line) }
+thead th { color: var(--soft); font-size: .85rem }
+.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+.wide { width: 30% } tfoot td { font-weight: 600 }
+@media print { body { margin: 0; max-width: none } .bar, .bar span {
+  print-color-adjust: exact; -webkit-print-color-adjust: exact } section { break-inside: avoid } }
+$style
+</style>
+</head>
+<body>
+<main>
+<h1>$title</h1>
+$sections
+</main>
+</body>
+</html>
+""")
+COLOURS = "\n".join(
+    f".l{k} {{ --c: {int(c[1:3], 16)} {int(c[3:5], 16)} {int(c[5:], 16)} }}"
+    for k, c in enumerate(PALETTE)
+)
+
+
+def whole_page(title: object, sections: Iterable[str], style: str = "") -> str:
+    """Return a page of safe sections, those that are empty left out, with a style of its own."""
+    return PAGE.substitute(
+        title=safe(title), style=f"{style}{COLOURS}", sections="\n".join(filter(None, sections))
+    )
+
+
+def section(heading: object, content: str) -> str:
+    """Return a part of a page under a heading; its content is safe."""
+    return f"<section>\n<h2>{safe(heading)}</h2>\n{content}\n</section>"
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]], total: Iterable[str] = ()) -> str:
+    """Return a table of safe cells.
+
+    Columns whose name starts with ``>`` are set to the right; one without a name has bars.
+    """
+    columns = list(columns)
+    kinds = [' class="n"' if c[:1] == ">" else "" if c else ' class="wide"' for c in columns]
+    head = "".join(
+        f'<th scope="col"{kind}>{name.removeprefix(">")}</th>'
+        for name, kind in zip(columns, kinds, strict=True)
+    )
+    body = "\n".join(_row(row, kinds) for row in rows)
+    foot = f"\n<tfoot>{_row(total, kinds)}</tfoot>" if total else ""
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>{foot}\n</table>"
+
+
+def _row(cells: Iterable[str], kinds: list[str]) -> str:
+    return "<tr>" + "".join(f"<td{k}>{c}</td>" for c, k in zip(cells, kinds, strict=True)) + "</tr>"
+
+
+def bar(part: float) -> str:
+    """Return a bar that is filled to a part of its width."""
+    return f'<span class="bar" aria-hidden="true"><span style="width: {part:.1%}"></span></span>'
+
+
+def signed(number: float, digits: int) -> str:
+    """Return a number with its sign."""
+    return f"{number:+,.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def safe(text: object) -> str:
+    """Return a text without markup, control characters and what UTF-8 cannot write."""
+    return escape(CONTROL.sub(" ", str(text)))
+
+
+EVIDENCE_NOTES = {  # on evidence, by its unit
+    "nats": "Evidence is how much likelier a word is under the labels than in the whole corpus: "
+    "+0.7 means twice as likely, +2.3 ten times. It is divided among the labels of the word.",
+    "score": "Evidence is what a word adds to the score of each label. The labels with the "
+    "highest score are predicted.",
 }
-STYLE = """ul.chips { list-style: none; padding: 0; margin: 0; display: grid; gap: .5rem }
+EXPLANATION_STYLE = """
+ul.chips { list-style: none; padding: 0; margin: 0; display: grid; gap: .5rem }
 .chips li { border-left: .6rem solid rgb(var(--c)); padding: .1rem .75rem }
 .text { white-space: pre-wrap; border: 1px solid var(--line); border-radius: .5rem;
   padding: 1rem; unicode-bidi: isolate }
@@ -35,7 +138,7 @@ mark.again { border-bottom-style: dashed }
 """
 
 
-def to_html(
+def explanation_to_html(
     explanation: Explanation,
     text=None,
     *,
@@ -62,12 +165,12 @@ def to_html(
     sections = [
         _chips(explanation),
         *_texts(explanation, text, language),
-        _words(explanation, words),
+        _evidence(explanation, words),
         _keywords(explanation, words),
         *(_why_not(reason, words, digits) for reason in explanation.why_not),
         _breakdown(explanation),
     ]
-    return whole_page(title, sections, STYLE)
+    return whole_page(title, sections, EXPLANATION_STYLE)
 
 
 def _chips(explanation: Explanation) -> str:
@@ -115,21 +218,21 @@ def _marked(text: str, found: Iterable[Mark], digits: int) -> Iterator[str]:
     yield safe(text[end:])
 
 
-def _words(explanation: Explanation, limit: int) -> str:
+def _evidence(explanation: Explanation, limit: int) -> str:
     strongest = max((r.words[0].evidence for r in explanation.labels if r.words), default=0.0)
     tables = "\n".join(
         f'<div class="{_colour(k)}">\n<h3>{safe(reason.label)}</h3>\n'
         f"{_label_table(reason, strongest, limit, DIGITS[explanation.unit])}\n</div>"
         for k, reason in enumerate(explanation.labels)
     )
-    content = f'<p class="soft">{NOTES[explanation.unit]}</p>\n<div class="side">\n{tables}\n</div>'
-    return section("The words that say so", content)
+    note = f'<p class="soft">{EVIDENCE_NOTES[explanation.unit]}</p>'
+    return section("Evidence by word", f'{note}\n<div class="side">\n{tables}\n</div>')
 
 
 def _label_table(reason: LabelReason, strongest: float, limit: int, digits: int) -> str:
     shown = spoken(reason, limit, digits)
     if not shown:
-        return "<p>No word speaks for it more than for the corpus as a whole.</p>"
+        return "<p>No word is likelier under this label than in the whole corpus.</p>"
     rows = [
         (
             safe(word.term if word.count == 1 else f"{word.term} ×{word.count:g}"),
@@ -146,7 +249,7 @@ def _keywords(explanation: Explanation, limit: int) -> str:
     if not explanation.keywords:
         return ""
     items = ", ".join(safe(keyword.term) for keyword in explanation.keywords[:limit])
-    note = "Words that belong to one of these labels alone come first; other labels give others."
+    note = "Words that belong to one label alone come first. They depend on the labels."
     return section("Keywords, given these labels", f'<p>{items}</p><p class="soft">{note}</p>')
 
 
@@ -167,8 +270,157 @@ def _breakdown(explanation: Explanation) -> str:
     body = [(name, signed(value, 2)) for name, value in breakdown_lines(explanation)]
     total = ("the score of these labels", signed(explanation.breakdown.score, 2))
     unit = ">logarithm" if explanation.unit == "nats" else ">score"
-    return section("How the score comes about", table(["what", unit], body, total))
+    return section("What the score is made of", table(["what", unit], body, total))
 
 
 def _colour(label: int) -> str:
     return f"l{label % len(PALETTE)}"
+
+
+WIDTH = 1000  # of the drawing, in units of its own
+LONGEST = 36  # characters of a label beside the drawing
+CORRELATION_NOTES = {  # on correlations, by what they are of
+    "phi": "A correlation of +1 means that two labels always occur together, 0 that they do so as "
+    "often as by chance, and below 0 less often.",
+    "covariance": "Correlations are those of the labels' weights in the model: above 0, a text "
+    "with much of one label has more of the other; below 0, less.",
+}
+MAP_STYLE = """body { max-width: 68rem }
+.map { display: flex; margin: 1rem 0 }
+.map svg { flex: none; width: 14rem; stroke: var(--soft); fill: none }
+.leaves { list-style: none; margin: 0; padding: 0; flex: 1; min-width: 0 }
+.leaves li { height: 1.75rem; line-height: 1.75rem; display: grid; gap: 0 .75rem;
+  grid-template-columns: minmax(6rem, var(--names)) 3.5rem minmax(0, 1fr); padding-left: .5rem }
+.leaves li > * { white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
+td:first-child { padding-right: 1rem } .side td:first-child { width: 55% } .wide { width: 20% }
+@media (max-width: 44rem) { .map svg { width: 7rem } .leaves .soft { display: none }
+  .leaves li { grid-template-columns: minmax(0, 1fr) 3rem } }
+@media print { .map { break-inside: auto } }
+"""
+
+
+def map_to_html(found: LabelMap, *, title: str = "The map of labels") -> str:
+    """Return a map as a page for readers who know the labels, not the theory."""
+    sections = [_summary(found), _clusters(found), _pairs(found), _topics(found), _terms(found)]
+    return whole_page(title, sections, MAP_STYLE)
+
+
+def _summary(found: LabelMap) -> str:
+    counts = f"{len(found.labels):,} labels of {found.documents:,} documents."
+    agreement = math.nan if found.tree is None else found.agreement()
+    if math.isnan(agreement):
+        return f"<p>{counts}</p>"
+    return (
+        f"<p>{counts} The clusters below agree with the tree of labels with a "
+        f"cophenetic correlation of {signed(agreement, 2)}.</p>"
+    )
+
+
+def _clusters(found: LabelMap) -> str:
+    note = (
+        "The further to the right two labels are joined, the more similar are their words. Each "
+        "label is shown with its number of documents and its most relevant words."
+    )
+    width = min(LONGEST, max(len(label.shown) for label in found.labels))
+    leaves = "\n".join(map(_leaf, found.in_order))
+    content = (
+        f'<p class="soft">{note}</p>\n<div class="map">\n{_drawing(found.dendrogram)}\n'
+        f'<ol class="leaves" style="--names: {width}ch">\n{leaves}\n</ol>\n</div>'
+    )
+    return section("Labels by their words", content)
+
+
+def _leaf(label: MapLabel) -> str:
+    shown, words = safe(label.shown), safe(_listed(label.terms))
+    return (
+        f'<li><strong title="{shown}">{shown}</strong> <span class="n">{label.documents:,}</span> '
+        f'<span class="soft" title="{words}">{words}</span></li>'
+    )
+
+
+def _drawing(dendrogram: Dendrogram) -> str:
+    """Return the joins as one path: a row is one unit high, its middle a label's place."""
+    n_rows, path = len(dendrogram.labels), " ".join(strokes(dendrogram))
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {n_rows}" preserveAspectRatio="none" role="img" '
+        f'aria-label="Dendrogram of the labels" style="height: {1.75 * n_rows:g}rem">'
+        f'<path d="{path}" vector-effect="non-scaling-stroke"/></svg>'
+    )
+
+
+def strokes(dendrogram: Dendrogram) -> Iterator[str]:
+    """Yield what a pen does to draw the joins, :data:`WIDTH` wide and a unit high for each row."""
+
+    def across(height):
+        return round(10 + (WIDTH - 10) * dendrogram.depth(height))
+
+    for height, (top, above), (bottom, below) in dendrogram.joints():
+        yield (
+            f"M{across(above)} {top + 0.5:.4g}H{across(height)}V{bottom + 0.5:.4g}H{across(below)}"
+        )
+
+
+def _pairs(found: LabelMap) -> str:
+    strongest = max((abs(p.correlation) for p in (*found.positive, *found.negative)), default=1.0)
+    sides = [
+        ("Positive correlation", "l0", found.positive),
+        ("Negative correlation", "l5", found.negative),
+    ]
+    tables = "\n".join(
+        f'<div class="{css}">\n<h3>{heading}</h3>\n{_pair_table(pairs, found, strongest)}\n</div>'
+        for heading, css, pairs in sides
+    )
+    note = (
+        f"{CORRELATION_NOTES[found.measure]} The documents are those with both labels; pairs that "
+        "never occur together are not listed."
+    )
+    content = f'<p class="soft">{note}</p>\n<div class="side">\n{tables}\n</div>'
+    return section("Labels that occur together", content)
+
+
+def _pair_table(pairs: list[LabelPair], found: LabelMap, strongest: float) -> str:
+    if not pairs:
+        return "<p>No pair.</p>"
+    shown = found.shown
+    rows = (
+        (
+            f"{safe(shown[pair.first])}<br>{safe(shown[pair.second])}",
+            signed(pair.correlation, 2),
+            f"{pair.documents:,}",
+            bar(abs(pair.correlation) / strongest),
+        )
+        for pair in pairs
+    )
+    return table(["labels", ">correlation", ">documents", ""], rows)
+
+
+def _topics(found: LabelMap) -> str:
+    if not found.topics:
+        return ""
+    shown = found.shown
+    rows = (
+        (
+            safe(_listed(topic.terms)),
+            safe(", ".join(f"{shown[u.label]} {percent(u.share)}" for u in topic.labels)),
+            f"{topic.documents:,.0f}",
+        )
+        for topic in found.topics
+    )
+    note = (
+        "The most relevant words of each topic, the labels that use it most with its share of "
+        "their words, and the number of documents that it amounts to."
+    )
+    columns = ["words", "labels that use it most", ">documents"]
+    return section("Topics", f'<p class="soft">{note}</p>\n{table(columns, rows)}')
+
+
+def _terms(found: LabelMap) -> str:
+    rows = (
+        (safe(label.shown), safe(_listed(label.terms)), f"{label.documents:,}")
+        for label in found.labels
+    )
+    return section("All labels", table(["label", "most relevant words", ">documents"], rows))
+
+
+def _listed(terms) -> str:
+    return ", ".join(term.term for term in terms)

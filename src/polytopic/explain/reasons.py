@@ -8,8 +8,15 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse, special
 
-from polytopic.explain.explanation import Keyword, LabelReason, Objection, WhyNot, Word
-from polytopic.explain.places import PlaceFinder, strings_of
+from polytopic.explain.explanation import (
+    Keyword,
+    LabelReason,
+    Objection,
+    PlaceFinder,
+    WhyNot,
+    Word,
+    strings_of,
+)
 from polytopic.models import WordScores
 from polytopic.text import Analyzer
 

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation, LabelMap, label_map
-from polytopic.explain.neighbours import Neighbours, labels_alike, labels_together
+from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.reasons import Reasons
 from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler.learning import vocabulary_view

@@ -18,7 +18,7 @@ from polytopic.corpus.document import Document
 from polytopic.counts import LabelSetCounts
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
-from polytopic.explain.neighbours import Neighbours
+from polytopic.explain.correlations import Neighbours
 from polytopic.labeler.answers import (
     NO_KNOWN_WORD,
     Answer,

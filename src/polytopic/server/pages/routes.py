@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from polytopic.errors import PolytopicError, UnavailableError
-from polytopic.explain.label_map_html import WIDTH, strokes
+from polytopic.explain.html import WIDTH, strokes
 from polytopic.models.registry import model_names
 from polytopic.server import queries
 from polytopic.server.auth import TOKEN_COOKIE, check_same_origin
