@@ -27,7 +27,7 @@ from sklearn.svm import LinearSVC
 from polytopic import BoosTexter, CoL, Labeler, LabelTree, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, tune_decision
-from polytopic.experiments.mccallum import McCallumMixture
+from polytopic.experiments.baseline_models import McCallumMixture
 from polytopic.metrics import samples_f1, samples_precision, samples_recall
 from polytopic.text import Analyzer, TermWeights
 

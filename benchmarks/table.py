@@ -12,13 +12,16 @@ import json
 from pathlib import Path
 
 import numpy as np
+from annif_methods import ANNIF
 from common import corpus_path
 from scipy import stats
 
 from polytopic.corpus import read_documents
-from polytopic.experiments import METHODS, Protocol, compare
+from polytopic.experiments import METHODS as INSTALLED
+from polytopic.experiments import Protocol, compare
 from polytopic.experiments.parts import read_json, write_json
 
+METHODS = INSTALLED | {method.name: method for method in ANNIF}
 CORPORA = {  # with the languages of their texts, the smallest work first
     "medical": "en",
     "langlog": "en",
@@ -120,13 +123,13 @@ class Table:
             named = any(document.split == "test" for document in documents)
             found = compare(
                 documents,
-                able,
+                [METHODS[method] for method in able],
                 protocol=Protocol("given" if named else "random", repeats=1),
                 name=corpus,
                 language=CORPORA[corpus],
                 folder=self.folder,
                 timeout=SECONDS,
-                tell=lambda sentence: print(corpus, sentence, flush=True),
+                progress=lambda sentence: print(corpus, sentence, flush=True),
             )
             about = (about or {}) | found.about
             for row in found.rows:
@@ -181,7 +184,7 @@ def written(table):
 
 def _about(table, corpora):
     head = ["corpus", "learned", "tested", "labels", "labels a document", "terms"]
-    names = ("train", "test", "labels", "labels_a_document", "terms")
+    names = ("train", "test", "labels", "labels_per_document", "terms")
     rows = []
     for corpus in corpora:
         values = [table[corpus]["about"][name] for name in names]

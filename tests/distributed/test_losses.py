@@ -57,7 +57,7 @@ def job_select(client, news, killer, pmm1, folder):
 
 def job_evaluate(client, news, killer, pmm1, **_):
     """Measure."""
-    return evaluate(pmm1, news, blocksize=9_000, client=client, progress=killer).measures()
+    return evaluate(pmm1, news, blocksize=9_000, client=client, progress=killer).metrics()
 
 
 def same(one, other):
@@ -127,12 +127,13 @@ def test_cells(cluster, documents, tmp_path):
     how = {"protocol": protocol, "tune": 0}
     killer, done = Killer(cluster, after=1), []
 
-    def tell(sentence):
+    def progress(sentence):
         done.append(sentence)
         killer(len(done), 6)
 
     alone = compare(documents, methods, folder=tmp_path / "one", **how)
-    found = compare(documents, methods, folder=tmp_path / "two", client=cluster, tell=tell, **how)
+    how |= {"client": cluster, "progress": progress}
+    found = compare(documents, methods, folder=tmp_path / "two", **how)
 
     assert killer.killed
     assert [row.method for row in found.rows] == [row.method for row in alone.rows]

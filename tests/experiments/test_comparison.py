@@ -1,4 +1,4 @@
-"""Comparisons: cells that are kept, failures that are told, tables and reports."""
+"""Comparisons: results that are kept, failures, tables and reports."""
 
 import csv
 import io
@@ -17,12 +17,12 @@ from polytopic import Document
 from polytopic.cli import main
 from polytopic.corpus import load_sample, write_documents
 from polytopic.experiments import METHODS, Method, Protocol, compare
-from polytopic.experiments.comparison import Comparison, Row, _left
+from polytopic.experiments.comparison import Comparison, Row, _time_left
 from polytopic.experiments.significance import compare_pairs
 from polytopic.experiments.tables import entries
 from tests.experiments.failing import FAILING
 
-LACKING = "no_such_package is not installed: pip install 'polytopic[bench]'."
+LACKING = "no_such_package is not installed. Install it with: pip install 'polytopic[bench]'"
 FAST = ["knn", "nb-one-vs-rest", "svm"]
 
 
@@ -53,7 +53,7 @@ def test_rows(found):
 
 def test_what_is_kept_is_not_run_again(tmp_path):
     """The second time nothing runs, and the answer is the same."""
-    told = [[], []]
+    sentences = [[], []]
     answers = [
         compare(
             load_sample(),
@@ -61,14 +61,14 @@ def test_what_is_kept_is_not_run_again(tmp_path):
             protocol=Protocol("folds", repeats=2),
             folder=tmp_path,
             tune=0,
-            tell=told[k].append,
+            progress=sentences[k].append,
         )
         for k in range(2)
     ]
 
     assert answers[0].rows[0].results == answers[1].rows[0].results
-    assert len(told[0]) == 2
-    assert told[1] == ["2 of 2 cells are known already or cannot be run."]
+    assert len(sentences[0]) == 2
+    assert sentences[1] == ["2 of 2 results are known already or cannot be computed."]
 
 
 def test_stopped_and_started_again(tmp_path):
@@ -156,7 +156,7 @@ def test_report(found, tmp_path):
     assert "http://" not in page.split("<body>")[1].split("base64")[0]
     assert "In short" in page
     assert "has the best samples F1" in page
-    assert "alpha 1" in page  # settings as people write them
+    assert "alpha 1" in page  # settings as text
     evil = Comparison("<img src=x>", found.about, found.protocol, found.splits, found.rows)
     assert "<img src=x>" not in evil.to_html()
 
@@ -164,7 +164,7 @@ def test_report(found, tmp_path):
 def result(f, n_train=100, n_test=50, documents=None):
     """Return what a cell would say."""
     return {
-        "measures": {"samples_f1": f},
+        "metrics": {"samples_f1": f},
         "documents": {"samples_f1": documents or [f]},
         "n_train": n_train,
         "n_test": n_test,
@@ -227,20 +227,20 @@ def test_the_report_of_a_curve_tells_what_more_documents_gave(found):
     page = curve.to_html()
 
     f = f"{best.mean('samples_f1'):.3f}"
-    assert "From 10 to 20 documents to learn from" in page
-    assert f"went from {f} to {f}" in page
+    assert "From 10 to 20 training documents" in page
+    assert f"changed from {f} to {f}" in page
 
 
 def test_progress_tells_how_long():
     """Seconds, minutes, and nothing if there is next to none."""
-    assert _left(3) == ""
-    assert _left(40) == " (about 40 seconds left)"
-    assert _left(600) == " (about 10 minutes left)"
+    assert _time_left(3) == ""
+    assert _time_left(40) == " (about 40 seconds left)"
+    assert _time_left(600) == " (about 10 minutes left)"
 
 
 def test_what_is_asked_is_what_is_kept(tmp_path):
     """A method that is set otherwise is run again."""
-    told = []
+    sentences = []
     method = METHODS["nb-one-vs-rest"]
     for alpha in (0.5, 0.5, 0.1):
         compare(
@@ -249,10 +249,10 @@ def test_what_is_asked_is_what_is_kept(tmp_path):
             protocol=Protocol("random", repeats=1),
             folder=tmp_path,
             tune=0,
-            tell=told.append,
+            progress=sentences.append,
         )
 
-    assert len([line for line in told if line.startswith("1/1")]) == 2
+    assert len([line for line in sentences if line.startswith("1/1")]) == 2
 
 
 def test_command(tmp_path):

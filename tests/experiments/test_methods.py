@@ -1,18 +1,17 @@
-"""Methods: rivals beside slow twins, and all of them on the sample."""
+"""Methods: baselines against slow twins, and all methods on the sample."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from polytopic.corpus import load_sample
-from polytopic.experiments import METHODS, Answer, Method, Protocol
-from polytopic.experiments.mccallum import McCallumMixture
-from polytopic.experiments.measures import document_f, measured
-from polytopic.experiments.neighbours import CosineNeighbours, MLkNN
-from polytopic.experiments.parts import Prepared
-from polytopic.experiments.rivals import given, given_or_best
-from polytopic.experiments.tuning import best_threshold, chosen_settings
-from polytopic.metrics import samples_f1, subset_accuracy
+from polytopic.experiments import METHODS, Method, Prediction, Protocol
+from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture, MLkNN
+from polytopic.experiments.baselines import apply_threshold, threshold_or_best
+from polytopic.experiments.parts import Part, Prepared
+from polytopic.experiments.runner import measure
+from polytopic.experiments.tuning import best_threshold, tune_settings
+from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 
 USUAL = [name for name, method in METHODS.items() if not method.missing]
 
@@ -42,12 +41,12 @@ def test_every_method_learns_and_answers(parts, name):
     method = METHODS[name]
 
     answer = method.fit(train, method.settings, 0)(test)
-    found = measured(train, test, answer)
+    found = measure(train, test, answer)
 
     assert answer.sets.shape == test.Y.shape
-    assert found["measures"]["samples_f1"] > 0.15  # at random: .09
+    assert found["metrics"]["samples_f1"] > 0.15  # at random: .09
     assert np.mean(found["documents"]["samples_f1"]) == pytest.approx(
-        found["measures"]["samples_f1"], abs=1e-4
+        found["metrics"]["samples_f1"], abs=1e-4
     )
     assert sum(one["documents"] for one in found["by_size"]) == test.Y.shape[0]
     if answer.proba is not None:
@@ -136,17 +135,30 @@ def test_given_labels():
     """Labels above the threshold, and the best where there is none, if it is asked for."""
     scores = np.array([[0.6, 0.2], [0.1, 0.3]])
 
-    assert given(scores, 0.5, best_if_none=True).toarray().tolist() == [[1, 0], [0, 1]]
-    assert given(scores, 0.5, best_if_none=False).toarray().tolist() == [[1, 0], [0, 0]]
+    assert apply_threshold(scores, 0.5, best_if_none=True).toarray().tolist() == [[1, 0], [0, 1]]
+    assert apply_threshold(scores, 0.5, best_if_none=False).toarray().tolist() == [[1, 0], [0, 0]]
 
 
-def test_document_measures():
-    """The mean over documents is the measure."""
+def test_metrics_by_document_and_by_group():
+    """The mean over documents is the metric; groups are those of their documents and labels."""
     rng = np.random.default_rng(0)
-    Y, sets = rng.random((2, 30, 5)) < 0.3
+    Y, sets = (sparse.csr_matrix(rng.random((30, 5)) < 0.4, dtype=float) for _ in range(2))
+    part = Part(sparse.csr_matrix((30, 1)), Y, [""] * 30)
 
-    assert document_f(Y, sets).mean() == pytest.approx(samples_f1(Y, sets))
-    assert (sets == Y).all(axis=1).mean() == subset_accuracy(Y, sets)
+    found = measure(part, part, Prediction(sets))
+
+    true, predicted = Y.toarray() > 0, sets.toarray() > 0
+    assert np.mean(found["documents"]["samples_f1"]) == pytest.approx(samples_f1(Y, sets), abs=1e-5)
+    assert np.mean(found["documents"]["subset_accuracy"]) == subset_accuracy(Y, sets)
+    for group in found["by_size"]:
+        own = true.sum(axis=1) == group["size"]
+        assert group["documents"] == own.sum()
+        assert group["f1"] == pytest.approx(samples_f1(true[own], predicted[own]))
+    n_docs = true.sum(axis=0)
+    for group, ends in zip(found["by_frequency"], [(5, 20)], strict=True):
+        own = (n_docs >= ends[0]) & (n_docs < ends[1])
+        assert (group["from"], group["labels"]) == (ends[0], own.sum())
+        assert group["f1"] == pytest.approx(macro_f1(true[:, own], predicted[:, own]))
 
 
 def test_settings_are_chosen(parts):
@@ -154,9 +166,9 @@ def test_settings_are_chosen(parts):
     train, _ = parts
     method = METHODS["svm-threshold"]
 
-    found = chosen_settings(method, train, 0, None)
+    found = tune_settings(method, train, 0, None)
 
-    assert found == chosen_settings(method, train, 0, None)
+    assert found == tune_settings(method, train, 0, None)
     assert found["threshold"] < 0
     assert set(found) == {"C", "class_weight", "threshold"}
 
@@ -169,12 +181,14 @@ def test_thresholds_need_no_fits(parts):
     def fit(rest, settings, seed):
         fits.append(settings["k"])
         scores = rest.Y.mean(axis=0).A1 + np.zeros(test.Y.shape)
-        return lambda part: Answer(
-            given_or_best(scores[: part.Y.shape[0]], 0.5), scores[: part.Y.shape[0]]
+        return lambda part: Prediction(
+            threshold_or_best(scores[: part.Y.shape[0]], 0.5), scores[: part.Y.shape[0]]
         )
 
-    method = Method("m", "M", fit, {"k": 1, "threshold": 0.5}, {"k": (1, 2)}, decide=given_or_best)
-    chosen_settings(method, train, 0, None)
+    method = Method(
+        "m", "M", fit, {"k": 1, "threshold": 0.5}, {"k": (1, 2)}, decide=threshold_or_best
+    )
+    tune_settings(method, train, 0, None)
 
     assert fits == [1] * 4 + [2] * 4  # each quarter in its turn, as documents are few
 
@@ -186,10 +200,10 @@ def test_best_threshold(scale):
     Y = rng.random((80, 12)) < 0.2
     scores = scale * (Y + rng.normal(size=Y.shape))
 
-    value, threshold = best_threshold(scores, Y, given_or_best)
+    value, threshold = best_threshold(scores, Y, threshold_or_best)
 
-    all_of_them = [samples_f1(Y, given_or_best(scores, one)) for one in np.unique(scores)]
-    assert value == samples_f1(Y, given_or_best(scores, threshold))
+    all_of_them = [samples_f1(Y, threshold_or_best(scores, one)) for one in np.unique(scores)]
+    assert value == samples_f1(Y, threshold_or_best(scores, threshold))
     assert value > max(all_of_them) - 0.01
 
 
@@ -198,6 +212,6 @@ def test_optuna_searches(parts):
     pytest.importorskip("optuna", reason="optuna is not installed")
     train, _ = parts
 
-    found = chosen_settings(METHODS["knn"], train, 0, 4)
+    found = tune_settings(METHODS["knn"], train, 0, 4)
 
     assert 5 <= found["k"] <= 30

@@ -86,7 +86,7 @@ def test_given_split():
     ],
 )
 def test_corpora_too_small(documents, sentence):
-    """One sentence tells what is lacking."""
+    """The message says what is missing."""
     with pytest.raises(CorpusError, match=sentence):
         Prepared.of("corpus", documents)
 
@@ -94,16 +94,16 @@ def test_corpora_too_small(documents, sentence):
 @pytest.mark.parametrize(
     ("protocol", "sentence"),
     [
-        ({"kind": "given"}, "names 0 documents as train and 0 as test"),
+        ({"kind": "given"}, "has 0 documents marked train and 0 marked test"),
         (
             {"kind": "random", "train": 300, "test": 300},
             "has 348 documents, fewer than train == 300",
         ),
-        ({"kind": "curve", "sizes": (5000,)}, "a curve from 5000 documents"),
+        ({"kind": "curve", "sizes": (5000,)}, "a curve from 5000 training documents"),
     ],
 )
 def test_protocols_that_do_not_fit(sample, protocol, sentence):
-    """One sentence tells what is lacking."""
+    """The message says what is missing."""
     with pytest.raises(ValueError, match=sentence):
         Protocol(**protocol).splits(sample)
     with pytest.raises(ValueError, match="protocol == 'x', must be one of"):

@@ -76,14 +76,14 @@ def command(
     listed,
     **reading,
 ):
-    """Compare methods on the labelled documents in CORPUS: ours and their rivals.
+    """Compare methods on the labelled documents in CORPUS: ours and the baselines.
 
     Each method learns from some documents and labels others, several times over. What has been
     run is kept, so that a run that was stopped goes on where it was. Settings are chosen on a
     quarter of the documents to learn from.
     """
     from polytopic.experiments import DEFAULT, METHODS, Protocol, compare
-    from polytopic.experiments.figures import require_figures
+    from polytopic.experiments.report import require_figures
 
     if listed:
         rows = [(m.name, m.title, m.missing or "") for m in METHODS.values()]
@@ -110,7 +110,7 @@ def command(
             tune=tune,
             timeout=timeout,
             client=None if cluster is None else cluster.client,
-            tell=lambda sentence: click.echo(sentence, err=True),
+            progress=lambda sentence: click.echo(sentence, err=True),
         )
     for target in targets:
         content = getattr(found, ENDINGS[Path(target).suffix])()
@@ -119,8 +119,8 @@ def command(
         _show(found.largest())
     else:
         for row in found.largest().rows:
-            measures = row.results[0]["measures"] if row.results else {}
-            values = {name: finite(row.mean(name)) for name in measures}
+            metrics = row.results[0]["metrics"] if row.results else {}
+            values = {name: finite(row.mean(name)) for name in metrics}
             echo_json({"method": row.method, "failure": row.failure, **values})
 
 

@@ -1,7 +1,13 @@
-"""Experiments: methods compared on a corpus, ours and their rivals."""
+"""Experiments: compare methods on a corpus, ours and the baselines.
+
+A corpus is counted once (``parts``) and split (``protocols``). Each method (``own``, ``baselines``,
+listed in ``registry``) is tuned (``tuning``), fitted and measured on each split in a process of its
+own (``runner``). ``comparison`` collects the results, with tests of ``significance``; ``tables``
+and ``report`` show them.
+"""
 
 from polytopic.experiments.comparison import DEFAULT, Comparison, Row, compare
-from polytopic.experiments.methods import Answer, Method
+from polytopic.experiments.methods import Method, Prediction
 from polytopic.experiments.protocols import PROTOCOLS, Protocol
 from polytopic.experiments.registry import METHODS
 
@@ -9,9 +15,9 @@ __all__ = [
     "DEFAULT",
     "METHODS",
     "PROTOCOLS",
-    "Answer",
     "Comparison",
     "Method",
+    "Prediction",
     "Protocol",
     "Row",
     "compare",

@@ -1,4 +1,4 @@
-"""Comparison: methods beside each other on a corpus, by repeated splits."""
+"""Compare methods on a corpus over repeated splits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from polytopic.corpus.document import Document
 from polytopic.errors import PolytopicError
-from polytopic.experiments.cells import Cell, Cells, ClusterCells, digest_of
 from polytopic.experiments.methods import Method
 from polytopic.experiments.parts import Prepared
 from polytopic.experiments.protocols import Protocol, Split
 from polytopic.experiments.registry import METHODS
+from polytopic.experiments.runner import Cell, Cells, ClusterCells, digest_of
 from polytopic.experiments.significance import compare_pairs
 
 DEFAULT = (
@@ -40,11 +40,11 @@ class Row:
     Attributes
     ----------
     method, title : str
-        Its name, and its name in tables.
+        Name of the method, and its name in tables.
     results : list of dict
-        What was measured on each split.
+        Settings, costs and metrics on each split.
     failure : str or None
-        Why it has no results.
+        Why there are no results.
     """
 
     method: str
@@ -52,40 +52,40 @@ class Row:
     results: list[dict[str, Any]]
     failure: str | None = None
 
-    def values(self, measure: str) -> np.ndarray:
-        """Return a measure on each split."""
-        return np.array([_value(result, measure) for result in self.results])
+    def values(self, metric: str) -> np.ndarray:
+        """Return a metric on each split."""
+        return np.array([_value(result, metric) for result in self.results])
 
-    def mean(self, measure: str) -> float:
-        """Return the mean of a measure."""
-        return float(self.values(measure).mean()) if self.results else np.nan
+    def mean(self, metric: str) -> float:
+        """Return the mean of a metric over splits."""
+        return float(self.values(metric).mean()) if self.results else np.nan
 
-    def std(self, measure: str) -> float:
-        """Return the standard deviation of a measure."""
-        return float(self.values(measure).std(ddof=1)) if len(self.results) > 1 else np.nan
+    def std(self, metric: str) -> float:
+        """Return the standard deviation of a metric over splits."""
+        return float(self.values(metric).std(ddof=1)) if len(self.results) > 1 else np.nan
 
 
-def _value(result: dict[str, Any], measure: str) -> float:
-    found = result["measures"].get(measure, result.get(measure))
+def _value(result: dict[str, Any], metric: str) -> float:
+    found = result["metrics"].get(metric, result.get(metric))
     return np.nan if found is None else found
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`compare` found.
+    """The result of :func:`compare`.
 
     Attributes
     ----------
     corpus : str
-        The name of the corpus.
+        Name of the corpus.
     about : dict
-        Documents, labels, terms, and labels a document.
+        Numbers of documents, labels, terms, and labels per document.
     protocol : Protocol
-        How splits were made.
+        How the corpus was split.
     splits : list of str
-        Their names.
+        Names of the splits.
     rows : list of Row
-        The methods, the best samples F1 first; those that failed last.
+        The methods, the best samples F1 first, those that failed last.
     """
 
     corpus: str
@@ -95,7 +95,7 @@ class Comparison:
     rows: list[Row]
 
     def largest(self) -> Comparison:
-        """Return the comparison without the splits of a curve that have fewer documents."""
+        """Return the comparison on the largest training sets only, if there is a curve."""
         sizes = {one["n_train"] for row in self.rows for one in row.results}
         if self.protocol.kind != "curve" or len(sizes) < 2:
             return self
@@ -108,29 +108,29 @@ class Comparison:
         rows.sort(key=_rank)
         return replace(self, rows=rows, splits=[self.splits[k] for k in kept])
 
-    def best(self, measure: str) -> Row | None:
-        """Return the method with the highest mean."""
-        able = [row for row in self.rows if row.results and not np.isnan(row.mean(measure))]
-        return max(able, key=lambda row: row.mean(measure), default=None)
+    def best(self, metric: str) -> Row | None:
+        """Return the method with the highest mean of a metric."""
+        able = [row for row in self.rows if row.results and not np.isnan(row.mean(metric))]
+        return max(able, key=lambda row: row.mean(metric), default=None)
 
-    def chance(self, row: Row, measure: str = "samples_f1") -> float | None:
-        """Return how probable so large a difference from the best method is by chance alone.
+    def p_value(self, row: Row, metric: str = "samples_f1") -> float | None:
+        """Return the p-value of a method's difference from the best method.
 
         See :func:`polytopic.experiments.significance.compare_pairs`.
         """
-        best = self.best(measure)
+        best = self.best(metric)
         if best is None or row is best or len(row.results) != len(best.results):
             return None
-        return compare_pairs(best.results, row.results, measure)
+        return compare_pairs(best.results, row.results, metric)
 
     def to_markdown(self) -> str:
         """Return the table in Markdown."""
-        from polytopic.experiments.tables import to_markdown  # here: tables know comparisons
+        from polytopic.experiments.tables import to_markdown  # imports this module
 
         return to_markdown(self.largest())
 
     def to_csv(self) -> str:
-        """Return all that was measured, a line for each method and split."""
+        """Return all metrics, one line per method and split."""
         from polytopic.experiments.tables import to_csv
 
         return to_csv(self)
@@ -142,7 +142,7 @@ class Comparison:
         return to_latex(self.largest())
 
     def to_html(self) -> str:
-        """Return a report that stands alone: tables, figures, and what they say."""
+        """Return a self-contained page with tables, figures and conclusions."""
         from polytopic.experiments.report import to_html
 
         return to_html(self)
@@ -160,7 +160,7 @@ def compare(
     tune: int | None = None,
     timeout: float | None = None,
     client: Any = None,
-    tell: Callable[[str], None] = lambda sentence: None,
+    progress: Callable[[str], None] = lambda sentence: None,
 ) -> Comparison:
     """Compare methods on labelled documents.
 
@@ -169,30 +169,33 @@ def compare(
     documents : sequence of Document
         The corpus.
     methods : sequence of str or Method
-        Names of :data:`METHODS`, or methods of one's own, whose functions other processes can
-        import.
+        Names in :data:`METHODS`, or your own methods, whose functions other processes must be able
+        to import.
     protocol : Protocol or str, default="auto"
-        How to split.
+        How to split the corpus.
     name : str, default="corpus"
-        What the corpus is called.
+        Name of the corpus.
     language : str or None, default="en"
         Language of the texts.
     folder : path, default="polytopic-compare"
-        Where finished cells are kept: what was run is not run again.
+        Folder of finished results, which are not computed again.
     workers : int, default=1
-        Processes that run at once, each of one thread.
+        Number of processes at a time, with one thread each.
     tune : int, default=None
-        Settings that Optuna tries; a small grid is tried by default, and with 0 nothing is tuned.
+        Number of settings that Optuna tries; by default a small grid is tried. With 0 nothing is
+        tuned.
     timeout : float, default=None
-        Seconds that one method may take on one split.
+        Seconds after which a method is stopped on a split.
     client : distributed.Client, default=None
-        A Dask cluster whose workers run the cells instead; they must see the ``folder``.
-    tell : callable, default=nothing
-        Is told of progress, sentence by sentence.
+        A Dask cluster to run the methods on instead; its workers must see the ``folder``.
+    progress : callable, optional
+        Called with a sentence whenever a method has finished on a split.
     """
     protocol = Protocol(protocol) if isinstance(protocol, str) else protocol
     if tune and find_spec("optuna") is None:
-        raise PolytopicError("Optuna is not installed. Install it: pip install 'polytopic[bench]'.")
+        raise PolytopicError(
+            "Optuna is not installed. Install it with: pip install 'polytopic[bench]'"
+        )
     chosen = {method.name: method for method in map(_method, methods)}
     prepared = Prepared.of(name, documents, language)
     splits = protocol.splits(prepared)
@@ -204,43 +207,45 @@ def compare(
     cells = Cells(Path(folder), workers, timeout)
     if client is not None:
         if timeout is not None:
-            raise ValueError("timeout is for processes of this machine, not for a Dask cluster.")
+            raise ValueError("timeout does not work with a Dask cluster; leave it out.")
         cells = ClusterCells(Path(folder), client)
     results: dict[tuple[str, str], dict[str, Any]] = {}
     tasks, total = [], 0
     for split in splits:
         documents_digest = digest_of(split.train, split.test)
         for name_of, method in chosen.items():
-            asked = (name_of, method.asked, protocol.seed, tune)
+            asked = (name_of, method.signature, protocol.seed, tune)
             cell = Cell(digest, split.name, documents_digest, *asked)
             total += 1
-            kept = cells.kept(cell)
-            if kept is not None:
-                results[name_of, split.name] = kept
+            known_result = cells.load(cell)
+            if known_result is not None:
+                results[name_of, split.name] = known_result
             elif method.missing:
                 results[name_of, split.name] = {"failure": method.missing}
             else:
                 tasks.append((cell, method, split, place))
     if len(tasks) < total:
-        tell(f"{total - len(tasks)} of {total} cells are known already or cannot be run.")
+        progress(
+            f"{total - len(tasks)} of {total} results are known already or cannot be computed."
+        )
 
     began, known = time.monotonic(), total - len(tasks)
 
-    def told(cell: Cell, result: dict[str, Any]) -> None:
+    def report(cell: Cell, result: dict[str, Any]) -> None:
         done = len(results) + 1
-        outcome = result.get("failure") or f"F {result['measures']['samples_f1']:.3f}"
-        left = _left((time.monotonic() - began) / (done - known) * (total - done))
-        tell(f"{done}/{total} {chosen[cell.method].title} on {cell.split}: {outcome}{left}")
+        outcome = result.get("failure") or f"F {result['metrics']['samples_f1']:.3f}"
+        left = _time_left((time.monotonic() - began) / (done - known) * (total - done))
+        progress(f"{done}/{total} {chosen[cell.method].title} on {cell.split}: {outcome}{left}")
 
-    for cell, result in cells.run(tasks, told):
+    for cell, result in cells.run(tasks, report):
         results[cell.method, cell.split] = result
     rows = [_row(method, splits, results) for method in chosen.values()]
     rows.sort(key=_rank)
     return Comparison(prepared.name, _about(prepared), protocol, [s.name for s in splits], rows)
 
 
-def _left(seconds: float) -> str:
-    """Return how much time is left, in words; nothing if it is next to none."""
+def _time_left(seconds: float) -> str:
+    """Return the remaining time in words; nothing if there is little."""
     if seconds < 10:
         return ""
     if seconds < 90:
@@ -274,5 +279,5 @@ def _about(prepared: Prepared) -> dict[str, Any]:
         "documents": n_docs,
         "labels": n_labels,
         "terms": prepared.X.shape[1],
-        "labels_a_document": float(prepared.Y.sum() / n_docs),
+        "labels_per_document": float(prepared.Y.sum() / n_docs),
     }

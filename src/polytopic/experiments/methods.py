@@ -1,4 +1,4 @@
-"""What a method is: it learns from a part, and answers for another."""
+"""What a method is: something that learns from one part of a corpus and labels another."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from polytopic.experiments.parts import Part
 
 
-class Answer(NamedTuple):
-    """What a method answers for some documents.
+class Prediction(NamedTuple):
+    """What a method predicts for some documents, arrays of shape (n_docs, n_labels).
 
-    ``sets`` is an indicator (n_docs, n_labels); ``scores`` ranks labels and ``proba`` are
-    probabilities of labels, both (n_docs, n_labels), None where it has none.
+    ``sets`` is an indicator, ``scores`` rank the labels and ``proba`` are their probabilities; None
+    for a method without them.
     """
 
     sets: Any
@@ -24,9 +24,9 @@ class Answer(NamedTuple):
     proba: np.ndarray | None = None
 
 
-Answering = Callable[[Part], Answer]
-Fitting = Callable[[Part, Mapping[str, Any], int], Answering]
-Deciding = Callable[[np.ndarray, float], Any]
+Predictor = Callable[[Part], Prediction]
+Fitter = Callable[[Part, Mapping[str, Any], int], Predictor]
+Decider = Callable[[np.ndarray, float], Any]
 
 
 @dataclass(frozen=True)
@@ -36,46 +36,48 @@ class Method:
     Attributes
     ----------
     name : str
-        What it is called in commands.
+        Name on the command line.
     title : str
-        What it is called in tables.
+        Name in tables.
     fit : callable
-        Takes a part, settings and a seed; returns what answers.
+        Takes a part, settings and a seed; returns a function from a part to a
+        :class:`Prediction`.
     settings : dict
-        What it is set to where nothing is tuned.
+        Default settings.
     space : dict
-        What may be tuned: each setting with its values, the usual one first; a search stays
-        between the least and the greatest of numbers.
+        Values to try of each setting that is tuned, the default first; Optuna searches between the
+        lowest and the highest number.
     decide : callable or None
-        Takes scores and a threshold, and returns an indicator. Where a method has it, its setting
-        ``threshold`` is chosen on the held-out scores of each fit, without fits of its own.
+        Takes scores and a threshold, and returns an indicator. If given, the setting ``threshold``
+        is tuned on the held-out scores of each fit, without further fits.
     package : str or None
-        The module that it needs.
-    lacks : callable or None
-        Says what it needs besides and has not, None if there is nothing.
+        Module that must be installed.
+    find_missing : callable or None
+        Returns what else is missing, or None if nothing is.
     ours : bool
-        Whether it is polytopic's own.
+        Whether it is one of polytopic's models.
     """
 
     name: str
     title: str
-    fit: Fitting
+    fit: Fitter
     settings: Mapping[str, Any] = field(default_factory=dict)
     space: Mapping[str, tuple] = field(default_factory=dict)
-    decide: Deciding | None = None
+    decide: Decider | None = None
     package: str | None = None
-    lacks: Callable[[], str | None] | None = None
+    find_missing: Callable[[], str | None] | None = None
     ours: bool = False
 
     @property
     def missing(self) -> str | None:
-        """Why it cannot run, if it cannot."""
+        """Why the method cannot run, or None."""
         if self.package is not None and find_spec(self.package) is None:
-            return f"{self.package} is not installed: pip install 'polytopic[bench]'."
-        return None if self.lacks is None else self.lacks()
+            install = "Install it with: pip install 'polytopic[bench]'"
+            return f"{self.package} is not installed. {install}"
+        return None if self.find_missing is None else self.find_missing()
 
     @property
-    def asked(self) -> str:
-        """What it is set to and what is tuned, as text."""
+    def signature(self) -> str:
+        """The settings and what is tuned, as text."""
         space = {name: tuple(values) for name, values in self.space.items()}
         return repr((sorted(self.settings.items()), sorted(space.items()), self.decide is not None))

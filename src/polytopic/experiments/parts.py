@@ -1,4 +1,4 @@
-"""A corpus made ready for experiments: counted once, then cut into parts."""
+"""A corpus for experiments: counted once, then cut into parts."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from polytopic.files import new_file
 from polytopic.labels import LabelSpace, indicator
 from polytopic.text import Analyzer
 
-LARGE = 1000  # documents to learn from at which terms need two documents
+LARGE = 1000  # training documents from which on a term must occur in two of them
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some documents, as methods see them.
+    """Documents in the forms that methods take.
 
     Attributes
     ----------
     X : csr_matrix of shape (n_docs, n_terms)
-        Counts of the terms of the documents to learn from.
+        Counts of the terms that occur in training documents.
     Y : csr_matrix of shape (n_docs, n_labels)
-        Their labels, an indicator over all labels of the corpus.
+        Labels, an indicator over all labels of the corpus.
     texts : list of str
-        Their texts; the terms, each as often as it occurs, where there are only counts.
+        Texts; for documents given as counts, the terms, each as often as it occurs.
     """
 
     X: sparse.csr_matrix
@@ -45,12 +45,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A corpus made ready.
+    """A counted corpus.
 
     Attributes
     ----------
     name : str
-        What it is called.
+        Name of the corpus.
     X : csr_matrix of shape (n_docs, n_terms)
         Counts of all terms.
     Y : csr_matrix of shape (n_docs, n_labels)
@@ -58,7 +58,7 @@ class Prepared:
     labels, texts : list of str
         Names of the labels, and the texts.
     splits, times : list of (str or None)
-        Parts that the documents name, and their times.
+        The part that each document says it belongs to, and its time.
     """
 
     name: str
@@ -76,17 +76,15 @@ class Prepared:
         space = LabelSpace({label for document in kept for label in document.labels})
         if len(kept) < 4:
             raise CorpusError(
-                f"{name} has {len(kept)} labelled documents, needs at least 4 to learn from some "
-                "and test on others."
+                f"{name} has {len(kept)} labelled documents, needs at least 4 to train on some and "
+                "test on others."
             )
         if len(space) < 2:
-            raise CorpusError(
-                f"{name} has 1 label, {space.ids[0]!r}; needs at least 2 to tell apart."
-            )
+            raise CorpusError(f"{name} has 1 label, {space.ids[0]!r}; needs at least 2.")
         counts, _ = Analyzer(language).count([document.content for document in kept])
         if not counts.shape[1]:
             raise CorpusError(
-                f"{name} has no term but stop words and single letters; needs words to learn from."
+                f"{name} has no term but stop words and single letters; needs other words."
             )
         places = [[space.index(label) for label in document.labels] for document in kept]
         ends = np.cumsum([0, *map(len, places)])
@@ -102,9 +100,9 @@ class Prepared:
         )
 
     def parts(self, train: np.ndarray, test: np.ndarray) -> tuple[Part, Part]:
-        """Return documents to learn from and to test on, with the terms of the former.
+        """Return the training and the test documents, over the terms of the training documents.
 
-        Terms that one document alone has are left out where there are many documents.
+        Where there are many documents, terms that only one of them has are left out.
         """
         frequency = self.X[train].getnnz(axis=0)
         known = np.flatnonzero(frequency >= (2 if train.size >= LARGE else 1))
@@ -115,7 +113,7 @@ class Prepared:
         return learned, tested
 
     def save(self, folder: Path) -> None:
-        """Write it for other processes to read."""
+        """Write the corpus for other processes to read."""
         folder.mkdir(parents=True, exist_ok=True)
         sparse.save_npz(folder / "X.npz", self.X)
         sparse.save_npz(folder / "Y.npz", self.Y)
@@ -142,7 +140,7 @@ def _text(document: Document) -> str:
 
 
 def write_json(path: Path, values: Any) -> None:
-    """Write values to a file, whole or not at all."""
+    """Write values to a file, completely or not at all."""
     with new_file(path, CorpusError) as file:
         file.write(json.dumps(values, ensure_ascii=False).encode())
 

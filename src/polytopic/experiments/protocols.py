@@ -1,4 +1,4 @@
-"""Protocols: which documents to learn from, and which to test on."""
+"""Protocols: which documents to train on, and which to test on."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from polytopic.corpus.splits import folds
 from polytopic.experiments.parts import Prepared
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
-CURVE = (250, 500, 1000, 2000)  # documents to learn from (Kazawa et al., Figure 2)
+CURVE = (250, 500, 1000, 2000)  # training documents (Kazawa et al., Figure 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Documents to learn from and documents to test on.
+    """Training and test documents.
 
     Attributes
     ----------
     name : str
-        What it is called, for people.
+        Name of the split.
     train, test : ndarray of int
-        Places of documents.
+        Row numbers of documents.
     """
 
     name: str
@@ -32,20 +32,20 @@ class Split:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How to make splits.
+    """How to split a corpus.
 
     Attributes
     ----------
     kind : {"auto", "given", "random", "curve", "folds", "time"}
-        The split that the documents name; random ones; random ones of several sizes, each within
-        the next, with the same documents to test on; folds; or the latest documents to test on.
-        "auto" takes the given split if there is one, else folds.
+        The split that documents say they belong to; random splits; random splits of several
+        sizes, each within the next, with the same test documents; folds; or the latest documents
+        for testing. "auto" takes the given split if there is one, else folds.
     train, test : int or None
-        Documents of a random split; three quarters and a quarter by default.
+        Numbers of documents of a random split; three quarters and a quarter by default.
     repeats : int
-        Random splits, or folds.
+        Number of random splits, or of folds.
     sizes : tuple of int
-        Documents to learn from on a curve.
+        Numbers of training documents on a curve.
     seed : int
         The same seed gives the same splits.
     """
@@ -75,8 +75,8 @@ class Protocol:
         train, test = (np.flatnonzero(named == part) for part in ("train", "test"))
         if not train.size or not test.size:
             raise ValueError(
-                f"{corpus.name} names {train.size} documents as train and {test.size} as test, "
-                "must name some as each; use another protocol (folds)."
+                f"{corpus.name} has {train.size} documents marked train and {test.size} marked "
+                "test, needs some of each; use another protocol, such as folds."
             )
         return [Split("given", train, test)]
 
@@ -92,8 +92,8 @@ class Protocol:
         sizes = [size for size in self.sizes if size < n_docs]
         if not sizes:
             raise ValueError(
-                f"{corpus.name} has {n_docs} documents; a curve from {min(self.sizes)} documents "
-                "to learn from needs more."
+                f"{corpus.name} has {n_docs} documents; a curve from {min(self.sizes)} training "
+                "documents on needs more."
             )
         n_test = min(self.test or n_docs - max(sizes), n_docs - max(sizes))
         return [
@@ -111,8 +111,8 @@ class Protocol:
         missing = [k for k, time in enumerate(corpus.times) if time is None]
         if missing:
             raise ValueError(
-                f"{corpus.name} has {len(missing)} documents without a time, must have none to "
-                "split by time."
+                f"{corpus.name} has {len(missing)} documents without a time; a split by time needs "
+                "one for each."
             )
         _, n_test = self._sizes(corpus)
         order = np.argsort(np.array(corpus.times, dtype=str), kind="stable")

@@ -1,8 +1,6 @@
-"""All methods by their names."""
+"""All methods by name."""
 
-from polytopic.experiments.annif import ANNIF
-from polytopic.experiments.ours import OURS
-from polytopic.experiments.peers import PEERS
-from polytopic.experiments.rivals import RIVALS
+from polytopic.experiments.baselines import BASELINES
+from polytopic.experiments.own import OWN
 
-METHODS = {method.name: method for method in (*OURS, *RIVALS, *PEERS, *ANNIF)}
+METHODS = {method.name: method for method in (*OWN, *BASELINES)}

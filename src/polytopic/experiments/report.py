@@ -1,14 +1,18 @@
-"""A comparison as one HTML page that stands alone: no script, no network."""
+"""A comparison as a self-contained HTML page with figures: no script, no network."""
 
 from __future__ import annotations
 
 import base64
+import re
+from collections.abc import Iterator
 from io import BytesIO
+from itertools import pairwise
 
 import numpy as np
 
+from polytopic.errors import PolytopicError
 from polytopic.experiments.comparison import Comparison, Row
-from polytopic.experiments.figures import figures
+from polytopic.experiments.runner import BINS, FREQUENCIES, LARGEST
 from polytopic.experiments.tables import MAIN, WORSE, Column, Entry, entries, notes, summary
 from polytopic.explain.html import safe, section, table, whole_page
 
@@ -19,11 +23,15 @@ img { width: 100%; height: auto; background: #fff; border-radius: .5rem }
 td:first-child { padding-right: 1.5rem } .scroll td { white-space: nowrap; font-size: .9rem }
 small { color: var(--soft); font-size: .75rem }
 """
-NEAR = 0.01  # samples F1 by which a method may be lower and still be called as good
+NEAR = 0.01  # difference in samples F1 that hardly matters
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#666666")
+MARKERS = "osD^vPX<>*"
+ENOUGH = 10  # pairs of document and label for a point of the calibration curve
+MOST = 7  # methods in a figure with a line for each
 MORE = (
     Column("samples_precision", "precision"),
     Column("samples_recall", "recall"),
-    Column("document_f1", "F1 of both"),
+    Column("document_f1", "document F1"),
     Column("precision_at_3", "P@3"),
     Column("precision_at_5", "P@5"),
     Column("ndcg_at_3", "nDCG@3"),
@@ -33,15 +41,15 @@ PAGE_POLICY = "img-src data:"
 
 
 def to_html(found: Comparison, *, title: str | None = None) -> str:
-    """Return a report for people who want to know which method to take."""
+    """Return a report that says which method to choose."""
     drawn, more, found = list(figures(found)), _more_documents(found), found.largest()
     sections = [
         f"<p>{safe(summary(found))}</p>",
         _answer(found),
         more,
         section("All methods", f'{_table(found, MAIN)}<p class="soft">{safe(notes(found))}</p>'),
-        f'<div class="figures">{"".join(_drawn(*one) for one in drawn)}</div>',
-        section("More measures", _table(found, MORE)),
+        f'<div class="figures">{"".join(_figure_section(*one) for one in drawn)}</div>',
+        section("More metrics", _table(found, MORE)),
         _settings(found),
         _failures(found),
     ]
@@ -50,26 +58,26 @@ def to_html(found: Comparison, *, title: str | None = None) -> str:
 
 
 def _answer(found: Comparison) -> str:
-    """Say in sentences what the tables say in numbers."""
+    """Return the conclusions in sentences."""
     lines = []
-    for measure, name in (("samples_f1", "samples F1"), ("subset_accuracy", "subset accuracy")):
-        best = found.best(measure)
+    for metric, name in (("samples_f1", "samples F1"), ("subset_accuracy", "subset accuracy")):
+        best = found.best(metric)
         if best is None:
             continue
-        equal = [row for row in found.rows if _alike(found, row, best, measure)]
+        equal = [row for row in found.rows if _alike(found, row, best, metric)]
         also = (
-            f" No method but {_listed(equal)} comes so near that chance may explain the difference."
+            f" The difference to {_listed(equal)} may be due to chance; all others are worse."
             if equal
             else " All others are worse by more than chance."
         )
-        told = f"<strong>{safe(best.title)}</strong> has the best {name}, {best.mean(measure):.3f}."
-        lines.append(f"<p>{told}{safe(also) if len(found.rows) > 1 else ''}</p>")
-    return section("In short", "\n".join([*lines, _quickest(found)])) if lines else ""
+        first = f"<strong>{safe(best.title)}</strong> has the best {name}, {best.mean(metric):.3f}."
+        lines.append(f"<p>{first}{safe(also) if len(found.rows) > 1 else ''}</p>")
+    return section("In short", "\n".join([*lines, _fastest(found)])) if lines else ""
 
 
-def _alike(found: Comparison, row: Row, best: Row, measure: str) -> bool:
-    """Tell whether chance may explain why a method is not the best."""
-    return bool(row.results) and row is not best and (found.chance(row, measure) or 0) >= WORSE
+def _alike(found: Comparison, row: Row, best: Row, metric: str) -> bool:
+    """Return whether chance may explain why a method is not the best."""
+    return bool(row.results) and row is not best and (found.p_value(row, metric) or 0) >= WORSE
 
 
 def _listed(rows: list[Row]) -> str:
@@ -77,8 +85,8 @@ def _listed(rows: list[Row]) -> str:
     return f"{'; '.join(most)} and {last}" if most else last
 
 
-def _quickest(found: Comparison) -> str:
-    """Say which method takes least time among those that are nearly as good as the best."""
+def _fastest(found: Comparison) -> str:
+    """Return which method is fastest among those that are about as good as the best."""
     best = found.best("samples_f1")
     if best is None:
         return ""
@@ -91,9 +99,9 @@ def _quickest(found: Comparison) -> str:
     if quick is best:
         return ""
     return (
-        f"<p><strong>{safe(quick.title)}</strong> is the quickest of those whose samples F1 is "
-        f"lower by {NEAR:g} at most: {_seconds(quick):.2g} CPU seconds to learn and to answer, "
-        f"where {safe(best.title)} needs {_seconds(best):.2g}.</p>"
+        f"<p><strong>{safe(quick.title)}</strong> is the fastest method whose samples F1 is at "
+        f"most {NEAR:g} lower: it trains and predicts in {_seconds(quick):.2g} CPU seconds, "
+        f"{safe(best.title)} in {_seconds(best):.2g}.</p>"
     )
 
 
@@ -102,7 +110,7 @@ def _seconds(row: Row) -> float:
 
 
 def _more_documents(found: Comparison) -> str:
-    """Say how much the last doubling of the documents gave, where there is a curve."""
+    """Return what more training documents gave at the end of a curve, if there is one."""
     if found.protocol.kind != "curve":
         return ""
     best = found.largest().best("samples_f1")
@@ -116,8 +124,8 @@ def _more_documents(found: Comparison) -> str:
     values = own.values("samples_f1")
     f, g = (values[np.array(sizes) == size].mean() for size in (before, last))
     return (
-        f"<p>From {before:,} to {last:,} documents to learn from, the samples F1 of "
-        f"{safe(own.title)} went from {f:.3f} to {g:.3f}.</p>"
+        f"<p>From {before:,} to {last:,} training documents, the samples F1 of {safe(own.title)} "
+        f"changed from {f:.3f} to {g:.3f}.</p>"
     )
 
 
@@ -135,12 +143,12 @@ def _table(found: Comparison, columns) -> str:
 
 
 def _spread(entry: Entry) -> str:
-    """Return an entry, its standard deviation smaller."""
+    """Return an entry with its standard deviation in small print."""
     mean, sign, spread = entry.text.partition(" ± ")
     return f"{mean} <small>{sign.strip()} {spread}</small>" if sign else mean
 
 
-def _drawn(heading: str, sentence: str, figure) -> str:
+def _figure_section(heading: str, sentence: str, figure) -> str:
     image = BytesIO()
     figure.savefig(image, format="svg")
     data = base64.b64encode(image.getvalue()).decode()
@@ -150,15 +158,18 @@ def _drawn(heading: str, sentence: str, figure) -> str:
 
 def _settings(found: Comparison) -> str:
     rows = [
-        (safe(row.title), safe("; ".join(sorted({_said(one["settings"]) for one in row.results}))))
+        (
+            safe(row.title),
+            safe("; ".join(sorted({_describe(one["settings"]) for one in row.results}))),
+        )
         for row in found.rows
         if row.results and any(one["settings"] for one in row.results)
     ]
     return section("Settings", table(["method", "chosen on held-out documents"], rows))
 
 
-def _said(settings: dict[str, object]) -> str:
-    """Return settings as people write them."""
+def _describe(settings: dict[str, object]) -> str:
+    """Return settings as text."""
     return ", ".join(
         f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in settings.items()
@@ -168,3 +179,182 @@ def _said(settings: dict[str, object]) -> str:
 def _failures(found: Comparison) -> str:
     rows = [(safe(row.title), safe(row.failure)) for row in found.rows if row.failure]
     return section("Not run", table(["method", "why"], rows)) if rows else ""
+
+
+def figures(found: Comparison) -> Iterator[tuple[str, str, object]]:
+    """Yield a heading, a sentence and a figure for each aspect of a comparison."""
+    able = [row for row in found.rows if row.results]
+    if not able:
+        return
+    largest = [row for row in found.largest().rows if row.results]
+    styles = {row.method: _style(k) for k, row in enumerate(largest)}
+    if found.protocol.kind == "curve":
+        yield (
+            "More training documents",
+            "Samples F1 and subset accuracy by the number of training documents.",
+            _curves(found, able[:MOST], styles),
+        )
+    yield (
+        "Quality",
+        "Samples F1 and subset accuracy; bars are the standard deviation over splits.",
+        _quality(largest),
+    )
+    yield (
+        "Time and quality",
+        "Samples F1 against the CPU time to train and predict; up and to the left is better.",
+        _time(largest, styles),
+    )
+    yield (
+        "Rare and common labels",
+        "The F-measure of labels by the number of their training documents.",
+        _groups(largest[:MOST], "by_frequency", "from", "training documents", styles),
+    )
+    yield (
+        "Few and many labels",
+        "The F-measure of documents by how many labels they have.",
+        _groups(largest[:MOST], "by_size", "size", "labels per document", styles),
+    )
+    with_proba = [row for row in largest if row.results[0]["calibration"]]
+    if with_proba:
+        yield (
+            "Calibration",
+            "How often labels of a given probability are right; the diagonal is perfect.",
+            _calibration(with_proba[:MOST], styles),
+        )
+
+
+def require_figures():
+    """Return matplotlib's Figure, or raise if matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PolytopicError(
+            "matplotlib is not installed. Install it with: pip install 'polytopic[plots]'"
+        ) from error
+    return Figure
+
+
+def _axes(width=7.0, height=4.0, columns=1):
+    Figure = require_figures()
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, columns)
+    for one in np.atleast_1d(axes):
+        one.spines[["top", "right"]].set_visible(False)
+        one.grid(visible=True, color="#ddd", linewidth=0.6)
+    return figure, axes
+
+
+def _style(k: int) -> dict:
+    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+
+
+def _curves(found: Comparison, rows: list[Row], styles: dict[str, dict]):
+    figure, axes = _axes(9.0, 4.0, 2)
+    sizes = np.array([int(re.match(r"\d+", name)[0]) for name in found.splits])  # type: ignore[index]
+    for axis, metric, name in zip(
+        axes, ("samples_f1", "subset_accuracy"), ("samples F1", "subset accuracy"), strict=True
+    ):
+        for row in rows:
+            values = row.values(metric)
+            x = np.unique(sizes)
+            mean = [values[sizes == size].mean() for size in x]
+            spread = [values[sizes == size].std() for size in x]
+            axis.errorbar(x, mean, spread, label=row.title, capsize=2, **styles[row.method])
+        axis.set_xscale("log")
+        axis.set_xticks(np.unique(sizes), [str(size) for size in np.unique(sizes)], minor=False)
+        axis.set_xticks([], minor=True)
+        axis.set_xlabel("training documents")
+        axis.set_title(name, loc="left", fontsize="medium")
+    axes[0].legend(fontsize="small", frameon=False)
+    return figure
+
+
+def _quality(rows: list[Row]):
+    figure, axes = _axes(7.0, 1.2 + 0.3 * len(rows))
+    places = np.arange(len(rows))
+    for k, (metric, name) in enumerate(
+        (("samples_f1", "samples F1"), ("subset_accuracy", "subset accuracy"))
+    ):
+        means = [row.mean(metric) for row in rows]
+        spread = [np.nan_to_num(row.std(metric)) for row in rows]
+        axes.errorbar(
+            means,
+            places + 0.12 * (2 * k - 1),
+            xerr=spread,
+            fmt="oD"[k],
+            color=COLOURS[k],
+            label=name,
+        )
+    axes.set_yticks(places, [row.title for row in rows])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.legend(fontsize="small", frameon=False)
+    return figure
+
+
+def _time(rows: list[Row], styles: dict[str, dict]):
+    figure, axes = _axes(7.0, 4.5)
+    for row in rows:
+        seconds = row.mean("fit_seconds") + row.mean("predict_seconds")
+        x, y = max(seconds, 1e-3), row.mean("samples_f1")
+        axes.plot(x, y, linestyle="", label=row.title, **styles[row.method])
+    axes.set_xscale("log")
+    low, high = np.log10(axes.get_xlim())
+    axes.set_xlim(10 ** np.floor(low), 10 ** np.ceil(high))  # whole decades have tick labels
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("CPU seconds to train and predict")
+    axes.set_ylabel("samples F1")
+    axes.legend(
+        fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1
+    )
+    return figure
+
+
+def _groups(rows: list[Row], group: str, key: str, xlabel: str, styles: dict[str, dict]):
+    figure, axes = _axes()
+    keys = sorted({one[key] for row in rows for result in row.results for one in result[group]})
+    for row in rows:
+        means = []
+        for value in keys:
+            own = [
+                one["f1"] for result in row.results for one in result[group] if one[key] == value
+            ]
+            means.append(np.mean(own) if own else np.nan)
+        axes.plot(range(len(keys)), means, label=row.title, **styles[row.method])
+    axes.set_xticks(range(len(keys)), _ranges(keys, group))
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel("F1")
+    axes.set_ylim(0, 1)
+    axes.legend(fontsize="small", frameon=False)
+    return figure
+
+
+def _ranges(keys: list[int], group: str) -> list[str]:
+    """Return the tick labels: sizes, or ranges of training documents."""
+    if group == "by_size":
+        return [f"{key} or more" if key == LARGEST else str(key) for key in keys]
+    ends = dict(pairwise(FREQUENCIES))
+    return [f"{key}–{ends[key] - 1}" if key in ends else f"{key} or more" for key in keys]
+
+
+def _calibration(rows: list[Row], styles: dict[str, dict]):
+    figure, axes = _axes(5.5, 5.0)
+    axes.plot([0, 1], [0, 1], color="#999", linewidth=1, linestyle="--")
+    for row in rows:
+        bins = _pool_bins(row)
+        x, y = ([one[k] for one in bins] for k in range(2))
+        axes.plot(x, y, label=row.title, **styles[row.method])
+    axes.set_xlabel("probability")
+    axes.set_ylabel("share of hits")
+    axes.legend(fontsize="small", frameon=False)
+    return figure
+
+
+def _pool_bins(row: Row) -> list[tuple[float, float]]:
+    """Return mean probability and share of hits per bin over all splits, except for few pairs."""
+    sums = np.zeros((BINS, 3))
+    for result in row.results:
+        for one in result["calibration"]:
+            n = one["pairs"]
+            sums[one["bin"]] += n, n * one["probability"], n * one["right"]
+    return [(p / n, right / n) for n, p, right in sums if n >= ENOUGH]

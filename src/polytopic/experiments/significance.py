@@ -1,4 +1,4 @@
-"""Whether two methods differ by more than chance."""
+"""Tests of whether two methods differ by more than chance."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ import numpy as np
 from scipy import stats
 
 RESAMPLED = 9999  # random signs of the differences
-BY_DOCUMENT = ("samples_f1", "subset_accuracy")
+PER_DOCUMENT = ("samples_f1", "subset_accuracy")
 
 
 def compare_pairs(
-    ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]], measure: str
+    ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]], metric: str
 ) -> float | None:
-    """Return how probable so large a mean difference is if two methods are equally good.
+    """Return the p-value of the mean difference between two methods.
 
-    On several splits by the corrected resampled t-test of Nadeau and Bengio ("Inference for the
-    generalization error", Machine Learning 52, 2003), which knows that the splits share documents.
-    On one split by a permutation test of the documents, for measures that are means over them.
+    For several splits this is the corrected resampled t-test of Nadeau and Bengio ("Inference for
+    the generalization error", Machine Learning 52, 2003), which accounts for the documents that
+    splits share. For one split it is a permutation test over documents, for metrics that are means
+    over documents; None for others.
     """
     if len(ours) > 1:
-        return _corrected_t(ours, theirs, measure)
-    if measure not in BY_DOCUMENT:
+        return _corrected_t(ours, theirs, metric)
+    if metric not in PER_DOCUMENT:
         return None
-    a, b = (np.array(one[0]["documents"][measure], dtype=float) for one in (ours, theirs))
+    a, b = (np.array(one[0]["documents"][metric], dtype=float) for one in (ours, theirs))
     return _permuted(a - b)
 
 
-def _corrected_t(ours, theirs, measure) -> float:
+def _corrected_t(ours, theirs, metric) -> float:
     difference = np.array(
-        [a["measures"][measure] - b["measures"][measure] for a, b in zip(ours, theirs, strict=True)]
+        [a["metrics"][metric] - b["metrics"][metric] for a, b in zip(ours, theirs, strict=True)]
     )
     n = difference.size
     ratio = float(np.mean([one["n_test"] / one["n_train"] for one in ours]))

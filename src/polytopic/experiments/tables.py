@@ -1,4 +1,4 @@
-"""Comparisons as tables: for a terminal, Markdown, CSV and LaTeX."""
+"""Comparisons as tables: for a terminal, in Markdown, CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 
 from polytopic.experiments.comparison import Comparison, Row
 
-WORSE = 0.05  # chance below which a method is told to be worse than the best
+WORSE = 0.05  # p-value below which a method is called worse than the best
 
 
 class Column(NamedTuple):
-    """A column of a table: a measure, its heading and digits, and whether higher is better."""
+    """A column of a table: a metric, its heading and digits, and whether higher is better."""
 
-    measure: str
+    metric: str
     heading: str
     digits: int = 3
     higher: bool = True
 
 
 MAIN = (
-    Column("samples_f1", "F"),
+    Column("samples_f1", "samples F1"),
     Column("subset_accuracy", "subset accuracy"),
     Column("macro_f1", "macro F1"),
     Column("micro_f1", "micro F1"),
@@ -36,10 +36,10 @@ MAIN = (
 
 
 class Entry(NamedTuple):
-    """What stands in a table's cell.
+    """A cell of a table.
 
-    ``best`` tells whether no method has a better mean, ``worse`` whether it is worse than the best
-    one by more than chance.
+    ``best`` says whether no method has a better mean, ``worse`` whether the method is worse than
+    the best by more than chance.
     """
 
     mean: float
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The entry for people."""
+        """The mean, with its standard deviation and a star if it is worse."""
         if np.isnan(self.mean):
             return "–"
         text = f"{self.mean:.{self.digits}f}"
@@ -66,30 +66,30 @@ def entries(found: Comparison, columns: tuple[Column, ...] = MAIN) -> list[list[
 
 
 def _entry(found: Comparison, able: list[Row], row: Row, column: Column) -> Entry:
-    means = np.array([one.mean(column.measure) for one in able])
-    mean = row.mean(column.measure)
+    means = np.array([one.mean(column.metric) for one in able])
+    mean = row.mean(column.metric)
     top = np.nan if np.isnan(means).all() else (np.nanmax if column.higher else np.nanmin)(means)
     best = bool(round(mean, column.digits) == round(float(top), column.digits))
-    chance = found.chance(row, column.measure) if column.higher and column.digits == 3 else None
-    worse = chance is not None and chance < WORSE and not best
-    return Entry(mean, row.std(column.measure), column.digits, best, worse)
+    p = found.p_value(row, column.metric) if column.higher and column.digits == 3 else None
+    worse = p is not None and p < WORSE and not best
+    return Entry(mean, row.std(column.metric), column.digits, best, worse)
 
 
 def summary(found: Comparison) -> str:
-    """Tell in a sentence what was compared."""
+    """Return a sentence about the corpus and the splits."""
     about, n = found.about, len(found.splits)
     return (
         f"{found.corpus}: {about['documents']:,} documents, {about['labels']:,} labels, "
-        f"{about['labels_a_document']:.2f} a document, {about['terms']:,} terms; "
+        f"{about['labels_per_document']:.2f} per document, {about['terms']:,} terms; "
         f"{n} {'split' if n == 1 else 'splits'} ({found.splits[0]}{', …' if n > 1 else ''})."
     )
 
 
 def notes(found: Comparison) -> str:
-    """Tell how to read a table."""
+    """Return how to read a table."""
     spread = ", with the standard deviation over splits" if len(found.splits) > 1 else ""
     test = (
-        "corrected resampled t-test" if len(found.splits) > 1 else "permutation test of documents"
+        "corrected resampled t-test" if len(found.splits) > 1 else "permutation test over documents"
     )
     return (
         f"Means{spread}; best in bold; * worse than the best by more than chance ({test}, "
@@ -116,9 +116,9 @@ def to_markdown(found: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
 
 
 def to_csv(found: Comparison) -> str:
-    """Return all that was measured, a line for each method and split."""
+    """Return all metrics, one line per method and split."""
     text = io.StringIO()
-    names = sorted({name for row in found.rows for one in row.results for name in one["measures"]})
+    names = sorted({name for row in found.rows for one in row.results for name in one["metrics"]})
     more = ("fit_seconds", "predict_seconds", "tune_seconds", "memory_mb", "n_train", "n_test")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["corpus", "method", "split", *names, *more, "settings", "failure"])
@@ -127,7 +127,7 @@ def to_csv(found: Comparison) -> str:
             blank = [""] * (len(names) + len(more) + 1)
             writer.writerow([found.corpus, row.method, "", *blank, row.failure])
         for split, one in zip(found.splits, row.results, strict=False):
-            values = [one["measures"].get(name, "") for name in names]
+            values = [one["metrics"].get(name, "") for name in names]
             others = [one[name] for name in more]
             line = [found.corpus, row.method, split, *values, *others, one["settings"], ""]
             writer.writerow(line)

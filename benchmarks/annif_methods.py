@@ -1,4 +1,12 @@
-"""Annif's back ends, in the environment where Annif is installed."""
+"""Annif's back ends as methods of a comparison; Annif runs in an environment of its own.
+
+Annif pins its dependencies, so install it apart from polytopic and name its Python::
+
+    python -m venv annif && annif/bin/pip install 'annif[omikuji,fasttext]'
+    export POLYTOPIC_ANNIF=annif/bin/python
+
+``ANNIF`` can then be passed to :func:`polytopic.experiments.compare`, as ``table.py`` does.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +24,17 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.errors import PolytopicError
-from polytopic.experiments.clock import add_elsewhere
-from polytopic.experiments.methods import Answering, Method
+from polytopic.experiments.baselines import (
+    TREES,
+    columns,
+    epochs,
+    predict_by_scores,
+    threshold_or_best,
+    words_of,
+)
+from polytopic.experiments.methods import Method, Predictor
 from polytopic.experiments.parts import Part
-from polytopic.experiments.peers import columns, epochs, words_of
-from polytopic.experiments.rivals import answering, given_or_best
+from polytopic.experiments.runner import add_elsewhere
 
 VARIABLE = "POLYTOPIC_ANNIF"
 INSTALL = (
@@ -30,13 +44,13 @@ INSTALL = (
 
 
 def annif_python() -> str | None:
-    """Return the Python that has Annif: that of the environment variable, else this one."""
+    """Return the Python that has Annif: the one the environment variable names, else this one."""
     named = os.environ.get(VARIABLE)
     return named or (sys.executable if find_spec("annif") is not None else None)
 
 
-def lacks_annif() -> str | None:
-    """Say how Annif is installed, if it is not."""
+def find_missing() -> str | None:
+    """Return how to install Annif, or None if it is installed."""
     python = annif_python()
     if python is None:
         return INSTALL
@@ -46,11 +60,11 @@ def lacks_annif() -> str | None:
 
 
 class Worker:
-    """A process of Annif's that learns and suggests."""
+    """A process in Annif's environment that trains and suggests."""
 
     def __init__(self, python: str):
-        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # as long as the process
-        self.process = subprocess.Popen(  # noqa: S603  # the Python that the user names
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # open as long as the process
+        self.process = subprocess.Popen(  # the user names this Python
             [python, str(Path(__file__).with_name("annif_worker.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -60,7 +74,7 @@ class Worker:
         )
 
     def ask(self, **asked) -> None:
-        """Let it do something, and count what that cost."""
+        """Send a request, wait for it, and count its cost."""
         assert self.process.stdin is not None and self.process.stdout is not None  # noqa: S101, PT018
         try:
             self.process.stdin.write(json.dumps(asked) + "\n")
@@ -69,13 +83,13 @@ class Worker:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise PolytopicError(f"Annif ended: {self._last_words()}")
-        told = json.loads(line)
-        if "failure" in told:
-            raise PolytopicError(f"Annif failed: {told['failure']}")
-        add_elsewhere(told["seconds"], told["memory_mb"])
+            raise PolytopicError(f"Annif ended: {self._last_error()}")
+        answer = json.loads(line)
+        if "failure" in answer:
+            raise PolytopicError(f"Annif failed: {answer['failure']}")
+        add_elsewhere(answer["seconds"], answer["memory_mb"])
 
-    def _last_words(self) -> str:
+    def _last_error(self) -> str:
         self.process.wait()
         self.errors.seek(0)
         lines = self.errors.read().strip().splitlines()
@@ -86,10 +100,10 @@ class Worker:
         self.process.wait()
 
 
-def annif(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
-    """Let a back end of Annif learn the terms of documents as their words.
+def fit_annif(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Train a back end of Annif on the terms of documents.
 
-    Its own analyzers need data that are downloaded; so words are those that all methods get.
+    Annif's own analyzers need downloads, so its words are the terms that all methods get.
     """
     settings = dict(settings)
     if settings["backend"] == "fasttext":
@@ -113,7 +127,7 @@ def annif(train: Part, settings: Mapping[str, Any], seed: int) -> Answering:
             found = sparse.load_npz(path).toarray().astype(float)
         return np.where(found > 0, found, -np.inf)
 
-    return answering(train, scores, threshold)
+    return predict_by_scores(train, scores, threshold)
 
 
 def _texts(part: Part) -> list[str]:
@@ -124,17 +138,16 @@ def _back_end(name: str, title: str, **settings) -> Method:
     return Method(
         f"annif-{name}",
         f"Annif, {title}",
-        annif,
+        fit_annif,
         settings={"backend": name, "limit": 100, **settings, "threshold": 0.5},
-        decide=given_or_best,
-        lacks=lacks_annif,
+        decide=threshold_or_best,
+        find_missing=find_missing,
     )
 
 
-BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
 ANNIF = [
     _back_end("tfidf", "TF-IDF"),
-    _back_end("omikuji", "Omikuji (Bonsai)", **BONSAI),
+    _back_end("omikuji", "Omikuji (Bonsai)", **TREES["bonsai"]),
     _back_end("fasttext", "fastText", dim=100, lr=0.5, loss="ova"),
     _back_end("svc", "SVC, one label learned"),
 ]

@@ -1,9 +1,9 @@
-"""A project of Annif that learns and suggests as another program asks it to.
+"""An Annif project that trains and suggests on request.
 
-It is run by the Python that has Annif, needs nothing of polytopic, and reads one JSON object a
-line: ``{"learn": texts, "labels": places, "n_labels": n, "settings": settings}``, then any number
-of ``{"suggest": texts, "to": file}``. To each it answers on a line with the CPU seconds it took and
-the memory it added, in MB, or with a ``failure``.
+It runs in Annif's environment, imports nothing of polytopic, and reads one JSON object per line:
+``{"learn": texts, "labels": numbers, "n_labels": n, "settings": settings}``, then any number of
+``{"suggest": texts, "to": file}``. To each it answers with a line that holds the CPU seconds used
+and the memory added, in MB, or a ``failure``.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-TRIES = 20  # to train what fails by chance
+TRIES = 20  # training of fastText fails now and then
 END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
@@ -30,7 +30,7 @@ class Project:
         register_analyzer(Words)
 
     def learn(self, texts, labels, n_labels, settings):
-        """Make a vocabulary and a project, and let it learn."""
+        """Make a vocabulary and a project, and train it."""
         from annif.corpus import Document, DocumentList, SubjectSet
         from annif.registry import AnnifRegistry
         from annif.vocab import VocabFileTSV
@@ -53,24 +53,24 @@ class Project:
             try:
                 self.project.train(corpus, jobs=1)
                 break
-            except RuntimeError as error:  # of fastText, now and then
+            except RuntimeError as error:  # of fastText
                 if "Encountered NaN" not in str(error) or tries == TRIES - 1:
                     raise
 
     def suggest(self, texts, to):
-        """Write the scores of labels, a sparse matrix."""
+        """Write the scores of labels as a sparse matrix."""
         from annif.corpus import Document
         from scipy import sparse
 
         blocks = []
-        for start in range(0, len(texts), 32):  # as many as Annif takes at once
+        for start in range(0, len(texts), 32):  # Annif's batch size
             documents = [Document(text) for text in texts[start : start + 32]]
             blocks.append(self.project.suggest(documents).array)
         sparse.save_npz(to, sparse.csr_matrix(sparse.vstack(blocks)))
 
 
 class Words:
-    """An analyzer for texts whose words stand between spaces already."""
+    """An analyzer for texts whose words are separated by spaces."""
 
     name = "words"
 
@@ -79,7 +79,7 @@ class Words:
 
     @staticmethod
     def is_available():
-        """Tell that it needs nothing."""
+        """Return whether it can be used."""
         return True
 
     def tokenize_words(self, text, filter=True):
@@ -92,15 +92,15 @@ class Words:
 
 
 def main():
-    """Answer lines until there are none."""
+    """Answer requests until there are no more."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
-    sys.path.pop(0)  # this folder, which has an annif of its own
+    sys.path.pop(0)  # this folder, whose modules are not for this environment
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # keeps what libraries print out of the answers
     with tempfile.TemporaryDirectory() as folder:
         project = Project(folder)
-        import annif.project  # noqa: F401  # before clocks run, as all that is imported
+        import annif.project  # noqa: F401  # imports are not timed
 
         for line in sys.stdin:
             answers.write(json.dumps(answer(project, json.loads(line))) + "\n")
@@ -108,26 +108,26 @@ def main():
 
 
 def answer(project, asked):
-    """Do what is asked, and tell what it cost."""
+    """Serve a request; return its cost or why it failed."""
     start, before = time.process_time(), peak(forget=True)
     try:
         if "learn" in asked:
             project.learn(asked["learn"], asked["labels"], asked["n_labels"], asked["settings"])
         else:
             project.suggest(asked["suggest"], asked["to"])
-    except Exception as error:  # all that goes wrong is told to whom it concerns
+    except Exception as error:  # the other program reports it
         return {"failure": f"{type(error).__name__}: {error}"}
     return {"seconds": time.process_time() - start, "memory_mb": peak() - before}
 
 
 def peak(*, forget=False):
-    """Return the most memory so far, in MB; or let it be what there is now, where that can be."""
+    """Return the peak of memory in MB; with ``forget``, reset it to the present use first."""
     try:
         if forget:
             Path("/proc/self/clear_refs").write_text("5")
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
-    except OSError:  # there is no such file
+    except OSError:  # not Linux
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

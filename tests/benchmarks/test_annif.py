@@ -1,31 +1,31 @@
-"""Annif in an environment of its own."""
+"""Annif in an environment of its own, as a method of comparisons."""
 
 import numpy as np
 import pytest
+from annif_methods import ANNIF, INSTALL, Worker, annif_python, find_missing, fit_annif
 
 from polytopic.corpus import load_sample
 from polytopic.errors import PolytopicError
-from polytopic.experiments import METHODS, Protocol
-from polytopic.experiments.annif import INSTALL, Worker, annif, annif_python, lacks_annif
-from polytopic.experiments.clock import cpu_seconds
+from polytopic.experiments import Protocol
 from polytopic.experiments.parts import Prepared
+from polytopic.experiments.runner import cpu_seconds
 
-BACK_ENDS = ["annif-tfidf", "annif-omikuji", "annif-fasttext", "annif-svc"]
+METHODS = {method.name: method for method in ANNIF}
 
 
 def test_absent(monkeypatch):
-    """The row says how Annif is installed, or what is wrong with what is named."""
+    """The row says how to install Annif, or what is wrong with the environment variable."""
     monkeypatch.delenv("POLYTOPIC_ANNIF", raising=False)
-    monkeypatch.setattr("polytopic.experiments.annif.find_spec", lambda name: None)
+    monkeypatch.setattr("annif_methods.find_spec", lambda name: None)
     assert METHODS["annif-tfidf"].missing == INSTALL
     assert annif_python() is None
 
     monkeypatch.setenv("POLYTOPIC_ANNIF", "/nowhere/python")
-    assert "POLYTOPIC_ANNIF == '/nowhere/python', must be" in lacks_annif()
+    assert "POLYTOPIC_ANNIF == '/nowhere/python', must be" in find_missing()
 
 
 def test_a_python_without_annif(tmp_path):
-    """What ends without a word is told by its last one."""
+    """A process that ends without an answer is reported by its last line."""
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho no such module >&2\nexit 3\n")
     python.chmod(0o755)
@@ -35,10 +35,10 @@ def test_a_python_without_annif(tmp_path):
         worker.ask(learn=[], labels=[], n_labels=0, settings={})
 
 
-@pytest.mark.skipif(lacks_annif() is not None, reason="Annif is not installed")
-@pytest.mark.parametrize("name", BACK_ENDS)
+@pytest.mark.skipif(find_missing() is not None, reason="Annif is not installed")
+@pytest.mark.parametrize("name", METHODS)
 def test_back_ends(name):
-    """Each learns the labels of documents; what it spends is counted."""
+    """Each learns the labels of documents; its CPU time is counted."""
     prepared = Prepared.of("sample", load_sample())
     (split,) = Protocol("random", train=200, test=60, repeats=1).splits(prepared)
     train, test = prepared.parts(split.train, split.test)
@@ -53,11 +53,11 @@ def test_back_ends(name):
     assert cpu_seconds() - start > 0.05
 
 
-@pytest.mark.skipif(lacks_annif() is not None, reason="Annif is not installed")
+@pytest.mark.skipif(find_missing() is not None, reason="Annif is not installed")
 def test_back_end_that_annif_lacks():
-    """What Annif says is told."""
+    """Annif's own message is shown."""
     prepared = Prepared.of("sample", load_sample())
     train, _ = prepared.parts(np.arange(50), np.arange(50, 60))
 
     with pytest.raises(PolytopicError, match=r"Annif failed: .*no_such"):
-        annif(train, {"backend": "no_such"}, 0)
+        fit_annif(train, {"backend": "no_such"}, 0)

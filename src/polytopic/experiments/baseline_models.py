@@ -1,0 +1,231 @@
+"""Baselines without a package of their own: nearest neighbours, ML-kNN, McCallum's mixture."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from polytopic.counts import LabelSetCounts
+from polytopic.labels import Targets
+
+BLOCK = 512  # documents compared at once
+MAX_LABELS = 6  # of a set in McCallum's search
+
+
+class CosineNeighbours:
+    """The share of the ``k`` nearest documents with a label, weighted by similarity.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of neighbours.
+    """
+
+    def __init__(self, k: int = 10):
+        self.k = k
+
+    def fit(self, X, Y) -> CosineNeighbours:
+        """Keep the documents."""
+        self._X, self._Y = normalize(X), sparse.csr_matrix(Y)
+        return self
+
+    def proba(self, X) -> np.ndarray:
+        """Return the share of the neighbours' weight that has each label."""
+        return np.vstack([self._vote(near, weight) for near, weight in self._near(X)])
+
+    def _vote(self, near: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        votes = _rows(near, weight, self._Y.shape[0]) @ self._Y
+        total = weight.sum(axis=1, keepdims=True)
+        return votes.toarray() / np.where(total > 0, total, 1.0)
+
+    def _near(self, X, *, leave_out: bool = False):
+        """Yield row numbers and similarities of the nearest documents, block by block."""
+        X, k = normalize(X), min(self.k, self._X.shape[0] - leave_out)
+        others = self._X.T.tocsr()
+        for start in range(0, X.shape[0], BLOCK):
+            similarity = (X[start : start + BLOCK] @ others).toarray()
+            if leave_out:  # the documents themselves
+                rows = np.arange(similarity.shape[0])
+                similarity[rows, start + rows] = -1.0
+            near = np.argpartition(-similarity, k - 1, axis=1)[:, :k]
+            yield near, np.maximum(np.take_along_axis(similarity, near, axis=1), 0.0)
+
+
+class MLkNN(CosineNeighbours):
+    """Labels by how many of the nearest documents have them (Zhang and Zhou, 2007).
+
+    The posterior of a label given the number of neighbours that have it. It is estimated from the
+    training documents, each of which is left out of its own neighbours.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of neighbours.
+    smoothing : float, default=1.0
+        Pseudo-count.
+    """
+
+    def __init__(self, k: int = 10, smoothing: float = 1.0):
+        super().__init__(k)
+        self.smoothing = smoothing
+
+    def fit(self, X, Y) -> MLkNN:
+        """Count the neighbours that share each label, for documents with it and without it."""
+        super().fit(X, Y)
+        n_docs, n_labels = self._Y.shape
+        s = self.smoothing
+        counts = np.vstack([self._count(near) for near, _ in self._near(X, leave_out=True)])
+        has = self._Y.toarray() > 0
+        self._log_prior = np.log((s + has.sum(axis=0)) / (2 * s + n_docs))
+        self._log_absent = np.log((s + (~has).sum(axis=0)) / (2 * s + n_docs))
+        self._given, self._without = (
+            np.log(self._frequencies(counts, rows, n_labels)) for rows in (has, ~has)
+        )
+        return self
+
+    def _frequencies(self, counts, rows, n_labels) -> np.ndarray:
+        """Return how often each number of neighbours occurs, (k + 1, n_labels), smoothed."""
+        found = np.full((self.k + 1, n_labels), self.smoothing)
+        for number in range(self.k + 1):
+            found[number] += ((counts == number) & rows).sum(axis=0)
+        return found / found.sum(axis=0)
+
+    def _count(self, near: np.ndarray) -> np.ndarray:
+        ones = np.ones(near.shape)
+        return np.rint((_rows(near, ones, self._Y.shape[0]) @ self._Y).toarray()).astype(int)
+
+    def proba(self, X) -> np.ndarray:
+        """Return the posterior of each label."""
+        columns = np.arange(self._Y.shape[1])
+        blocks = []
+        for near, _ in self._near(X):
+            counts = self._count(near)
+            yes = self._log_prior + self._given[counts, columns]
+            no = self._log_absent + self._without[counts, columns]
+            blocks.append(1.0 / (1.0 + np.exp(no - yes)))
+        return np.vstack(blocks)
+
+
+class McCallumMixture:
+    r"""Each word comes from one of the document's labels, by weights of the label set [1]_.
+
+    .. math:: p(d \mid s) = \prod_w \Big(\sum_{c \in s} \lambda_{sc} \theta_{cw}\Big)^{x_{dw}}
+
+    EM on the counts per label set estimates the word distributions and each set's weights; the
+    prior of a set is its share of the documents. As in [1]_, sets are searched greedily: labels are
+    added one by one while the posterior rises. A set without documents gets equal weights, and the
+    prior of half a document. The common "English" component of [1]_ is left out.
+
+    Parameters
+    ----------
+    smoothing : float, default=1.0
+        Pseudo-count of each word in each label.
+    max_iter : int, default=30
+        Number of EM steps.
+
+    References
+    ----------
+    .. [1] McCallum, "Multi-label text classification with a mixture model trained by EM", AAAI
+       workshop on text learning, 1999.
+    """
+
+    def __init__(self, smoothing: float = 1.0, max_iter: int = 30):
+        self.smoothing, self.max_iter = smoothing, max_iter
+
+    def fit(self, X, Y) -> McCallumMixture:
+        """Fit by EM; ``log_likelihood_`` holds the smoothed log likelihood of each step."""
+        counts = LabelSetCounts.from_matrix(
+            X, Targets(sparse.csr_matrix(Y), tuple(range(Y.shape[1])))
+        )
+        sets = [tuple(row) for row in _rows_of(counts.indicator)]
+        labels = list(counts.labels)
+        self._sets = [tuple(labels[c] for c in row) for row in sets]
+        self._n_labels, table = Y.shape[1], counts.matrix.tocsr()
+        theta = np.full((self._n_labels, X.shape[1]), 1.0 / X.shape[1])
+        start = np.zeros_like(theta)
+        for k, row in enumerate(self._sets):  # EM starts from the words of each label's documents
+            start[list(row)] += table[k].toarray()[0] / len(row)
+        theta = (start + self.smoothing) / (start + self.smoothing).sum(axis=1, keepdims=True)
+        weights = [np.full(len(row), 1.0 / len(row)) for row in self._sets]
+        self.log_likelihood_ = []
+        for _ in range(self.max_iter):
+            theta, weights, value = self._step(table, theta, weights)
+            self.log_likelihood_.append(value)
+        self._log_theta, self._theta = np.log(theta), theta
+        docs = np.asarray(counts.set_docs, dtype=float)
+        total = docs.sum() + 0.5
+        self._known = {
+            frozenset(row): (np.log(n / total), w)
+            for row, n, w in zip(self._sets, docs, weights, strict=True)
+        }
+        self._log_unseen = np.log(0.5 / total)
+        return self
+
+    def _step(self, table, theta, weights):
+        """Return the parameters after an EM step, and the log likelihood before it."""
+        expected, value = np.zeros_like(theta), self.smoothing * np.log(theta).sum()
+        new = []
+        for k, row in enumerate(self._sets):
+            columns, n = _row(table, k)
+            joint = weights[k][:, None] * theta[list(row)][:, columns]
+            mixed = joint.sum(axis=0)
+            value += float(n @ np.log(mixed)) if columns.size else 0.0
+            part = joint / mixed * n
+            np.add.at(expected, (np.array(row)[:, None], columns[None, :]), part)
+            own = part.sum(axis=1)
+            new.append(own / own.sum() if own.sum() else weights[k])
+        smoothed = expected + self.smoothing
+        return smoothed / smoothed.sum(axis=1, keepdims=True), new, value
+
+    def predict(self, X) -> sparse.csr_matrix:
+        """Return the label sets that greedy search finds."""
+        X = sparse.csr_matrix(X)
+        sets = np.zeros((X.shape[0], self._n_labels))
+        for doc in range(X.shape[0]):
+            sets[doc, list(self._best(*_row(X, doc)))] = 1.0
+        return sparse.csr_matrix(sets)
+
+    def _best(self, columns: np.ndarray, n: np.ndarray) -> tuple[int, ...]:
+        found: tuple[int, ...] = ()
+        best = -np.inf
+        for _ in range(MAX_LABELS):
+            tried = [
+                (self._score((*found, c), columns, n), c) for c in self._near(found, columns, n)
+            ]
+            score, label = max(tried, default=(-np.inf, -1))
+            if score <= best:
+                break
+            best, found = score, (*found, label)
+        return found
+
+    def _near(self, found, columns, n):
+        """Return labels to try: those that explain the words best on their own."""
+        single = self._log_theta[:, columns] @ n
+        order = np.argsort(-single)[: 20 if found else self._n_labels]
+        return [c for c in order.tolist() if c not in found]
+
+    def _score(self, labels, columns, n) -> float:
+        log_prior, weights = self._known.get(frozenset(labels), (self._log_unseen, None))
+        own = sorted(labels)
+        if weights is None:
+            weights = np.full(len(own), 1.0 / len(own))
+        mixed = weights @ self._theta[own][:, columns]
+        return float(log_prior + n @ np.log(mixed))
+
+
+def _rows(near: np.ndarray, weight: np.ndarray, n_docs: int) -> sparse.csr_matrix:
+    """Return the weights of neighbours as a sparse matrix."""
+    n_rows, k = near.shape
+    ends = np.arange(0, n_rows * k + 1, k)
+    return sparse.csr_matrix((weight.ravel(), near.ravel(), ends), shape=(n_rows, n_docs))
+
+
+def _row(matrix: sparse.csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
+    own = slice(matrix.indptr[k], matrix.indptr[k + 1])
+    return matrix.indices[own], matrix.data[own]
+
+
+def _rows_of(matrix: sparse.csr_matrix):
+    for k in range(matrix.shape[0]):
+        yield sorted(matrix.indices[matrix.indptr[k] : matrix.indptr[k + 1]].tolist())

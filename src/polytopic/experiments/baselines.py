@@ -1,0 +1,399 @@
+"""Baselines: scikit-learn's classifiers, those of the papers, and other installed libraries."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture, MLkNN
+from polytopic.experiments.methods import Method, Prediction, Predictor
+from polytopic.experiments.parts import Part
+from polytopic.text.weights import TermWeights
+
+LOWEST_RATE = 0.01  # learning rate at which fastText is given up
+TREES: dict[str, dict[str, Any]] = {  # of Omikuji, named after the methods they follow
+    "parabel": {},
+    "bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
+}
+
+
+def apply_threshold(
+    scores: np.ndarray, threshold: float, *, best_if_none: bool
+) -> sparse.csr_matrix:
+    """Return the labels above a threshold; if asked, the best label where there is none."""
+    sets = scores > threshold
+    if best_if_none:
+        bare = ~sets.any(axis=1)
+        sets[bare, scores[bare].argmax(axis=1)] = True
+    return sparse.csr_matrix(sets.astype(float))
+
+
+def threshold_or_best(scores: np.ndarray, threshold: float) -> sparse.csr_matrix:
+    """Return the labels above a threshold, or the best label where there is none."""
+    return apply_threshold(scores, threshold, best_if_none=True)
+
+
+def ltc_weights(train: Part) -> Callable[[Part], sparse.csr_matrix]:
+    """Return a function from a part to its ltc weights."""
+    weights = TermWeights("ltc").fit(train.X)
+    return lambda part: weights.transform(part.X)
+
+
+def predict_by_scores(
+    train: Part, scores_of, threshold: float, *, best_if_none=True, is_proba=False
+):
+    """Return a predictor by scores; labels without a training document are never predicted."""
+    absent = np.asarray(train.Y.sum(axis=0)).ravel() == 0
+
+    def predict(part: Part) -> Prediction:
+        scores = np.array(scores_of(part), dtype=float)
+        proba = np.where(absent, 0.0, scores) if is_proba else None
+        scores[:, absent] = -np.inf
+        sets = apply_threshold(scores, threshold, best_if_none=best_if_none)
+        return Prediction(sets, scores, proba)
+
+    return predict
+
+
+def one_vs_rest(estimator, X, Y):
+    """Fit one classifier per label, without warnings about labels that no or all documents have."""
+    from sklearn.multiclass import OneVsRestClassifier
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Label not .* is present")
+        return OneVsRestClassifier(estimator).fit(X, Y)
+
+
+def linear_svm(*, best_if_none: bool):
+    """Return a function that fits one linear SVM per label."""
+
+    def fit(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+        from sklearn.svm import LinearSVC
+
+        weigh, settings = ltc_weights(train), dict(settings)
+        threshold = settings.pop("threshold", 0.0)
+        model = one_vs_rest(LinearSVC(random_state=seed, **settings), weigh(train), train.Y)
+        return predict_by_scores(
+            train,
+            lambda part: model.decision_function(weigh(part)),
+            threshold,
+            best_if_none=best_if_none,
+        )
+
+    return fit
+
+
+def naive_bayes(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Fit one multinomial naive Bayes per label."""
+    from sklearn.naive_bayes import MultinomialNB
+
+    threshold, settings = _threshold(settings)
+    model = one_vs_rest(MultinomialNB(**settings), train.X, train.Y)
+    return predict_by_scores(
+        train, lambda part: model.predict_proba(part.X), threshold, is_proba=True
+    )
+
+
+def _threshold(settings: Mapping[str, Any]) -> tuple[float, dict[str, Any]]:
+    """Return the threshold for probabilities, and the other settings."""
+    rest = dict(settings)
+    return rest.pop("threshold", 0.5), rest
+
+
+def neighbours(make):
+    """Return a function that fits a nearest-neighbour model."""
+
+    def fit(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+        threshold, settings = _threshold(settings)
+        weigh = ltc_weights(train)
+        model = make(**settings).fit(weigh(train), train.Y)
+        return predict_by_scores(
+            train, lambda part: model.proba(weigh(part)), threshold, is_proba=True
+        )
+
+    return fit
+
+
+def neural_network(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Fit a network with one hidden layer of 50 units and weight decay."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    threshold, settings = _threshold(settings)
+    weigh = ltc_weights(train)
+    model = MLPClassifier(
+        (50,), random_state=seed, batch_size=32, learning_rate_init=0.005, **settings
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is a setting
+        model.fit(weigh(train), train.Y.toarray().astype(int))
+    return predict_by_scores(
+        train, lambda part: model.predict_proba(weigh(part)), threshold, is_proba=True
+    )
+
+
+def mccallum(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Fit McCallum's mixture by EM."""
+    model = McCallumMixture(**settings).fit(train.X, train.Y)
+    return lambda part: Prediction(model.predict(part.X))
+
+
+def fasttext(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Fit fastText, one-vs-all, on the terms of documents or on their lower-case words."""
+    import fasttext as library
+
+    settings = {"epoch": epochs(train), **settings}
+    threshold, words = settings.pop("threshold", 0.5), settings.pop("words", "terms")
+
+    def lines(part: Part) -> list[str]:
+        if words == "terms":
+            return [" ".join(own) for own in words_of(part.X)]
+        return [" ".join(re.findall(r"\w+", text.lower())) for text in part.texts]
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        with path.open("w", encoding="utf-8") as file:
+            for line, labels in zip(lines(train), columns(train.Y), strict=True):
+                file.write("".join(f"__label__{k} " for k in labels) + line + "\n")
+        model = _train_fasttext(library, path, {"seed": seed, **settings})
+
+    def scores(part: Part) -> np.ndarray:
+        found = np.full(part.Y.shape, -np.inf)
+        for doc, line in enumerate(lines(part)):
+            # model.predict returns wrong arrays (of stride 0) with NumPy 2
+            for proba, label in model.f.predict(line + "\n", -1, 0.0, "strict"):
+                found[doc, int(label.removeprefix("__label__"))] = proba
+        return found
+
+    return predict_by_scores(train, scores, threshold)
+
+
+def _train_fasttext(library: Any, path: Path, settings: Mapping[str, Any]) -> Any:
+    """Train fastText; halve the learning rate when its weights diverge."""
+    try:
+        return library.train_supervised(str(path), loss="ova", thread=1, verbose=0, **settings)
+    except RuntimeError as error:
+        if "NaN" not in str(error) or settings["lr"] < LOWEST_RATE:
+            raise
+        return _train_fasttext(library, path, {**settings, "lr": settings["lr"] / 2})
+
+
+def epochs(train: Part) -> int:
+    """Return the number of fastText's epochs: more where documents are few."""
+    return int(np.clip(200_000 / train.X.shape[0], 25, 200))
+
+
+def omikuji(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Fit Omikuji's label trees on ltc weights; it scores the best 30 labels."""
+    import omikuji as library
+
+    settings = dict(settings)
+    threshold = settings.pop("threshold", 0.5)
+    weigh = ltc_weights(train)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "train.txt"
+        write_svmlight(path, weigh(train), train.Y, header=True)
+        hyper = library.Model.default_hyper_param()
+        for name, value in (TREES[settings.pop("tree", "parabel")] | settings).items():
+            setattr(hyper, name, value)
+        model = library.Model.train_on_data(str(path), hyper, 1)
+    model.init_prediction_thread_pool(1)
+
+    def scores(part: Part) -> np.ndarray:
+        found = np.full(part.Y.shape, -np.inf)
+        for doc, words in enumerate(_pairs(weigh(part))):
+            for label, score in model.predict(words, beam_size=30, top_k=30):
+                found[doc, label] = score
+        return found
+
+    return predict_by_scores(train, scores, threshold)
+
+
+def napkinxc(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Fit napkinXC's probabilistic label tree on ltc weights; it scores the best 30 labels."""
+    from napkinxc.models import PLT
+
+    settings = dict(settings)
+    threshold = settings.pop("threshold", 0.5)
+    weigh = ltc_weights(train)
+    folder = tempfile.TemporaryDirectory()
+    model = PLT(folder.name, threads=1, seed=seed, verbose=False, **settings)
+    model.fit(weigh(train), list(columns(train.Y)))
+
+    def scores(
+        part: Part, folder=folder
+    ) -> np.ndarray:  # the folder lives as long as the predictor
+        found = np.full(part.Y.shape, -np.inf)
+        for doc, pairs in enumerate(model.predict_proba(weigh(part), top_k=30)):
+            for label, score in pairs:
+                found[doc, label] = score
+        return found
+
+    return predict_by_scores(train, scores, threshold)
+
+
+def labelled_lda(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
+    """Fit tomotopy's partially labelled LDA; a label's score is its topics' share of a document."""
+    import tomotopy
+
+    settings = dict(settings)
+    iterations, threshold = settings.pop("iterations", 200), settings.pop("threshold", 0.2)
+    model = tomotopy.PLDAModel(latent_topics=1, topics_per_label=1, seed=seed, **settings)
+    for words, labels in zip(words_of(train.X), columns(train.Y), strict=True):
+        if words:
+            model.add_doc(words, labels=[str(label) for label in labels])
+    model.train(iterations, workers=1)
+    names = [int(name) for name in model.topic_label_dict]
+
+    def scores(part: Part) -> np.ndarray:
+        found = np.zeros(part.Y.shape)
+        documents = [model.make_doc(words) for words in words_of(part.X)]
+        shares, _ = model.infer(documents, 100, workers=1)
+        found[:, names] = np.asarray(shares)[:, : len(names)]
+        return found
+
+    return predict_by_scores(train, scores, threshold)
+
+
+def write_svmlight(path: Path, X, Y, *, header: bool) -> None:
+    """Write documents as lines of label numbers and weighted words."""
+    X = sparse.csr_matrix(X)
+    X.sort_indices()
+    with path.open("w", encoding="utf-8") as file:
+        if header:
+            file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n")
+        for words, labels in zip(_pairs(X), columns(Y), strict=True):
+            names = ",".join(map(str, labels))
+            file.write(f"{names} {' '.join(f'{w}:{v:.6g}' for w, v in words)}\n")
+
+
+def columns(Y) -> Iterator[list[int]]:
+    """Yield the label numbers of each document."""
+    Y = sparse.csr_matrix(Y)
+    for start, stop in zip(Y.indptr[:-1], Y.indptr[1:], strict=True):
+        yield Y.indices[start:stop].tolist()
+
+
+def _pairs(X) -> Iterator[list[tuple[int, float]]]:
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        own = slice(start, stop)
+        yield list(zip(X.indices[own].tolist(), X.data[own].tolist(), strict=True))
+
+
+def words_of(X) -> Iterator[list[str]]:
+    """Yield the word numbers of each document, each as often as it occurs."""
+    for row in _pairs(sparse.csr_matrix(X)):
+        yield [str(word) for word, n in row for _ in range(max(1, round(n)))]
+
+
+def _svm(name: str, title: str, *, best_if_none: bool) -> Method:
+    return Method(
+        name,
+        title,
+        linear_svm(best_if_none=best_if_none),
+        settings={"C": 1.0},
+        space={"C": (1.0, 0.1, 10.0), "class_weight": (None, "balanced")},
+    )
+
+
+def _thresholded(method: Method) -> Method:
+    """Return a method with probabilities whose threshold is tuned as well."""
+    return replace(
+        method,
+        name=f"{method.name}-threshold",
+        title=f"{method.title}, tuned threshold",
+        settings={**method.settings, "threshold": 0.5},
+        decide=threshold_or_best,
+    )
+
+
+BY_HALF = [  # predict labels with a probability above one half
+    Method(
+        "nb-one-vs-rest",
+        "naive Bayes, one for each label",
+        naive_bayes,
+        settings={"alpha": 1.0},
+        space={"alpha": (1.0, 0.1, 0.01)},
+    ),
+    Method(
+        "knn",
+        "nearest neighbours, cosine",
+        neighbours(CosineNeighbours),
+        settings={"k": 10},
+        space={"k": (10, 5, 20, 30)},
+    ),
+    Method(
+        "mlknn",
+        "ML-kNN",
+        neighbours(MLkNN),
+        settings={"k": 10},
+        space={"k": (10, 5, 20, 30)},
+    ),
+    Method(
+        "network",
+        "neural network, 50 units",
+        neural_network,
+        settings={"alpha": 1e-4, "max_iter": 50},
+        space={"alpha": (1e-4, 1e-3, 1e-2, 1e-5)},
+    ),
+]
+SKLEARN_BASELINES = [
+    _svm("svm", "linear SVM, best label if none", best_if_none=True),
+    _svm("svm-plain", "linear SVM", best_if_none=False),
+    Method(
+        "svm-threshold",
+        "linear SVM, tuned threshold",
+        linear_svm(best_if_none=True),
+        settings={"C": 1.0, "threshold": 0.0},
+        space={"C": (1.0, 0.1, 0.3, 3.0), "class_weight": (None, "balanced")},
+        decide=threshold_or_best,
+    ),
+    *BY_HALF,
+    *map(_thresholded, BY_HALF),
+    Method("mccallum", "McCallum's mixture", mccallum),
+]
+LIBRARY_BASELINES = [
+    Method(
+        "fasttext",
+        "fastText",
+        fasttext,
+        settings={"lr": 1.0, "dim": 50, "words": "terms", "threshold": 0.5},
+        space={"lr": (1.0, 0.3, 0.1)},
+        decide=threshold_or_best,
+        package="fasttext",
+    ),
+    Method(
+        "omikuji",
+        "Omikuji",
+        omikuji,
+        settings={"tree": "parabel", "threshold": 0.5},
+        space={"tree": tuple(TREES)},
+        decide=threshold_or_best,
+        package="omikuji",
+    ),
+    Method(
+        "napkinxc",
+        "napkinXC",
+        napkinxc,
+        settings={"threshold": 0.5},
+        decide=threshold_or_best,
+        package="napkinxc",
+    ),
+    Method(
+        "plda",
+        "tomotopy, labelled LDA",
+        labelled_lda,
+        settings={"threshold": 0.2},
+        decide=threshold_or_best,
+        package="tomotopy",
+    ),
+]
+BASELINES = [*SKLEARN_BASELINES, *LIBRARY_BASELINES]
