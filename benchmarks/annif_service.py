@@ -1,7 +1,7 @@
-"""Annif's service beside ours: Reuters, one worker each, in one run.
+"""Annif's service compared with ours on Reuters, with one worker each, in one run.
 
 Annif learns with its bonsai back end (Omikuji's trees), and both are asked for one document at a
-time by one, eight and 64 clients, by turns. Words are found for Annif by an expression, which is
+time by one, eight and 64 clients, in turn. Words are found for Annif by an expression, which is
 faster than its own analyzers and needs no data to be downloaded.
 """
 
@@ -108,7 +108,7 @@ def serving_annif(annif, folder):
 
 
 def is_ready(port):
-    """Tell whether Annif answers."""
+    """Return whether Annif answers."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/projects") as answer:
             return bool(json.load(answer))
@@ -127,7 +127,7 @@ def measure(load, clients, seconds):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("annif", help="the command annif, with gunicorn beside it")
+    parser.add_argument("annif", help="the command annif, in a folder that also has gunicorn")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()

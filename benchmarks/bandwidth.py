@@ -75,7 +75,7 @@ def main(corpus="reuters21578"):
     print(f"{copied / 1e9:.1f} GB/s.\n")
     rows = []
 
-    def tell(name, task, seconds, n_bytes, width, dtype, entries):
+    def add_row(name, task, seconds, n_bytes, width, dtype, entries):
         limit = row_bandwidth(entries, width, dtype)
         speed = n_bytes / seconds
         rows.append(
@@ -97,41 +97,47 @@ def main(corpus="reuters21578"):
     nb = NaiveBayes().fit(X, Y)
     counted = nb.counts_
     seconds = fastest(lambda: NaiveBayes().fit_counts(counted))
-    tell("nb", "learn", seconds, counted.matrix.nnz * ENTRY + table(nb), n_labels, np.float64, X)
+    add_row("nb", "learn", seconds, counted.matrix.nnz * ENTRY + table(nb), n_labels, np.float64, X)
     scored = T.nnz * (ENTRY + 8 * n_labels) + T.shape[0] * n_labels * 8
-    tell("nb", "label", fastest(lambda: nb.predict_indicator(T)), scored, n_labels, np.float64, T)
+    add_row(
+        "nb", "label", fastest(lambda: nb.predict_indicator(T)), scored, n_labels, np.float64, T
+    )
 
     pmm1 = PMM1(temperature=4.0).fit(X, Y)
     seconds = fastest(lambda: PMM1(temperature=4.0).fit_counts(counted))
     pairs = np.diff(counted.matrix.indptr) @ np.diff(counted.indicator.indptr)
     moved = pmm1.n_iter_ * pairs * (8 + 8 + 8) + table(pmm1)  # places, parameters, expected counts
-    tell("pmm1", "learn", seconds, moved, n_labels, np.float64, X)
-    tell(
+    add_row("pmm1", "learn", seconds, moved, n_labels, np.float64, X)
+    add_row(
         "pmm1", "label", fastest(lambda: pmm1.predict_indicator(T)), scored, n_labels, np.float64, T
     )
     few = T[:300]
     pdmm = PDMM(temperature=4.0).fit(X, Y)
     seconds = fastest(lambda: PDMM(temperature=4.0).fit_counts(counted))
-    tell("pdmm", "learn", seconds, moved, n_labels, np.float64, X)
+    add_row("pdmm", "learn", seconds, moved, n_labels, np.float64, X)
     scored_few = few.nnz * (ENTRY + 8 * n_labels) + few.shape[0] * n_labels * 8
     seconds = fastest(lambda: pdmm.predict_indicator(few))
-    tell("pdmm", "label, 300", seconds, scored_few, n_labels, np.float64, few)
+    add_row("pdmm", "label, 300", seconds, scored_few, n_labels, np.float64, few)
 
     mml = MML().fit(Xw, Y)
     width = mml.to_arrays()["weights"][0].size
     seconds = fastest(lambda: MML().fit(Xw, Y))
     moved = mml.n_iter_ * Xw.nnz * (4 + 4 + 4 * width)
-    tell("mml", "learn", seconds, moved, width, np.float32, Xw)
+    add_row("mml", "learn", seconds, moved, width, np.float32, Xw)
     scored = Tw.nnz * (4 + 4 + 4 * width)
-    tell("mml", "label", fastest(lambda: mml.predict_indicator(Tw)), scored, width, np.float32, Tw)
+    add_row(
+        "mml", "label", fastest(lambda: mml.predict_indicator(Tw)), scored, width, np.float32, Tw
+    )
 
     col = CoL(3 * n_labels).fit(X, Y)
     topics = 3 * n_labels
     seconds = fastest(lambda: CoL(topics).fit(X, Y))
     moved = col.n_iter_ * (X.nnz * ENTRY + n_words * topics * 4 * 2)
-    tell("col", "learn", seconds, moved, topics, np.float32, X)
+    add_row("col", "learn", seconds, moved, topics, np.float32, X)
     scored = T.nnz * (ENTRY + 4 * topics)
-    tell("col", "label", fastest(lambda: col.predict_indicator(T)), scored, topics, np.float32, T)
+    add_row(
+        "col", "label", fastest(lambda: col.predict_indicator(T)), scored, topics, np.float32, T
+    )
     markdown(
         [
             "model",

@@ -1,8 +1,8 @@
-"""Speed, memory and size beside other libraries, from texts, in one run.
+"""Speed, memory and size compared with other libraries, from texts, in one run.
 
 Usage: bench.py [FOLDER] [--corpora NAME ...] [--repeats N] [--limit SECONDS] [--methods NAME ...]
 
-Each measurement is a process of its own, on one thread. All methods run once, then all again;
+Each measurement runs in its own process, on one thread. All methods run once, then all again;
 ratios are to scikit-learn's pipeline in the same round. Markdown is written to the output.
 """
 
@@ -22,7 +22,7 @@ from common import markdown, split_documents
 from polytopic.metrics import samples_f1
 
 CORPORA = ("reuters21578", "debtags-en", "arxiv-cs")
-BESIDE = "scikit-learn"
+REFERENCE = "scikit-learn"
 OURS = "polytopic, default"
 ONE_THREAD = dict.fromkeys(
     ("POLYTOPIC_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
@@ -77,8 +77,8 @@ def measure(folder, corpus, methods, repeats, limit):
                     break
             else:
                 rounds[-1][method] = found
-            tell = failed.get(method) or f"{found['learn']['cpu']:.1f} s to learn"
-            print(f"{corpus}, round {turn + 1}: {method}: {tell}", file=sys.stderr, flush=True)
+            outcome = failed.get(method) or f"{found['learn']['cpu']:.1f} s to learn"
+            print(f"{corpus}, round {turn + 1}: {method}: {outcome}", file=sys.stderr, flush=True)
     return rounds, failed
 
 
@@ -111,7 +111,7 @@ def report(folder, corpus, rounds, failed, truth, methods):
                 size,
             ]
         )
-    head = ["method", "F", "learn, s", "times", "label, µs a text", "times faster"]
+    head = ["method", "F", "learn, s", "times", "label, µs per text", "times faster"]
     head += ["load and first answers, s", "peak MB, learn", "label", "model, MB"]
     markdown(head, rows)
 
@@ -131,13 +131,13 @@ def median(found, name):
 def ratio(rounds, method, what):
     """Return the paired ratios to scikit-learn: its time in ours to label, ours in its to learn."""
     pairs = [
-        (found[method][what]["cpu"], found[BESIDE][what]["cpu"])
+        (found[method][what]["cpu"], found[REFERENCE][what]["cpu"])
         for found in rounds
-        if BESIDE in found
+        if REFERENCE in found
     ]
     if not pairs:
         return "·"
-    ratios = [beside / own if what == "label" else own / beside for own, beside in pairs]
+    ratios = [reference / own if what == "label" else own / reference for own, reference in pairs]
     spread = f" ({min(ratios):.2f}–{max(ratios):.2f})" if len(ratios) > 1 else ""
     return f"{statistics.median(ratios):.2f}{spread}"
 
@@ -159,11 +159,11 @@ def starts(folder, corpus, repeats):
             begin = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             times[name].append(time.perf_counter() - begin)
-    beside = times["import sklearn"]
+    reference = times["import sklearn"]
     print("\n### Start\n")
     rows = []
     for name, own in times.items():
-        ratios = [a / b for a, b in zip(own, beside, strict=True)]
+        ratios = [a / b for a, b in zip(own, reference, strict=True)]
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
         rows.append([name, f"{statistics.median(own):.3f}", spread])
     markdown(["program", "s", "of import sklearn"], rows)

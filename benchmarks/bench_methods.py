@@ -1,4 +1,4 @@
-"""A method of `make bench` in a process of its own: learns texts, or labels them.
+"""A method of `make bench` in its own process: learns from texts, or labels them.
 
 Usage: bench_methods.py METHOD learn|label FOLDER CORPUS
 
@@ -244,12 +244,12 @@ def pairs_of(X):
 def peak():
     """Return the most memory that this process has had, in MB; what it was before does not count.
 
-    (The resource usage that Unix tells begins with that of the process that started this one.)
+    (The resource usage that Unix reports includes that of the parent process.)
     """
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) / 1024
-    raise SystemExit("the peak of memory is only told by Linux.")
+    raise SystemExit("The peak of memory is reported by Linux only.")
 
 
 def clocked(call):

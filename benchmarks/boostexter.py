@@ -2,7 +2,7 @@
 
 Quality: five random splits of 2000 and 3000 web pages, by the number of rounds, with labels above 0
 alone ("threshold") and with the best label where there is none ("best"). Speed: CPU time, on one
-core, and the memory of arrays, of a process of its own for each corpus.
+core, and the memory of arrays, measured in a separate process for each corpus.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def measure(X, Y, rounds, n_splits):
 
 
 def quality(sets, rounds, n_splits):
-    """Print the figures of sets of pages beside the paper's."""
+    """Print the figures of sets of pages next to the paper's."""
     for name in sets:
         X, Y = bag_counts(f"yahoo-{name}-full")
         rows = [(name, "paper", 8000, *(f"{figure:.2f}" for figure in PAPER[name]))]

@@ -2,10 +2,10 @@
 
 500 pairs of labels, drawn evenly, that no training document has as its label set; then a test
 document of each. Of a model that gives always two labels the question is only which: such rows are
-marked "2 best". Rivals are tuned for samples F1 on a fifth of the training documents, and give
-their best label when none passes. The second table tells where pairs are lost: by the training
+marked "2 best". Baselines are tuned for samples F1 on a fifth of the training documents, and give
+their best label when none passes. The second table shows where pairs are lost: by the training
 documents of the rarer label, and by the share of the shorter text in the known words of both. The
-third tells how far the likelihood itself can see: the best of all pairs of labels, when it is known
+third shows how far the likelihood itself can see: the best of all pairs of labels, when it is known
 that there are two; also with word distributions smoothed toward all documents together. The last is
 LinearSVC by threshold, since one that suits ordinary documents does not suit joined ones.
 """
@@ -16,9 +16,9 @@ from collections import Counter
 from itertools import combinations
 
 import numpy as np
+from baselines import BASELINES, baseline_answers, svc_scores, tune
 from common import markdown, named, split_documents
 from parts import Part
-from rivals import RIVALS, rival_answers, svc_scores, tune
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
@@ -135,14 +135,14 @@ def prepare(name, seed=0):
 
 def all_answers(words, train, *others):
     """Yield each model's name and its answers for each part, None if it is not installed."""
-    everything = named(MODELS | RIVALS, words)
+    everything = named(MODELS | BASELINES, words)
     for name, model in everything.items():
         if name in MODELS:
             model.fit(train.X, train.Y)
             yield name, [model.predict(part.X) for part in others]
             continue
         try:
-            answers = rival_answers(*model, train, *others)
+            answers = baseline_answers(*model, train, *others)
         except ImportError:
             yield f"{name}: not installed", None
             continue
@@ -177,7 +177,7 @@ def word_distributions(train):
     yield f"{WORLD_WORDS} words of all documents", counts / counts.sum(axis=1, keepdims=True)
 
 
-def judge(model, answers, test, joined):
+def score_pairs(model, answers, test, joined):
     """Return a row of figures, and which pairs were exactly recovered."""
     usual, found = (np.asarray(sparse.csr_matrix(a).todense()) > 0 for a in answers)
     both = (found & (joined.Y > 0)).sum(axis=1) == 2
@@ -190,10 +190,10 @@ def judge(model, answers, test, joined):
 
 def by_threshold(train, test, joined):
     """Return rows of LinearSVC at several thresholds."""
-    settings, _ = tune(*RIVALS["LinearSVC"][:3], train)
+    settings, _ = tune(*BASELINES["LinearSVC"][:3], train)
     scores = svc_scores(settings, train, test, joined)
     return [
-        judge(
+        score_pairs(
             f"LinearSVC, threshold {value}",
             [Threshold(value).decide(s) for s in scores],
             test,
@@ -213,7 +213,7 @@ def report(name, words, seed):
         if answers is None:
             quality.append((model, *["–"] * 6))
             continue
-        row, exact = judge(model, answers, test, joined)
+        row, exact = score_pairs(model, answers, test, joined)
         print(*row, file=sys.stderr, flush=True)
         quality.append(row)
         losses.append((model, *(_short(_share(exact[group])) for group in groups)))

@@ -1,9 +1,9 @@
 """The correlated labeling model: its paper's tables and figures, and what it makes of labels.
 
-quality: Reuters with 36, 10 and 90 classes beside kNN, naive Bayes and an SVM, averaged over
+quality: Reuters with 36, 10 and 90 classes compared with kNN, naive Bayes and an SVM, averaged over
 documents; topics: class perplexity, precision and recall by the number of topics; terms: relevant
-words of five classes; labels: held-out log likelihood of label sets beside independent labels;
-tree: clusters of labels beside their known tree; others: the two models that Table 2 quotes;
+words of five classes; labels: held-out log likelihood of label sets, and of independent labels;
+tree: clusters of labels compared with their known tree; others: the two models that Table 2 quotes;
 shares: Figures 5 and 6 on cei, by the share of documents to learn from.
 The paper's preprocessing: stop words and terms with fewer than 50 occurrences are left out, words
 are stemmed; classes with fewer than 50 documents are left out for 36 classes.
@@ -111,8 +111,8 @@ def tuned(model, X, Y, X_test):
     return LabelDecision(model, rule).fit(X, Y).predict(X_test)
 
 
-def rivals(X, Y, X_test):
-    """Yield the names of the paper's rivals and their answers."""
+def baselines(X, Y, X_test):
+    """Yield the names of the paper's baselines and their predictions."""
     weights = TermWeights("ltc").fit(X)
     W, W_test = weights.transform(X), weights.transform(X_test)
     linear = OneVsRestClassifier(LinearSVC())
@@ -132,8 +132,8 @@ def quality():
         classes = f"{Y.shape[1]} classes"
         if name == "36":
             rows += [
-                (rival, classes, *measures(Y_test, answers), "")
-                for rival, answers in rivals(X, Y, X_test)
+                (baseline, classes, *measures(Y_test, answers), "")
+                for baseline, answers in baselines(X, Y, X_test)
             ]
         for mode in ("weights", "sets", "paper"):
             start = time.perf_counter()
@@ -169,7 +169,7 @@ def shares():
         rows = rest[: round(part * rest.size)]
         known = Y[rows].any(axis=0)
         learned = X[rows], Y[rows][:, known], X[test]
-        answers = dict(rivals(*learned))
+        answers = dict(baselines(*learned))
         answers["CoL"] = CoL(250).fit(*learned[:2]).predict(learned[2])
         for name, sets in answers.items():
             whole = np.zeros((n_test, Y.shape[1]))

@@ -1,8 +1,8 @@
-"""The correlated labeling model beside tomotopy's labelled LDA, on Reuters.
+"""The correlated labeling model compared with tomotopy's labelled LDA on Reuters.
 
 Both see the same stemmed words. tomotopy's PLDA has 300 topics over the 36 classes (as many for
 each as CoL's start gives on average, the rest shared), and 100 sweeps of Gibbs sampling; inference
-is its default of 100 sweeps a document, ranked by the labels' shares. All on the same cores; each
+is its default of 100 sweeps per document, ranked by the labels' shares. All on the same cores; each
 repeat runs all, and ratios are medians of paired ones. growth: time to fit by the number of
 documents of arxiv-cs.
 """
@@ -80,16 +80,16 @@ def speed(repeats):
             asked, answers = timed(lambda m=model: m.predict(X_test))
             times.setdefault(f"CoL, {name}", []).append((spent, asked))
             print(name, measures(Y_test, answers))
-        rival = LabelledTopics(names, classes)
-        spent, _ = timed(lambda r=rival: r.fit(X, Y))
-        asked, shares = timed(lambda r=rival: r.predict(X_test))
+        competitor = LabelledTopics(names, classes)
+        spent, _ = timed(lambda r=competitor: r.fit(X, Y))
+        asked, shares = timed(lambda r=competitor: r.predict(X_test))
         times.setdefault("tomotopy PLDA", []).append((spent, asked))
         best = (shares >= 0.5 * shares.max(axis=1, keepdims=True)).astype(int)
         print("tomotopy", measures(Y_test, best))
-    peer = np.array(times["tomotopy PLDA"])
+    competitor_times = np.array(times["tomotopy PLDA"])
     rows = []
     for name, values in times.items():
-        fit, predict = np.median(np.array(values) / peer, axis=0)
+        fit, predict = np.median(np.array(values) / competitor_times, axis=0)
         seconds = np.median(values, axis=0)
         rows.append(
             (
@@ -100,7 +100,7 @@ def speed(repeats):
                 f"{1 / predict:.0f}",
             )
         )
-    markdown(["model", "fit, s", "ratio", "predict, µs a document", "times as fast"], rows)
+    markdown(["model", "fit, s", "ratio", "predict, µs per document", "times as fast"], rows)
 
 
 def growth():
@@ -114,7 +114,7 @@ def growth():
             spent, model = timed(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))  # noqa: B023
             row += [f"{spent:.1f}", f"{1e6 * spent / n_docs:.0f}", model.n_iter_]
         rows.append(row)
-    heads = [f"{name}, {what}" for name in SETTINGS for what in ("s", "µs a document", "steps")]
+    heads = [f"{name}, {what}" for name in SETTINGS for what in ("s", "µs per document", "steps")]
     markdown(["documents", *heads], rows)
 
 

@@ -1,7 +1,7 @@
-"""The time of every decision rule beside one pass of the plain ratio rule over the same scores.
+"""The time of every decision rule relative to the plain ratio rule on the same scores.
 
 100,000 documents, 450 labels, scores like those of naive Bayes: a long document has low scores
-that lie far apart, and one to four labels of its own. One thread. The plain rule compares the
+that lie far apart, and one to four true labels. One thread. The plain rule compares the
 scores themselves (``WorldModel`` with a reference of zero). Each repeat runs all rules; ratios are
 paired by repeat, with their range. The goal: at most 4.
 """
@@ -46,7 +46,7 @@ def random_scores(n_docs, n_labels, dtype, seed=0):
 
 
 def measure(n_docs, n_labels, dtype):
-    """Return for each rule the seconds of each repeat, and the labels a document."""
+    """Return for each rule the seconds of each repeat, and the labels per document."""
     scores = random_scores(n_docs, n_labels, dtype)
     reference = np.median(scores, axis=1).astype(np.float64)
     labels = [f"{place % NODES}/{place}" for place in range(n_labels)]
@@ -84,7 +84,7 @@ def report(n_docs, n_labels, dtype):
         shown = f"{np.median(ratios):.2f} ({ratios.min():.2f}–{ratios.max():.2f})"
         rows.append((name, f"{1e3 * np.median(seconds):.0f}", shown, f"{sizes[name]:.2f}"))
     print(f"\n{n_docs:,} documents, {n_labels} labels, {dtype}\n")
-    markdown(["rule", "CPU ms", "times the plain ratio", "labels a document"], rows)
+    markdown(["rule", "CPU ms", "times the plain ratio", "labels per document"], rows)
 
 
 if __name__ == "__main__":

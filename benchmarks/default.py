@@ -51,7 +51,7 @@ def measured(truth, answers):
     return [f(truth, answers) for f in (samples_f1, subset_accuracy, macro_f1)]
 
 
-def told(figures):
+def format_figures(figures):
     """Return figures as in the tables."""
     return " ".join(f"{figure:.3f}".lstrip("0") for figure in figures)
 
@@ -64,8 +64,8 @@ def report(name):
         start = time.process_time()
         figures = [cross_validated(train, scheme, MML(C=C, goal=goal)) for C in COSTS]
         C = COSTS[np.argmax([row[GOALS.index(goal)] for row in figures])]
-        final = told(tested(train, test, scheme, MML(C=C, goal=goal)))
-        rows.append((name, scheme, goal, *map(told, figures), f"{C:g}", final))
+        final = format_figures(tested(train, test, scheme, MML(C=C, goal=goal)))
+        rows.append((name, scheme, goal, *map(format_figures, figures), f"{C:g}", final))
         seconds = time.process_time() - start
         print(*rows[-1], f"{seconds:.0f} s", sep=" | ", file=sys.stderr, flush=True)
     header = ["corpus", "weights", "goal", *(f"C {C:g}" for C in COSTS), "C chosen", "test"]

@@ -1,4 +1,4 @@
-"""The time to explain a text beside the time to label it, on real texts.
+"""The time to explain a text compared with the time to label it, on real texts.
 
 A labeler learns a corpus's training documents, and answers for test documents one at a time:
 ``predict([text])``, ``explain(text)``, and ``explain`` with the places of the words, which are

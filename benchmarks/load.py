@@ -101,7 +101,7 @@ class Client(asyncio.Protocol):
         self._transport.write(sent)
 
     def data_received(self, data):
-        """Take an answer, which tells its length, and go on."""
+        """Read an answer of known length, and go on."""
         self._got += data
         head, end, body = self._got.partition(b"\r\n\r\n")
         if not end or len(body) < int(head.lower().split(b"content-length: ")[1].split()[0]):
@@ -116,7 +116,7 @@ class Client(asyncio.Protocol):
             self._transport.close()
 
     def connection_lost(self, error):
-        """Tell that it is over."""
+        """Mark the connection as closed."""
         if time.perf_counter() < self.load.until or self._got:
             self.load.errors.append((self._route, 0, f"the connection was lost: {error}"))
         if not self.ended.done():

@@ -1,4 +1,4 @@
-"""Maximal margin labeling beside one-vs-rest LinearSVC: CPU time to fit and predict, and memory.
+"""Maximal margin labeling compared with LinearSVC: CPU time to fit and predict, and memory.
 
 All run on one thread, on the same ltc weights, C = 1; each repeat runs all, ratios are paired by
 repeat. scikit-learn's default takes the primal solver where there are more documents than words,
@@ -30,7 +30,7 @@ from polytopic import MML
 from polytopic.text import TermWeights
 
 SVC, DUAL = "LinearSVC()", "LinearSVC(dual=True)"
-PEERS = {SVC: LinearSVC(), DUAL: LinearSVC(dual=True)}
+BASELINES = {SVC: LinearSVC(), DUAL: LinearSVC(dual=True)}
 MARGINS = {
     "neighbours, Dice": {"labels": "neighbours"},
     "neighbours, cosine": {"labels": "neighbours", "similarity": "cosine"},
@@ -66,7 +66,7 @@ def warm_up(models, X, Y, X_test):
 
 def speed(name, X, Y, X_test):
     """Print times to fit and to predict, and their ratios."""
-    models = {row: OneVsRestClassifier(svc) for row, svc in PEERS.items()}
+    models = {row: OneVsRestClassifier(svc) for row, svc in BASELINES.items()}
     models |= {row: MML(**settings) for row, settings in MARGINS.items()}
     warm_up(models, X, Y, X_test)
     fits, predicts = ({row: [] for row in models} for _ in range(2))
@@ -113,7 +113,7 @@ def growth(X, Y, X_test, path):
         for row, model in models.items():
             seconds[row].append(cpu_seconds(lambda m=model, p=part: m.fit(*p)))
             print(n_docs, row, seconds[row][-1], model.n_iter_, file=sys.stderr, flush=True)
-    print("\nCPU seconds (milliseconds a document) to fit documents of arxiv-cs\n")
+    print("\nCPU seconds (milliseconds per document) to fit documents of arxiv-cs\n")
     markdown(
         ["documents", *models],
         [

@@ -1,6 +1,6 @@
 """Maximal margin labeling as in its paper: five random splits of 2000 and 3000 web pages.
 
-Beside the paper's MML with Dice: neighbours as in the paper, all labels, and one-vs-rest LinearSVC.
+The paper's MML with Dice is compared with neighbours as in the paper, all labels, and LinearSVC.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def measure(models, X, Y, scheme, n_splits):
 
 
 def report(name, models, schemes, n_splits):
-    """Print the figures of a set of pages beside the paper's."""
+    """Print the figures of a set of pages next to the paper's."""
     X, Y = bag_counts(f"yahoo-{name}-full")
     rows = [(name, "paper, MML-Dice", "", *(f"{figure:.2f}" for figure in PAPER[name]))]
     for scheme in schemes:

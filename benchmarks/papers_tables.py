@@ -1,4 +1,4 @@
-"""What two papers on web pages print, and ours beside it: tables, and a figure of learning curves.
+"""The tables of two papers on web pages next to ours, and a figure of learning curves.
 
 [1] Ueda and Saito 2002, Tables 1 and 2. [2] Kazawa et al. 2004, Table 4 and Figure 2.
 """
@@ -51,7 +51,7 @@ TABLE_4 = {  # samples F1, subset accuracy and macro F1
     ),
 }
 MEASURES = ("Samples F1", "Subset accuracy", "Macro F1")
-VARIANTS = {  # by which a paper's method is best told
+VARIANTS = {  # the nearest to a paper's method
     "MD": "tfidf",
     "MC": "tfidf, left out, or none",
     "PM": "PMM1",
@@ -66,7 +66,7 @@ NEAR = 0.03  # within which a number counts as reproduced
 
 
 def figures(found, method, name, n_train, variant):
-    """Return the figures of a variant, (n_splits, 4): three measures, and labels a page."""
+    """Return the figures of a variant, (n_splits, 4): three measures, and labels per page."""
     job = "PMM1" if method == "PM" else method
     splits = [k for k in found if k[:3] == (job, name, n_train) and variant in found[k]]
     return np.array([found[k][variant] for k in splits]).reshape(-1, 4)
@@ -103,7 +103,7 @@ def summary(found, paper, n_train):
     markdown(["method", "[1]", "as shown", "or the best label"], rows)
 
 
-def beside(own, number, digits):
+def with_paper(own, number, digits):
     """Return the mean over splits with a paper's number, bold where they are not near."""
     if not own.size:
         return f"– ({number:.{digits}f})"
@@ -112,19 +112,19 @@ def beside(own, number, digits):
 
 
 def table(found, paper, n_train, place, digits):
-    """Print a measure of methods beside a paper's, and the standard deviations over splits."""
+    """Print a metric of methods next to a paper's, and the standard deviations over splits."""
     rows, widths = [], {method: [] for method in paper}
     for k, name in enumerate(SETS):
         row = [name]
         for method, numbers in paper.items():
             variant = chosen(found, method, name, n_train)
             own = figures(found, method, name, n_train, variant)[:, place]
-            row.append(beside(own, numbers[k], digits))
+            row.append(with_paper(own, numbers[k], digits))
             widths[method].append(own.std() if own.size else np.nan)
         rows.append(row)
     markdown(["set", *paper], rows)
-    told = (f"{m} {min(values):.3f} to {max(values):.3f}" for m, values in widths.items())
-    print(f"\nstandard deviations: {', '.join(told)}")
+    ranges = (f"{m} {min(values):.3f} to {max(values):.3f}" for m, values in widths.items())
+    print(f"\nstandard deviations: {', '.join(ranges)}")
 
 
 def distances(found, method, n_train, paper):
@@ -160,7 +160,7 @@ def curves(found):
 
 
 def draw(path, sizes, lines):
-    """Draw learning curves, with what [2] prints for 2000 pages beside them."""
+    """Draw learning curves, with the numbers of [2] for 2000 pages."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 3.8), layout="constrained")

@@ -1,4 +1,4 @@
-"""PDMM beside PMM and naive Bayes on medical abstracts, as in Sato & Nakagawa, Figures 2 and 3.
+"""PDMM compared with PMM and naive Bayes on medical abstracts: Sato & Nakagawa, Figures 2, 3.
 
 Figure 2: samples F1 over the share of test documents. Figure 3: over the share of documents with
 several labels, 60 % of them for testing. Means of random splits, all in the papers' settings; then
@@ -163,7 +163,7 @@ def report(name, words, n_splits, folder):
     several = Y.sum(axis=1) > 1
     print(
         f"\n{name}: {X.shape[0]} documents, {X.shape[1]} words, {Y.shape[1]} labels, "
-        f"{Y.sum(axis=1).mean():.1f} a document, {several.mean():.1%} with several; "
+        f"{Y.sum(axis=1).mean():.1f} per document, {several.mean():.1%} with several; "
         f"mean and standard deviation of {n_splits} splits"
     )
     models = named(PAPERS | OURS, words)

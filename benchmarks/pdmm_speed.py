@@ -1,4 +1,4 @@
-"""PDMM's greedy search beside the direct algorithm of its paper, compiled too, on Reuters.
+"""PDMM's greedy search compared with the direct algorithm of its paper, also compiled.
 
 The direct algorithm tries every label at each step, and runs variational Bayes from equal weights
 until nothing changes, as in Sato & Nakagawa, sections 4.3 and 4.5; on distinct words, scored by the
@@ -108,4 +108,4 @@ if __name__ == "__main__":
                 f"{(answers[name] == answers[ours]).all(axis=1).mean():.4f}",
             )
         )
-    markdown(["algorithm", "ms a document", "times slower", "same answers"], rows)
+    markdown(["algorithm", "ms per document", "times slower", "same answers"], rows)

@@ -1,4 +1,4 @@
-"""Speed beside scikit-learn's one-vs-rest LinearSVC on Reuters, in one run.
+"""Speed compared with scikit-learn's one-vs-rest LinearSVC on Reuters, in one run.
 
 Both start from the same count matrix; LinearSVC gets it as ltc weights, on which it is good and
 fast. Each repeat runs all models, one after the other; a predict time is the median of five. Also:
@@ -26,9 +26,9 @@ warnings.filterwarnings("ignore", "Label not .* is present")  # in the small war
 def speed(X, Y, X_test, Y_test):
     """Print fit and predict times, their ratios and the quality of each model."""
     weights = TermWeights("ltc").fit(X)
-    peer = (weights.transform(X), weights.transform(X_test))
+    weighted = (weights.transform(X), weights.transform(X_test))
     models = {
-        "LinearSVC, one-vs-rest": (OneVsRestClassifier(LinearSVC()), peer),
+        "LinearSVC, one-vs-rest": (OneVsRestClassifier(LinearSVC()), weighted),
         "NaiveBayes": (NaiveBayes(), (X, X_test)),
         "NaiveBayes + WorldModel": (LabelDecision(NaiveBayes(), WorldModel()), (X, X_test)),
         "PMM1, as in its paper": (PMM1(prior="uniform", decode="greedy"), (X, X_test)),

@@ -134,7 +134,7 @@ def grow(folder, numbers, labelled):
 
 
 def count_alone(folder):
-    """Count in this process, by as many threads as it is told to use."""
+    """Count in this process, with the number of threads that is set."""
     from polytopic.corpus import read_documents
     from polytopic.labeler.learning import count_texts
     from polytopic.text import Analyzer

@@ -2,7 +2,7 @@
 
 load: 64 clients that ask for one document at a time, one request in a hundred learns; clients:
 the rates of one and of eight clients that only ask; lines: all test documents in one stream of
-lines, beside the library in one process; with --memory, as load, for ten minutes.
+lines, compared with the library in one process; with --memory, as load, for ten minutes.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def free_port():
 
 @contextmanager
 def serving(path):
-    """Serve a store in a process of its own; give its address and the process."""
+    """Serve a store in its own process; yield its address and the process."""
     port = free_port()
     command = [sys.executable, "-m", "polytopic", "serve", str(path), "--port", str(port)]
     process = subprocess.Popen(command)
@@ -54,7 +54,7 @@ def serving(path):
 
 
 def is_ready(port):
-    """Tell whether a service can answer."""
+    """Return whether a service can answer."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready"):
             return True
@@ -135,7 +135,7 @@ async def stream(host, documents):
 
 
 def lines(host, path, documents, repeats):
-    """Print the rate of a stream beside the library's."""
+    """Print the rate of a stream next to the library's."""
     with Store(path) as store:
         labeler = store.labeler()
     times = []

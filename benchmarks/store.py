@@ -1,9 +1,9 @@
-"""A store beside what it cannot do without: analysis of texts, and reading arrays from a file.
+"""A store compared with its lower bounds: analysing the texts, and reading arrays from a file.
 
-changes: learning and forgetting batches of 1,000 documents of Reuters, beside counting the terms of
-the same texts; reading: the table of counts of Reuters, beside reading the same arrays, labels and
-terms from a model file; fresh: one document learned, and the labels of another by a model that
-knows it; size: a store of arxiv-cs without texts, beside the gzipped corpus.
+changes: learning and forgetting batches of 1,000 documents of Reuters, compared with counting the
+terms of the same texts; reading: the table of counts of Reuters, compared with reading the same
+arrays, labels and terms from a model file; fresh: one document learned, and the labels of another by a model that
+knows it; size: a store of arxiv-cs without texts, compared with the gzipped corpus.
 """
 
 import argparse

@@ -61,41 +61,42 @@ QUALITY = (
     ("macro_f1", "Macro F1"),
 )
 TIMES = (
-    ("fit_seconds", "CPU seconds to learn"),
-    ("tune_seconds", "CPU seconds to choose settings before"),
-    ("predict_micros", "CPU microseconds to answer, a document"),
+    ("fit_seconds", "CPU seconds to train"),
+    ("tune_seconds", "CPU seconds to choose settings"),
+    ("predict_micros", "CPU microseconds to predict, per document"),
 )
 INTRODUCTION = f"""# All methods on many corpora
 
-Models of ours and rivals that can be installed, on the same documents, by `python
-benchmarks/table.py run FOLDER` and `write FOLDER docs/comparison.md`. A corpus that names a part
-for testing is split so, the others once at random, three to one. All methods get the same terms:
-counts, or ltc weights of them where a method is made for weights. fastText and Annif get the terms
-as words, each as often as it occurs.
+Our models and baselines that can be installed, on the same documents (`python benchmarks/table.py
+run FOLDER`, then `write FOLDER docs/comparison.md`). A corpus with a test part keeps its split; the
+others are split once at random, three to one. All methods get the same terms: counts, or ltc
+weights for methods that need weights. fastText and Annif get the terms as words, each as often as
+it occurs.
 
-Rivals are given what they can use. C, class weights, smoothing, neighbours, weight decay,
-fastText's learning rate and Omikuji's kind of trees are chosen on a quarter of the documents to
-learn from (each quarter in its turn where there are fewer than 1,000), by samples F1, as is a
-threshold for each fit, among forty; the best label is given where none passes, but by "linear SVM"
-alone. Ours choose their settings within their own `fit`, if at all, but for C of the MML of the
-paper. The values that may be chosen were widened for the tuned SVM and for fastText after low
-scores here, and for none of ours; fastText's rate is halved where its weights run away. One split
-and one run: read differences of .01 and less as none.
+Baselines are tuned. C, class weights, smoothing, neighbours, weight decay, fastText's learning rate
+and Omikuji's kind of trees are chosen by samples F1 on a quarter of the training documents (on each
+quarter in turn where there are fewer than 1,000), as is a threshold for each fit, among forty.
+Where no label passes, the best one is predicted, except by plain "linear SVM". Our models choose
+their settings within their own `fit`, if at all, except for C in the paper's MML. The ranges were
+widened for the tuned SVM and for fastText after low scores here, and for none of our models;
+fastText's rate is halved when its weights diverge. This is one split and one run: differences of
+.01 and less mean nothing.
 
-Times are CPU seconds of one thread, from counts to label sets, on a machine that others used as
-well: those of MML for F, PMM1, naive Bayes, the SVM with a tuned threshold, Omikuji and napkinXC
-side by side in one run, the others in earlier ones.
+Times are CPU seconds on one thread, from counts to label sets, on a shared machine: those of MML
+for F, PMM1, naive Bayes, the SVM with a tuned threshold, Omikuji and napkinXC side by side in one
+run, the others in earlier ones.
 
-`late` is a method that took more than {SECONDS} seconds, or was not tried since it did so on
-two smaller corpora, and `fails` one that failed; the end of the page says why. A dot was not
-measured, a dash takes no time. Annif's scores come from its own process and its own weights of the
-same terms; its SVC learns one label of each document. To answer means, of ours, to give label
-sets, the scores of all labels and their probabilities, and of the others label sets and scores.
+`late` marks a method that took more than {SECONDS} seconds, or that was not tried because it did so
+on two smaller corpora, and `fails` one that failed; the end of the page gives the reasons. A dot
+means not measured, a dash no time at all. Annif's scores come from its own process, and its own
+weights of the same terms; its SVC learns one label per document. To predict means, for our models,
+label sets, the scores of all labels and their probabilities, and for the others label sets and
+scores.
 """
 
 
 class Table:
-    """What was measured, in a file."""
+    """The results so far, in a file."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -183,7 +184,7 @@ def written(table):
 
 
 def _about(table, corpora):
-    head = ["corpus", "learned", "tested", "labels", "labels a document", "terms"]
+    head = ["corpus", "training", "test", "labels", "labels per document", "terms"]
     names = ("train", "test", "labels", "labels_per_document", "terms")
     rows = []
     for corpus in corpora:
@@ -234,10 +235,10 @@ def _paired(table, corpora, methods):
         wins, losses = (gains > NEAR).sum(), (gains < -NEAR).sum()
         numbers = [len(pairs), wins, gains.size - wins - losses, losses]
         rows.append([METHODS[method].title, *map(str, numbers), f"{gains.mean():+.3f}", f"{p:.2g}"])
-    head = ["beside", "corpora", "better", f"within {NEAR}", "worse", "mean difference", "p"]
+    head = ["compared with", "corpora", "better", f"within {NEAR}", "worse", "mean difference", "p"]
     return (
-        f"## The default beside each method\n\nLabelling F of {METHODS[OURS].title}: on how many "
-        "corpora it is better or worse, and how probable such\ndifferences are by chance "
+        f"## The default compared with each method\n\nSamples F1 of {METHODS[OURS].title}: the "
+        "number of corpora on which it is better or worse, and the p-value of the\ndifferences "
         "(Wilcoxon's signed-rank test over the corpora, two-sided).\n\n" + _markdown(head, rows)
     )
 
@@ -271,13 +272,13 @@ def _f(value):
 
 
 def _failures(table, corpora, methods):
-    told = {}
+    failures = {}
     for method in methods:
         for corpus in corpora:
             row = table[corpus]["rows"].get(method, {})
             if "failure" in row:
-                told.setdefault((METHODS[method].title, row["failure"]), []).append(corpus)
-    rows = [[title, ", ".join(names), why] for (title, why), names in told.items()]
+                failures.setdefault((METHODS[method].title, row["failure"]), []).append(corpus)
+    rows = [[title, ", ".join(names), why] for (title, why), names in failures.items()]
     if not rows:
         return "No method failed or was late.\n"
     return "## Without results\n\n" + _markdown(["method", "corpora", "why"], rows)

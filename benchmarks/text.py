@@ -1,4 +1,4 @@
-"""The time from texts to counts beside scikit-learn's CountVectorizer, on one core.
+"""The time from texts to counts compared with scikit-learn's CountVectorizer, on one core.
 
 CountVectorizer runs with its own tokens, and with ours: the same regular expression, on lowered
 text. To count is ``fit_transform`` there and ``Analyzer.count`` here; to look up the terms of a
@@ -60,7 +60,7 @@ def fresh(language):
 
 
 def measure(functions, texts, repeats, calls=1):
-    """Return the CPU microseconds a document of each function in each repeat."""
+    """Return the CPU microseconds per document of each function in each repeat."""
     times = np.empty((len(functions), repeats))
     for repeat in range(repeats):
         for row, function in enumerate(functions.values()):
@@ -83,7 +83,7 @@ def main():
     """Print a table for each corpus and each size of a batch."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpora", nargs="*", default=list(CORPORA))
-    header = "", "µs a document", "least", "times faster"
+    header = "", "µs per document", "least", "times faster"
     for name in parser.parse_args().corpora:
         texts = [document.text for document in read_documents(corpus_path(name))]
         texts = texts[:MOST] if name == "arxiv-cs" else texts

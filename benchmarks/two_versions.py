@@ -2,7 +2,7 @@
 
     python benchmarks/two_versions.py OTHER_CHECKOUT [--rounds 5]
 
-Rounds alternate between the checkouts, each in processes of its own, on Reuters. The figures are
+Rounds alternate between the checkouts, each in its own processes, on Reuters. The figures are
 processor seconds, user and system together, which other load on the machine disturbs less than
 the clock: learning 4,000 documents in batches of 500, 300 documents one by one, and answering
 8,000 requests of 16 clients. The table has the median of each checkout and the median of the
@@ -77,7 +77,7 @@ def measure():
 
 
 def run(checkout):
-    """Return the figures of a checkout, measured in a process of its own."""
+    """Return the figures of a checkout, measured in its own process."""
     environment = os.environ | {"PYTHONPATH": str(Path(checkout).resolve() / "src")}
     command = [sys.executable, __file__, "--measure"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,7 +1,7 @@
 """How far a warm start ends from a cold one: documents learned or forgotten by a fitted labeler.
 
-``learn`` and ``forget`` with ``warm=True`` beside the same without it, on random documents; and
-beside a cold fit that visits documents in another order, which approximates the same weights
+``learn`` and ``forget`` with ``warm=True`` compared with the same without it, on random documents;
+and with a cold fit that visits documents in another order, which approximates the same weights
 too. Texts are analysed beforehand; all run on one thread.
 """
 
@@ -72,7 +72,7 @@ def some(part, places):
 
 
 def compare(cold, warm, test):
-    """Return figures of a warm or other start beside a cold one; each is a labeler and a time."""
+    """Compare a warm or other start with a cold one; each is a labeler and a time."""
     texts, truth = test
     (one, seconds), (other, other_seconds) = cold, warm
     answers = [labeler.predict(texts) for labeler in (one, other)]

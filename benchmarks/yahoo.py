@@ -45,7 +45,7 @@ def measure(make, name, n_splits=5):
 
 
 def report(model, n_splits):
-    """Print the figures of a model beside the papers'."""
+    """Print the figures of a model next to the papers'."""
     rows = []
     for name, (f_000, f_001, ex_001, fr_001) in PAPERS[model].items():
         scores = measure(getattr(polytopic, model), name, n_splits)

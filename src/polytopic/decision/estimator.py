@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.counts import group_rows
 from polytopic.labels import read_targets, with_fallback
-from polytopic.models import CountModel, LabelSetClassifier
+from polytopic.models import CountModel, LabelSetClassifier, Model
 
 SCORES = ("decision_function", "predict_log_proba", "predict_proba")
 
@@ -95,6 +95,16 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
+
+    @property
+    def fallback(self) -> np.ndarray:
+        """Columns of the most frequent label set, for documents without words or scores."""
+        return self._fallback
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """Whether each label has no training document; such a label is never accepted."""
+        return self._unseen
 
     def predict(self, X):
         """Return the labels the rule accepts; for a 1-D ``y`` the estimator's own prediction."""
@@ -209,7 +219,7 @@ def _raw_scores(estimator, X):
 
 def has_world_score(estimator) -> bool:
     """Return whether an estimator scores documents under a general model."""
-    return hasattr(estimator, "world_score")
+    return isinstance(estimator, Model) and estimator.has_world_score
 
 
 def world_score(estimator, rule, X):

@@ -27,7 +27,7 @@ from polytopic.decision.rules import Rule, TopK, check_scores
 from polytopic.decision.surface import DecisionSurface
 from polytopic.labels import LabelSpace, Targets, indicator, read_targets
 from polytopic.metrics.label_sets import PER_DOCUMENT, f1, harmonic_mean
-from polytopic.models import LabelSetClassifier
+from polytopic.models import LabelSetClassifier, Model
 
 N_THRESHOLDS = 101
 SAMPLE = 1 << 21  # scores by which thresholds are chosen
@@ -224,9 +224,11 @@ def _score(fitted, X, Y, classes) -> HeldOut:
     """Score documents by a fitted estimator, with or without a decision around it."""
     decision = fitted if isinstance(fitted, LabelDecision) else None
     model = fitted if decision is None else decision.estimator_
-    known = {} if decision is None else {"unseen": decision._unseen, "n_labels": len(classes)}
+    known = {} if decision is None else {"unseen": decision.unseen, "n_labels": len(classes)}
     scores = check_scores(label_scores(model, X, **known))
-    labels: Any = getattr(fitted, "fallback", ()) if decision is None else decision._fallback
+    labels: Sequence[int] | np.ndarray = ()
+    if isinstance(fitted, LabelDecision | Model):
+        labels = fitted.fallback
     wordless = np.full(scores.shape[0], holds_numbers(X) and len(labels) > 0)
     if wordless.any():
         wordless[sparse.csr_matrix(X).nonzero()[0]] = False

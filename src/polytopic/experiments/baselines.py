@@ -209,7 +209,7 @@ def omikuji(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
 
     def scores(part: Part) -> np.ndarray:
         found = np.full(part.Y.shape, -np.inf)
-        for doc, words in enumerate(_pairs(weigh(part))):
+        for doc, words in enumerate(weighted_words(weigh(part))):
             for label, score in model.predict(words, beam_size=30, top_k=30):
                 found[doc, label] = score
         return found
@@ -270,7 +270,7 @@ def write_svmlight(path: Path, X, Y, *, header: bool) -> None:
     with path.open("w", encoding="utf-8") as file:
         if header:
             file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n")
-        for words, labels in zip(_pairs(X), columns(Y), strict=True):
+        for words, labels in zip(weighted_words(X), columns(Y), strict=True):
             names = ",".join(map(str, labels))
             file.write(f"{names} {' '.join(f'{w}:{v:.6g}' for w, v in words)}\n")
 
@@ -282,7 +282,8 @@ def columns(Y) -> Iterator[list[int]]:
         yield Y.indices[start:stop].tolist()
 
 
-def _pairs(X) -> Iterator[list[tuple[int, float]]]:
+def weighted_words(X) -> Iterator[list[tuple[int, float]]]:
+    """Yield the word numbers and weights of each document."""
     for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
         own = slice(start, stop)
         yield list(zip(X.indices[own].tolist(), X.data[own].tolist(), strict=True))
@@ -290,7 +291,7 @@ def _pairs(X) -> Iterator[list[tuple[int, float]]]:
 
 def words_of(X) -> Iterator[list[str]]:
     """Yield the word numbers of each document, each as often as it occurs."""
-    for row in _pairs(sparse.csr_matrix(X)):
+    for row in weighted_words(sparse.csr_matrix(X)):
         yield [str(word) for word, n in row for _ in range(max(1, round(n)))]
 
 

@@ -31,6 +31,7 @@ from polytopic.labels import (
     widen,
     with_fallback,
 )
+from polytopic.metrics.label_sets import f1
 from polytopic.models import arrays as plain
 from polytopic.models import leave_one_out
 from polytopic.models.checks import (
@@ -83,10 +84,9 @@ class LabelSetClassifier(ClassifierMixin):
         space = LabelSpace([*labels, *true.labels])
         Y_true = widen(true.Y, true.labels, space)
         Y_pred = widen(self.predict_indicator(X), labels, space)
-        both = Y_true.multiply(Y_pred).sum(axis=1).A1
-        size = np.diff(Y_true.indptr) + np.diff(Y_pred.indptr)
-        f1 = np.divide(2.0 * both, size, out=np.ones(size.size), where=size > 0)
-        return float(np.average(f1, weights=sample_weight))
+        right = Y_true.multiply(Y_pred).sum(axis=1).A1
+        values = f1(right, np.diff(Y_true.indptr), np.diff(Y_pred.indptr))
+        return float(np.average(values, weights=sample_weight))
 
 
 class Model(LabelSetClassifier, BaseEstimator, ABC):

@@ -1,4 +1,4 @@
-"""Rivals: LinearSVC and fastText, tuned for samples F1 on a fifth of the training documents."""
+"""Baselines: LinearSVC and fastText, tuned for samples F1 on a fifth of the documents."""
 
 import re
 import sys
@@ -11,13 +11,14 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from polytopic.decision import Threshold, TopK
+from polytopic.experiments.baselines import weighted_words, write_svmlight
 from polytopic.metrics import samples_f1
 from polytopic.text import TermWeights
 
 HELD_OUT = 0.2
 
 
-# Functions that learn from a part and give the scores of the labels of other parts
+# Functions that train on a part and return the scores of labels for other parts
 
 
 def svc_scores(settings, train, *others):
@@ -29,7 +30,7 @@ def svc_scores(settings, train, *others):
         model.fit(weights.transform(train.X), train.Y)
     scores = [model.decision_function(weights.transform(part.X)) for part in others]
     for matrix in scores:
-        matrix[:, ~train.Y.any(axis=0)] = -np.inf  # scikit-learn gives an absent label 0
+        matrix[:, ~train.Y.any(axis=0)] = -np.inf  # scikit-learn scores an absent label with 0
     return scores
 
 
@@ -48,9 +49,9 @@ def fasttext_scores(settings, train, *others):
         model = fasttext.train_supervised(str(path), loss="ova", thread=1, verbose=0, **settings)
     scores = []
     for part in others:
-        matrix = np.full(part.Y.shape, -np.inf)  # a label that it does not name is absent
+        matrix = np.full(part.Y.shape, -np.inf)  # fastText omits absent labels
         for doc, line in enumerate(lines(part)):
-            # not model.predict: its arrays are wrong (of stride 0) with NumPy 2
+            # model.predict returns wrong arrays (of stride 0) with NumPy 2
             for proba, label in model.f.predict(line + "\n", -1, 0.0, "strict"):
                 matrix[doc, int(label.removeprefix("__label__"))] = proba
         scores.append(matrix)
@@ -63,21 +64,9 @@ def omikuji_scores(settings, train, *others):
 
     weights = TermWeights("ltc").fit(train.X)
 
-    def pairs(X):
-        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-            yield list(
-                zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True)
-            )
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.txt"
-        X = weights.transform(train.X)
-        X.sort_indices()
-        with path.open("w", encoding="utf-8") as file:
-            file.write(f"{X.shape[0]} {X.shape[1]} {train.Y.shape[1]}\n")
-            for words, labels in zip(pairs(X), train.Y, strict=True):
-                names = ",".join(map(str, np.flatnonzero(labels)))
-                file.write(f"{names} {' '.join(f'{w}:{v:.6g}' for w, v in words)}\n")
+        write_svmlight(path, weights.transform(train.X), train.Y, header=True)
         hyper = omikuji.Model.default_hyper_param()
         for name, value in settings.items():
             setattr(hyper, name, value)
@@ -86,14 +75,14 @@ def omikuji_scores(settings, train, *others):
     scores = []
     for part in others:
         matrix = np.full(part.Y.shape, -np.inf)
-        for doc, words in enumerate(pairs(weights.transform(part.X))):
+        for doc, words in enumerate(weighted_words(weights.transform(part.X))):
             for label, score in model.predict(words, beam_size=30, top_k=30):
                 matrix[doc, label] = score
         scores.append(matrix)
     return scores
 
 
-RIVALS = {  # function, settings and thresholds to choose from, its own threshold
+BASELINES = {  # function, settings and thresholds to choose from, default threshold
     "LinearSVC": (svc_scores, [{"C": c} for c in (1, 0.5, 2)], np.linspace(-1, 0.5, 76), 0.0),
     "fastText": (
         fasttext_scores,
@@ -109,7 +98,7 @@ RIVALS = {  # function, settings and thresholds to choose from, its own threshol
 
 
 def tune(scores_of, choices, grid, train):
-    """Return the settings and the threshold of the best samples F1 on held-out documents."""
+    """Return the settings and the threshold with the best samples F1 on held-out documents."""
     order = np.random.default_rng(0).permutation(len(train.texts))
     cut = int(HELD_OUT * order.size)
     held_out, rest = train.rows(order[:cut]), train.rows(order[cut:])
@@ -121,8 +110,8 @@ def tune(scores_of, choices, grid, train):
     return best[1:]
 
 
-def rival_answers(scores_of, choices, grid, usual, train, *others):
-    """Return the answers of a rival for each part by tuned threshold, two best, own threshold."""
+def baseline_answers(scores_of, choices, grid, usual, train, *others):
+    """Return the labels of each part by tuned threshold, two best, and default threshold."""
     settings, tuned = tune(scores_of, choices, grid, train)
     print(f"{scores_of.__name__}: {settings}, threshold {tuned:.2f}", file=sys.stderr)
     rules = {

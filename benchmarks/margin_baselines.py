@@ -1,10 +1,10 @@
-"""Maximal margin labeling beside one-vs-rest LinearSVC, Omikuji and fastText, in one run.
+"""Maximal margin labeling compared with LinearSVC, Omikuji and fastText, in one run.
 
-All choose their settings, and the rivals one threshold for all labels, by the same three folds of
-the same 3000 training documents at most: once for samples F1, once for subset accuracy. Where no
-label passes the threshold, the best one is given. Omikuji and fastText are left out where they are
-not installed. CPU times are those of the last fit and the answers, on one thread, without the
-choice of settings.
+All choose their settings, and the baselines one threshold for all labels, by the same three folds
+of the same training documents, at most 3000: once for samples F1, once for subset accuracy. Where
+no label passes the threshold, the best one is predicted. Omikuji and fastText are left out where
+they are not installed. CPU times are those of the last fit and the predictions, on one thread,
+without the choice of settings.
 """
 
 import argparse
@@ -18,9 +18,9 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
+from baselines import BASELINES, omikuji_scores
 from common import markdown
 from parts import read_parts
-from rivals import RIVALS, omikuji_scores
 
 from polytopic import MML
 from polytopic.decision import Threshold
@@ -30,11 +30,11 @@ from polytopic.text import TermWeights
 NAMES = ("reuters21578", "debtags-en", "ohsumed20k", "czech-pirati", "arxiv-cs")
 MOST_DOCS, FOLDS = 3000, 3
 GOALS = {"f": samples_f1, "exact": subset_accuracy}
-PEERS = {
+COMPETITORS = {
     "LinearSVC": (  # the dual solver has the same answers, faster where documents are many
-        RIVALS["LinearSVC"][0],
+        BASELINES["LinearSVC"][0],
         [{"C": C, "dual": True} for C in (1, 0.5, 2)],
-        *RIVALS["LinearSVC"][2:],
+        *BASELINES["LinearSVC"][2:],
     ),
     "Omikuji": (
         omikuji_scores,
@@ -42,7 +42,11 @@ PEERS = {
         np.linspace(0.02, 0.9, 45),
         0.5,
     ),
-    "fastText": (RIVALS["fastText"][0], RIVALS["fastText"][1][:1], *RIVALS["fastText"][2:]),
+    "fastText": (
+        BASELINES["fastText"][0],
+        BASELINES["fastText"][1][:1],
+        *BASELINES["fastText"][2:],
+    ),
 }
 
 
@@ -69,9 +73,9 @@ def tuned(scores_of, choices, grid, train):
     return {goal: row[1:] for goal, row in best.items()}
 
 
-def peer_answers(name, train, test, *, usual_too):
-    """Yield what a rival answers: its name, the answers and CPU seconds."""
-    scores_of, choices, grid, usual = PEERS[name]
+def competitor_answers(name, train, test, *, usual_too):
+    """Yield the name, the predictions and the CPU seconds of a baseline."""
+    scores_of, choices, grid, usual = COMPETITORS[name]
     chosen = tuned(scores_of, choices, grid, train)
     fitted = []
     rules = {f"{name}, tuned for {goal}": pair for goal, pair in chosen.items()}
@@ -90,7 +94,7 @@ def peer_answers(name, train, test, *, usual_too):
 
 
 def our_answers(train, test):
-    """Yield what maximal margin labeling answers for each goal."""
+    """Yield the same of maximal margin labeling for each goal."""
     weights = TermWeights("ltc").fit(train.X)
     for goal in GOALS:
         model = MML(C="auto", goal=goal).fit(weights.transform(train.X), train.Y)
@@ -100,7 +104,7 @@ def our_answers(train, test):
         yield f"MML, goal {goal}, C {again.C:g}", answers, time.process_time() - start
 
 
-def report(name, peers, *, usual_too):
+def report(name, competitors, *, usual_too):
     """Print the table of a corpus."""
     train, test = read_parts(name)
     rows = []
@@ -112,8 +116,8 @@ def report(name, peers, *, usual_too):
             print(*rows[-1], file=sys.stderr, flush=True)
 
     add(our_answers(train, test))
-    for peer in peers:
-        add(peer_answers(peer, train, test, usual_too=usual_too))
+    for competitor in competitors:
+        add(competitor_answers(competitor, train, test, usual_too=usual_too))
     markdown(["corpus", "model", "F", "subset accuracy", "macro F1", "CPU s"], rows)
     sys.stdout.flush()
 
@@ -121,10 +125,12 @@ def report(name, peers, *, usual_too):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--corpora", nargs="+", default=NAMES, choices=NAMES)
-    parser.add_argument("--peers", nargs="+", default=list(PEERS), choices=list(PEERS))
+    parser.add_argument(
+        "--competitors", nargs="+", default=list(COMPETITORS), choices=list(COMPETITORS)
+    )
     parser.add_argument("--tuned-only", action="store_true", help="no usual thresholds")
     arguments = parser.parse_args()
     modules = {"LinearSVC": "sklearn", "Omikuji": "omikuji", "fastText": "fasttext"}
-    present = [peer for peer in arguments.peers if find_spec(modules[peer])]
+    present = [competitor for competitor in arguments.competitors if find_spec(modules[competitor])]
     for corpus in arguments.corpora:
         report(corpus, present, usual_too=not arguments.tuned_only)
