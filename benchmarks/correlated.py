@@ -15,9 +15,6 @@ from collections import Counter
 
 import numpy as np
 from common import corpus_path, markdown, split_documents
-from polytopic.models.col_tuning import best_threshold
-from polytopic.models.label_prior import LabelPrior
-from polytopic.models.label_training import fit_labels
 from scipy import sparse
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import NearestNeighbors
@@ -29,6 +26,8 @@ from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.baseline_models import McCallumMixture
 from polytopic.metrics import samples_f1, samples_precision, samples_recall
+from polytopic.models.col.label_prior import LabelPrior, distinct_sets, fit_label_prior
+from polytopic.models.col.prediction import best_threshold
 from polytopic.text import Analyzer, TermWeights
 
 PAPER = {  # Tables 1 and 2
@@ -242,7 +241,10 @@ def labels():
     for name in ("reuters21578", "debtags-en", "cei"):
         Y, held_out = label_parts(name)
         shares = np.asarray(Y.sum(axis=0))[0]
-        priors = {how: fit_labels(Y, how, max_iter=20)[0] for how in ("mcem", "variational")}
+        sets = distinct_sets(Y)
+        priors = {
+            how: fit_label_prior(*sets, how, max_iter=20)[0] for how in ("mcem", "variational")
+        }
         sizes = priors["mcem"].size_proba
         priors["independent"] = LabelPrior(np.log(shares), np.zeros((shares.size,) * 2), sizes)
         known = held_out[held_out.getnnz(axis=1) < sizes.size]

@@ -1,13 +1,13 @@
-"""Shows whether a change keeps every weight and answer, to the bit.
+"""Check that a change keeps every weight and prediction, to the bit.
 
 Record before the change and compare after it, on one machine:
 
     python benchmarks/same_answers.py record before.json
     python benchmarks/same_answers.py compare before.json
 
-Every model learns Reuters-21578 and debtags-en. Recorded are digests of the arrays that its file
-would hold and of what its methods return. Digests differ between machines: compilers use what a
-processor offers.
+Every model is trained on Reuters-21578 and debtags-en. The file holds digests of the arrays that a
+model file would hold, and of what the model's methods return. Digests differ between machines,
+because compilers use the instructions of their processor.
 """
 
 import argparse
@@ -25,8 +25,8 @@ import polytopic
 from polytopic.text import TextCounts
 
 CORPORA = ("reuters21578", "debtags-en")
-TEST_DOCS = 300  # of each corpus that are labelled
-SLOW_DOCS = 1500  # that slow learners see
+TEST_DOCS = 300  # documents of each corpus to label
+SLOW_DOCS = 1500  # training documents of slow models
 MODELS = {
     "naive Bayes": polytopic.NaiveBayes(),
     "PMM1": polytopic.PMM1(),
@@ -41,7 +41,13 @@ MODELS = {
     "BoosTexter": polytopic.BoosTexter(n_rounds=100),
 }
 SLOW = {"CoL", "BoosTexter", "PDMM", "PDMM, as in the paper"}
-METHODS = ("predict", "decision_function", "predict_proba", "predict_sets", "mixture")
+METHODS = {  # and whether a model has them
+    "predict": lambda model: True,
+    "decision_function": lambda model: True,
+    "predict_proba": lambda model: True,
+    "predict_sets": lambda model: model.has_set_posterior,
+    "mixture": lambda model: model.has_mixture,
+}
 
 
 def digest(value):
@@ -71,7 +77,7 @@ def _add(sha, value):
 
 
 def learned(corpus):
-    """Yield the name and the digest of all that models learn and answer on a corpus."""
+    """Yield the name and the digest of everything that models learn and predict on a corpus."""
     train, test = split_documents(corpus)
     counts = TextCounts()
     X = counts.fit_transform([d.text for d in train])
@@ -83,8 +89,8 @@ def learned(corpus):
         model.fit(X[:n_docs], labels[:n_docs])
         for array, value in model.to_arrays().items():
             yield f"{corpus}: {name}: {array}", digest(value)
-        for method in METHODS:
-            if hasattr(model, method):
+        for method, is_available in METHODS.items():
+            if is_available(model):
                 yield f"{corpus}: {name}: {method}", digest(getattr(model, method)(X_test))
     labeler = polytopic.Labeler().fit([d.text for d in train], labels)
     texts = [d.text for d in test[:TEST_DOCS]]
@@ -96,7 +102,7 @@ def learned(corpus):
 
 
 def main():
-    """Record, or compare and exit with 1 where something differs."""
+    """Record, or compare and exit with 1 if something differs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=["record", "compare"])
     parser.add_argument("file", type=Path)

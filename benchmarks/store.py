@@ -2,8 +2,8 @@
 
 changes: learning and forgetting batches of 1,000 documents of Reuters, compared with counting the
 terms of the same texts; reading: the table of counts of Reuters, compared with reading the same
-arrays, labels and terms from a model file; fresh: one document learned, and the labels of another by a model that
-knows it; size: a store of arxiv-cs without texts, compared with the gzipped corpus.
+arrays, labels and terms from a model file; fresh: one document learned, and the labels of another
+by a model that knows it; size: a store of arxiv-cs without texts, compared with the gzipped corpus.
 """
 
 import argparse
