@@ -109,21 +109,7 @@ def diff(
     k: int = 10,
     labels: Collection[str] | None = None,
 ) -> list[LabelDifference]:
-    """Return the labels that changed between two revisions, and their words that changed most.
-
-    Documents that were forgotten since then are in neither revision.
-
-    Parameters
-    ----------
-    connection : Connection
-        A transaction that reads a store.
-    before, after : int, datetime or str
-        Revisions, or times in ISO 8601; a string of digits is a revision. None is the last one.
-    k : int, default=10
-        How many growing and how many falling terms to return for each label.
-    labels : collection of str, default=None
-        Only these labels and those below them in the tree.
-    """
+    """Return the labels that changed between two revisions of a store; see :meth:`Store.diff`."""
     first, last = (
         read_counts(connection, Selection(revision=_read_revision(connection, name, moment)))
         for name, moment in (("before", before), ("after", after))
@@ -601,16 +587,7 @@ class Timeline:
 
 
 def timeline(connection: Connection, *, by: str = "auto") -> Timeline:
-    """Count the labelled documents of a store in each period.
-
-    Parameters
-    ----------
-    connection : Connection
-        A transaction that reads a store.
-    by : {"auto", "day", "week", "month", "year"}, default="auto"
-        The length of a period; "auto" is the shortest that gives at most 36 periods. A document
-        without a time counts at the time when it was first learned.
-    """
+    """Count the labelled documents of a store in each period; see :meth:`Store.timeline`."""
     check_name(by, "by", ("auto", *PERIODS))
     days, sets, counts = _read_days(connection)
     if not counts.size:
