@@ -283,7 +283,7 @@ class Writer:
                 n_unchanged += 1
             elif strict:
                 raise StoreError(
-                    f"document {incoming.ids[k]!r} is in both stores, with other labels, words or "
+                    f"document {incoming.ids[k]!r} is in both stores with other labels, words or "
                     "another time; relabel or forget one of them. Nothing was merged."
                 )
             else:
