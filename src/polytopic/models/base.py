@@ -613,7 +613,7 @@ class CountModel(Model):
         """Return what the word distributions of each document's labels are multiplied by."""
         return np.ones(sets.nnz)
 
-    # Leaving documents out
+    # Leave-one-out
 
     def loo_log_likelihood(self, X, Y):
         """Return the log likelihood of each learned document without its own counts.
@@ -636,19 +636,19 @@ class CountModel(Model):
         Documents come one after the other, word by word, label by label.
         """
 
-    def _judge_left_out(self, part):
+    def _loo_audit(self, group):
         """Return how well left-out documents fit their own and the best labels; the latter.
 
         By default a label fits as well as its log likelihood, and a set as well as its best label.
         """
-        scores = self._scores(part.X, np.log(part.theta), masked=False)
-        scores[:, ~part.allowed] = -np.inf
-        own = scores[:, part.labels].max(axis=1)
-        return own, scores.max(axis=1), self._choose_left_out(part)
+        scores = self._scores(group.X, np.log(group.theta), masked=False)
+        scores[:, ~group.allowed] = -np.inf
+        own = scores[:, group.labels].max(axis=1)
+        return own, scores.max(axis=1), self._loo_sets(group)
 
-    def _choose_left_out(self, part):
+    def _loo_sets(self, group):
         """Return the labels of documents that were left out, none for those without words."""
-        return self._best_label(part.X, np.log(part.theta), part.allowed)
+        return self._best_label(group.X, np.log(group.theta), group.allowed)
 
 
 class DocumentModel(Model):

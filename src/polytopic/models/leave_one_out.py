@@ -83,7 +83,7 @@ def predict(model, X, Y, em_steps=0):
     for group in groups(model, X, sets, em_steps):
         if not group.allowed.any():
             raise ValueError("no document would be left to learn from; at least two are needed.")
-        chosen = model._choose_left_out(group)
+        chosen = model._loo_sets(group)
         answers[group.docs] = with_fallback(group.X, chosen, group.fallback)
     answers = sparse.csr_matrix(answers)
     if model._form.kind == "single":
@@ -272,7 +272,7 @@ def _audit_group(model, group):
     if not group.set_docs.any():  # the only document of all
         nothing = np.full(group.docs.size, -np.inf)
         return nothing, nothing, sparse.csr_matrix(group.sets.shape)
-    own, best, chosen = model._judge_left_out(group)
+    own, best, chosen = model._loo_audit(group)
     if not group.allowed[group.labels].all():
         return np.full_like(own, -np.inf), best, chosen
     same = (chosen != group.sets).sum(axis=1).A1 == 0

@@ -311,15 +311,15 @@ class MixtureModel(CountModel):
         """
         return leave_one_out.predict(self, X, Y, em_steps)
 
-    def _choose_left_out(self, group):
+    def _loo_sets(self, group):
         if self._form.kind == "single":
-            return super()._choose_left_out(group)
+            return super()._loo_sets(group)
         return self._choose_by(self._posterior_without(group), group.X)
 
-    def _judge_left_out(self, group):
+    def _loo_audit(self, group):
         """Return the log joints of the own and the most probable sets of documents; the latter."""
         if self._form.kind == "single":
-            return super()._judge_left_out(group)
+            return super()._loo_audit(group)
         prior = self._full_prior.without(group.table_row)
         chosen = self._posterior_without(group).choose(group.X, "map")
         own, best = (
