@@ -2,7 +2,7 @@
 
 import json
 
-from polytopic.cli.documents import FORMATS
+from polytopic.cli import options
 from polytopic.corpus import formats
 from tests.cli.processes import run_polytopic
 

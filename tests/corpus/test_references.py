@@ -113,8 +113,8 @@ def test_a_bad_reference_of_medline():
 
     assert [document.id for document in documents] == ["2413982", "4089584"]
     assert errors == [
-        "input, line 1: 'words' must begin with a field such as 'TI  - ' or, after spaces, "
-        "go on with one."
+        "input, line 1: 'words' must begin with a field such as 'TI  - ', or with "
+        "spaces to continue one."
     ]
 
 

@@ -14,7 +14,7 @@ from threading import Timer
 import click
 
 from polytopic import __version__
-from polytopic.cli.streams import OUTPUT, prepare_streams
+from polytopic.cli.output import OUTPUT, prepare_streams
 
 COMMANDS = (
     "train",

@@ -4,8 +4,9 @@ from dataclasses import asdict
 
 import click
 
-from polytopic.cli.documents import document_options, language_option, read
-from polytopic.cli.show import beginning, echo_json, on_terminal, table
+from polytopic.cli.documents import read
+from polytopic.cli.options import document_options, language_option
+from polytopic.cli.output import beginning, echo_json, on_terminal, table
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 from polytopic.results import finite
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from polytopic.cli.cluster import engine
-from polytopic.cli.documents import document_options, read
-from polytopic.cli.numbers import FiniteFloat
-from polytopic.cli.show import echo_json, on_terminal, table, write_file
+from polytopic.cli.documents import engine
+from polytopic.cli.documents import read
+from polytopic.cli.options import document_options
+from polytopic.cli.options import FiniteFloat
+from polytopic.cli.output import echo_json, on_terminal, table, write_file
 from polytopic.results import finite
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")

@@ -1,68 +1,33 @@
-"""Reading documents for a command: options, progress, and bad lines."""
+"""Input: documents from files and streams, models, and the cluster that a command runs on."""
 
 from __future__ import annotations
 
 import queue
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
+from polytopic.cli.output import show_partitions, with_progress
+from polytopic.files import is_database
+
 BLOCK = 1024
-FORMATS = [  # as in polytopic.corpus.formats, which takes time to import
-    *("jsonl", "csv", "tsv", "svmlight", "text", "arff", "parquet", "reuters", "ohsumed"),
-    *("medline", "pubmed", "annif"),
-]
 END = object()
 
 
-language_option = click.option(
-    "--language",
-    callback=lambda context, option, value: None if value == "none" else value,
-    default="en",
-    show_default=True,
-    help="Language of the texts (en, cs, de, …); none takes words as they are.",
-)
+def load_labeler(source: str):
+    """Return the labeler of a model file, or the one that a store answers with now."""
+    from polytopic.labeler import load
 
+    if not is_database(source):
+        return load(source)
+    from polytopic.store import Store
 
-def document_options(command: Callable) -> Callable:
-    """Add the options that tell how documents are read; they come as ``reading``."""
-
-    def column(name, default, what):
-        return click.option(f"--{name}", default=default, show_default=True, help=what)
-
-    options = [
-        click.option(
-            "--format",
-            type=click.Choice(FORMATS),
-            metavar="FORMAT",
-            help=f"How documents are written: {', '.join(FORMATS)}; by default the file's "
-            "ending tells. A folder or a pattern stands for its files.",
-        ),
-        column("text-column", "text", "Column or key of the text; several with commas: fields."),
-        column(
-            "labels-column",
-            "labels",
-            "Column or key of the labels; in ARFF the attributes or their XML.",
-        ),
-        column("id-column", "id", "Column or key of the document's id."),
-        column("time-column", "time", "Column or key of the document's time."),
-        column("label-separator", ",", "What stands between labels in a column."),
-        click.option(
-            "--on-error",
-            type=click.Choice(["stop", "skip"]),
-            default="stop",
-            show_default=True,
-            help="What to do at a line that cannot be read.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    with Store(source, create=False) as store:
+        return store.labeler()
 
 
 def read(
@@ -73,9 +38,9 @@ def read(
     origins: bool = False,
     **reading: Any,
 ) -> Iterator:
-    """Yield documents, with progress on a terminal; report lines passed over on stderr.
+    """Yield documents, with progress on a terminal; report skipped lines on stderr.
 
-    With ``origins``, each comes with what it was read from.
+    With ``origins``, each document comes with its origin.
     """
     from polytopic.corpus.readers import read_documents, read_with_origins
 
@@ -93,7 +58,7 @@ def read(
 
 
 def read_objects(source: str, needed: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object of each line that is not blank, with the keys that it needs."""
+    """Yield the JSON object of each line that is not blank; raise if a needed key is missing."""
     from polytopic.corpus.text_formats import parse_object
     from polytopic.lines import read_lines
 
@@ -110,48 +75,9 @@ def read_objects(source: str, needed: Iterable[str] = ()) -> Iterator[dict[str, 
         yield values
 
 
-def with_progress(documents: Iterable) -> Iterator:
-    """Pass documents on and show on a terminal how many have been read."""
-    with shown_progress() as show:
-        for document in documents:
-            show(1)
-            yield document
-
-
-@contextmanager
-def shown_progress() -> Iterator[Callable]:
-    """Give what is called with how many documents have come and, if there is, what else to tell.
-
-    A terminal shows how many they are and how fast they come.
-    """
-    if not sys.stderr.isatty():
-        yield lambda more, text="": None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.text import Text
-
-    class Speed(TextColumn):
-        def render(self, task):
-            text = f"{task.completed:,.0f} documents"
-            text += f", {task.description}" if task.description else ""
-            return Text(text + (f", {task.speed:,.0f} a second" if task.speed else ""))
-
-    columns = SpinnerColumn(), Speed(""), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None)
-
-        def show(more: int, text: str = "") -> None:
-            progress.advance(task, more)
-            if text:
-                progress.update(task, description=text)
-
-        yield show
-
-
 def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
     """Yield what has been read so far, so that a slow stream is answered line by line."""
-    waiting = _Waiting(2 * size)
+    waiting = _Queue(2 * size)
     _fill(documents, waiting.put)
     while True:
         block = waiting.take(size)
@@ -164,8 +90,8 @@ def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
             return
 
 
-class _Waiting:
-    """Items that one thread puts here, and another takes all at once."""
+class _Queue:
+    """A queue from which a thread takes all items at once."""
 
     def __init__(self, most: int):
         self._items: list = []
@@ -173,7 +99,7 @@ class _Waiting:
         self._changed = threading.Condition()
 
     def put(self, item: Any) -> None:
-        """Add an item, as soon as there is room."""
+        """Add an item as soon as the queue is not full."""
         with self._changed:
             while len(self._items) >= self._most:
                 self._changed.wait()
@@ -182,7 +108,7 @@ class _Waiting:
                 self._changed.notify()
 
     def take(self, size: int) -> list:
-        """Take the items there are, so many at most and one at least."""
+        """Take the items in the queue: at least one, at most ``size``."""
         with self._changed:
             while not self._items:
                 self._changed.wait()
@@ -192,14 +118,14 @@ class _Waiting:
 
 
 def whole_blocks(documents: Iterable, size: int) -> Iterator[list]:
-    """Yield blocks of this size, and the rest."""
+    """Yield blocks of this size, and a last one with the rest."""
     documents = iter(documents)
     while block := list(islice(documents, size)):
         yield block
 
 
 def ahead(items: Iterable) -> Iterator:
-    """Yield items that another thread makes, one ahead."""
+    """Yield items that another thread computes, one item ahead."""
     waiting: queue.Queue = queue.Queue(maxsize=1)
     _fill(items, waiting.put)
     while not _is_end(item := waiting.get()):
@@ -209,14 +135,14 @@ def ahead(items: Iterable) -> Iterator:
 
 
 def _fill(items: Iterable, put: Callable) -> None:
-    """Let a thread put items one by one, and then END or what went wrong."""
+    """Start a thread that puts items one by one, then END or the error."""
 
     def fill() -> None:
         try:
             for item in items:
                 put(item)
             put(END)
-        except BaseException as error:  # passed on to the reader
+        except BaseException as error:  # raised again by the reader
             put(error)
 
     threading.Thread(target=fill, daemon=True).start()
@@ -224,3 +150,40 @@ def _fill(items: Iterable, put: Callable) -> None:
 
 def _is_end(item: Any) -> bool:
     return item is END or isinstance(item, BaseException)
+
+
+# Clusters
+
+
+class Engine(NamedTuple):
+    """A cluster and how to show progress: arguments of the functions in polytopic.distributed."""
+
+    client: Any
+    progress: Callable[[int, int], None]
+
+
+@contextmanager
+def engine(dask: str | None, workers: int | None, what: str) -> Iterator[Engine]:
+    """Yield the cluster that the options ask for; show its dashboard's address and progress."""
+    if dask is not None and workers is not None:
+        raise click.UsageError("--dask and --workers cannot be combined.")
+    from polytopic.distributed import connect
+
+    with connect(dask, workers=workers) as client, show_partitions(what) as progress:
+        click.echo(f"Dask dashboard: {client.dashboard_link}", err=True)
+        yield Engine(client, progress)
+
+
+def report_skipped(skipped: Any) -> None:
+    """Report skipped lines as a command without a cluster does."""
+    for sentence in skipped.sentences:
+        click.echo(f"skipped: {sentence}", err=True)
+    if skipped.number:
+        click.echo(f"{skipped.number} lines were skipped.", err=True)
+
+
+def folder_for(target: str | None) -> str:
+    """Return the folder for results; workers write files there."""
+    if target in (None, "-"):
+        raise click.UsageError("--dask and --workers write files: give --to FOLDER.")
+    return str(target)

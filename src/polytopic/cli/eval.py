@@ -4,9 +4,11 @@ from typing import Any
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, tell_skipped
-from polytopic.cli.documents import document_options, read
-from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.cli.documents import engine, report_skipped
+from polytopic.cli.options import cluster_options
+from polytopic.cli.documents import read
+from polytopic.cli.options import document_options
+from polytopic.cli.output import echo_json, on_terminal, table
 from polytopic.results import finite
 
 
@@ -24,7 +26,7 @@ def command(model, documents, split, dask, workers, **reading):
     F: of labels together with all above them), and each level of the tree, with labels replaced
     by those above them there.
     """
-    from polytopic.cli.models import load_labeler
+    from polytopic.cli.documents import load_labeler
 
     labeler = load_labeler(model)
     if dask is None and workers is None:
@@ -33,7 +35,7 @@ def command(model, documents, split, dask, workers, **reading):
         from polytopic import distributed
 
         with engine(dask, workers, "measuring") as how:
-            asked = {"split": split, "on_skipped": tell_skipped, **reading}
+            asked = {"split": split, "on_skipped": report_skipped, **reading}
             tally = distributed.evaluate(labeler, documents, **how._asdict(), **asked)
     _tell(tally.n_docs, tally.metrics(), tally.metrics_by_level())
 

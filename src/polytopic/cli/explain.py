@@ -4,7 +4,8 @@ import json
 
 import click
 
-from polytopic.cli.show import echo_json, on_terminal, printable, table, words_option
+from polytopic.cli.options import k_option
+from polytopic.cli.output import echo_json, on_terminal, printable, table
 
 
 @click.command()
@@ -34,7 +35,7 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
     logarithm of how much more likely the labels make it than the corpus as a whole does. All
     evidence is part of a breakdown that adds up to the model's score.
     """
-    from polytopic.cli.models import load_labeler
+    from polytopic.cli.documents import load_labeler
     from polytopic.explain.drawing import with_names
     from polytopic.lines import read_text
 

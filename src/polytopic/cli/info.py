@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.cli.output import echo_json, on_terminal, table
 from polytopic.files import is_database
 
 

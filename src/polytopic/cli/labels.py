@@ -2,7 +2,7 @@
 
 import click
 
-from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.cli.output import echo_json, on_terminal, table
 
 
 @click.command()
@@ -28,7 +28,7 @@ def command(model, label, target, words):
     """
     if label is not None and target is not None:
         raise click.UsageError("--to writes all labels; leave out LABEL.")
-    from polytopic.cli.models import load_labeler
+    from polytopic.cli.documents import load_labeler
 
     labeler = load_labeler(model)
     if target is not None:

@@ -5,15 +5,8 @@ import sys
 
 import click
 
-from polytopic.cli.show import (
-    echo_json,
-    image_of,
-    on_terminal,
-    printable,
-    table,
-    words_option,
-    write_file,
-)
+from polytopic.cli.options import k_option
+from polytopic.cli.output import echo_json, image_of, on_terminal, printable, table, write_file
 
 TREE_WIDTH = 24  # of the dendrogram, in characters
 DEEP = 20_000  # calls of JSON's writer into itself, which the stack has room for
@@ -49,7 +42,7 @@ def command(model, pairs, labels, words, html, plot, newick, as_json):
     in the label, divided by the 0.3th power of that in the corpus. If MODEL has a tree, "agreement"
     tells how well the clusters agree with it (cophenetic correlation).
     """
-    from polytopic.cli.models import load_labeler
+    from polytopic.cli.documents import load_labeler
 
     found = load_labeler(model).map(pairs, words, labels)
     if found.n_labels > len(found.labels):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
-from polytopic.cli.documents import ahead, blocks, document_options, read, shown_progress
-from polytopic.cli.numbers import FiniteFloat
+from polytopic.cli.documents import engine, folder_for, report_skipped
+from polytopic.cli.options import cluster_options
+from polytopic.cli.documents import ahead, blocks, read
+from polytopic.cli.options import document_options
+from polytopic.cli.output import show_progress
+from polytopic.cli.options import FiniteFloat
 from polytopic.results import selected_line
 
 
@@ -50,7 +53,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         target = folder_for(target)
-    from polytopic.cli.models import load_labeler
+    from polytopic.cli.documents import load_labeler
     from polytopic.corpus.writers import open_target
     from polytopic.labeler import Selector
 
@@ -61,7 +64,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
         with engine(dask, workers, "selecting") as how:
             asked = {"split": split, **reading}
             written = distributed.select(selector, corpus, target, **how._asdict(), **asked)
-        tell_skipped(written.skipped)
+        report_skipped(written.skipped)
         selector.counts, selector.topic_counts = written.counts, written.topics
         click.echo(_summary(selector), err=True)
         return
@@ -69,7 +72,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     counted = (
         (block, selector.count([document for document, _ in block])) for block in blocks(pairs)
     )
-    with open_target(target) as write, shown_progress() as show:
+    with open_target(target) as write, show_progress() as show:
         for block, counts in ahead(counted):
             found = selector.judge(counts)
             for (document, origin), topics_found in zip(block, found, strict=True):

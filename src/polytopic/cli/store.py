@@ -7,16 +7,11 @@ from collections.abc import Callable, Iterable
 
 import click
 
-from polytopic.cli.documents import (
-    blocks,
-    document_options,
-    language_option,
-    read,
-    read_objects,
-    whole_blocks,
-    with_progress,
-)
-from polytopic.cli.show import echo_json, image_of, on_terminal, table, words_option, write_file
+from polytopic.cli.documents import blocks, read, read_objects, whole_blocks
+from polytopic.cli.options import document_options, language_option
+from polytopic.cli.output import with_progress
+from polytopic.cli.options import k_option
+from polytopic.cli.output import echo_json, image_of, on_terminal, table, write_file
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 
 MAX_NAMES = 10  # ids or labels of a receipt on a terminal
@@ -121,7 +116,7 @@ def read_selection(as_of, since, until, labels) -> dict:
 @click.option("--keep-texts", is_flag=True, help="Keep the texts, not only their counts.")
 def init(store, language, model, tree, field_weight, keep_texts):
     """Create an empty STORE."""
-    from polytopic.cli.train import read_field_weights
+    from polytopic.cli.options import read_field_weights
     from polytopic.labels import LabelTree
     from polytopic.store import Store
     from polytopic.text import Analyzer
@@ -260,8 +255,8 @@ def _shortened(names: list[str], limit: int) -> str:
 @command.command()
 @store_argument
 @selection_options
-@words_option(8)
-def counts(store, as_of, since, until, labels, words):
+@k_option(8, "Words to show for each label.")
+def counts(store, as_of, since, until, labels, k):
     """Show the table of counts in STORE.
 
     Prints one JSON object per label set: its labels, its number of documents, and its term counts.
@@ -272,22 +267,22 @@ def counts(store, as_of, since, until, labels, words):
     gone = f"; {found.n_forgotten:,} more were forgotten since" if found.n_forgotten else ""
     click.echo(f"Revision {found.revision}: {found.n_docs:,} documents{gone}.", err=True)
     if on_terminal():
-        _show_labels(found, words)
+        _show_labels(found, k)
         return
     for names, n_docs, row in zip(found.label_sets, found.set_docs, found.matrix, strict=True):
         terms = {found.terms[k]: int(n) for k, n in zip(row.indices, row.data, strict=True)}
         echo_json({"labels": list(names), "documents": int(n_docs), "counts": terms})
 
 
-def _show_labels(found, n_words):
+def _show_labels(found, k):
     import numpy as np
 
     by_label = (found.indicator.T @ found.matrix).tocsr()
     documents = found.indicator.T @ found.set_docs
     rows = []
     for label, n_docs, row in zip(found.labels, documents, by_label, strict=True):
-        best = row.indices[np.argsort(-row.data, kind="stable")[:n_words]]
-        rows.append((label, f"{n_docs:,.0f}", " ".join(found.terms[k] for k in best)))
+        best = row.indices[np.argsort(-row.data, kind="stable")[:k]]
+        rows.append((label, f"{n_docs:,.0f}", " ".join(found.terms[term] for term in best)))
     table("", ["label", ">documents", "most frequent words"], rows)
 
 
@@ -295,10 +290,10 @@ def _show_labels(found, n_words):
 @store_argument
 @click.argument("before")
 @click.argument("after", required=False)
-@words_option(10)
+@k_option(10, "Words to show for each label.")
 @label_option
 @json_option
-def diff(store, before, after, words, labels, as_json):
+def diff(store, before, after, k, labels, as_json):
     """Show which labels of STORE changed between two moments, and in which words.
 
     BEFORE and AFTER are revisions or times (2024-05-31); AFTER is now by default. Labels are sorted
@@ -307,7 +302,7 @@ def diff(store, before, after, words, labels, as_json):
     were forgotten since are in neither moment.
     """
     with open_store(store) as opened:
-        differences = opened.diff(before, after, k=words, labels=labels)
+        differences = opened.diff(before, after, k=k, labels=labels)
     if as_json or not on_terminal():
         for difference in differences:
             echo_json(difference.to_dict())

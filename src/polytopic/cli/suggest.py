@@ -4,10 +4,12 @@ from functools import cache
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, folder_for, tell_skipped
-from polytopic.cli.documents import ahead, blocks, document_options, read
-from polytopic.cli.numbers import FiniteFloat
-from polytopic.cli.show import beginning, echo_json, on_terminal, table
+from polytopic.cli.documents import engine, folder_for, report_skipped
+from polytopic.cli.options import cluster_options
+from polytopic.cli.documents import ahead, blocks, read
+from polytopic.cli.options import document_options
+from polytopic.cli.options import FiniteFloat
+from polytopic.cli.output import beginning, echo_json, on_terminal, table
 
 
 @click.command()
@@ -77,7 +79,7 @@ def command(
         target = folder_for(target)
     elif target is not None:
         raise click.UsageError("--to is for --dask and --workers; results go to standard output.")
-    from polytopic.cli.models import load_labeler
+    from polytopic.cli.documents import load_labeler
 
     labeler = load_labeler(model)
     if abstain is not None:
@@ -89,7 +91,7 @@ def command(
         with engine(dask, workers, "labelling") as how:
             asked |= {"split": split, **reading}
             found = distributed.suggest(labeler, documents, target, limit, **how._asdict(), **asked)
-        tell_skipped(found.skipped)
+        report_skipped(found.skipped)
         click.echo(f"Labelled {found.documents:,} documents; wrote {target}.", err=True)
         return
     name, shown = cache(labeler.name), on_terminal()

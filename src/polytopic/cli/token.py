@@ -2,7 +2,7 @@
 
 import click
 
-from polytopic.cli.show import echo_json, on_terminal, table
+from polytopic.cli.output import echo_json, on_terminal, table
 from polytopic.cli.store import open_store
 
 

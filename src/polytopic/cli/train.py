@@ -5,9 +5,11 @@ from collections.abc import Iterable
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, tell_skipped
-from polytopic.cli.documents import document_options, language_option, read
-from polytopic.cli.numbers import FiniteFloat
+from polytopic.cli.documents import engine, report_skipped
+from polytopic.cli.options import cluster_options
+from polytopic.cli.documents import read
+from polytopic.cli.options import document_options, language_option
+from polytopic.cli.options import FiniteFloat
 from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import DEFAULT, find_model, model_names
 
@@ -146,7 +148,7 @@ def command(
         from polytopic import distributed
 
         with engine(dask, workers, "learning") as how:
-            asked = {"split": split, "on_skipped": tell_skipped, **reading}
+            asked = {"split": split, "on_skipped": report_skipped, **reading}
             distributed.fit(labeler, corpus, **how._asdict(), **asked)
     else:
         documents: Iterable = read(corpus, split=split, **reading)

@@ -1,0 +1,108 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from polytopic.corpus.formats import FORMATS
+
+
+class FiniteFloat(click.FloatRange):
+    """A finite number in a range; click's own ranges accept NaN."""
+
+    def convert(self, value, param, ctx):
+        """Return the number; fail with a message if it is not finite."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
+def add_options(*options: Callable) -> Callable:
+    """Return a decorator that adds several options, shown in this order."""
+
+    def decorate(command: Callable) -> Callable:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def k_option(default: int, help: str) -> Callable:
+    """Return the option for the number of results."""
+    return click.option(
+        "-k", type=click.IntRange(min=1), default=default, show_default=True, help=help
+    )
+
+
+language_option = click.option(
+    "--language",
+    callback=lambda context, option, value: None if value == "none" else value,
+    default="en",
+    show_default=True,
+    help='Language of the texts (en, cs, de, …), or "none" to keep words as they are.',
+)
+
+
+def _column(name: str, default: str, help: str) -> Callable:
+    return click.option(f"--{name}", default=default, show_default=True, help=help)
+
+
+# How documents are read; commands take these options as ``**reading``.
+document_options = add_options(
+    click.option(
+        "--format",
+        type=click.Choice(list(FORMATS)),
+        metavar="FORMAT",
+        help=f"Format of the documents: {', '.join(FORMATS)}. By default, it follows from the "
+        "ending of the file. A folder or a pattern stands for its files.",
+    ),
+    _column("text-column", "text", "Column or key of the text; several, with commas, are fields."),
+    _column(
+        "labels-column", "labels", "Column or key of the labels; in ARFF, attributes or an XML file."
+    ),
+    _column("id-column", "id", "Column or key of the document's id."),
+    _column("time-column", "time", "Column or key of the document's time."),
+    _column("label-separator", ",", "Separator of labels in a column."),
+    click.option(
+        "--on-error",
+        type=click.Choice(["stop", "skip"]),
+        default="stop",
+        show_default=True,
+        help="What to do with an invalid line.",
+    ),
+)
+
+# Where a command runs; see `polytopic.cli.documents.cluster`.
+cluster_options = add_options(
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Run on a Dask cluster of N processes on this machine.",
+    ),
+)
+
+
+def read_field_weights(pairs: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return the weights of fields from pairs such as title=2."""
+    weights: dict[str, Any] = {}
+    for pair in pairs:
+        name, _, weight = pair.partition("=")
+        if name in weights:
+            raise click.UsageError(f"--field-weight {name} is given twice.")
+        try:
+            weights[name] = int(weight) if weight.isdecimal() else float(weight)
+        except ValueError:
+            raise click.UsageError(f"--field-weight {pair}, must be like title=2.") from None
+    return weights or None
