@@ -34,7 +34,7 @@ def test_train_suggest_eval_select(client, news, documents, pmm1, tmp_path):
     )
 
     assert "Learned 261 documents, 20 labels" in trained.stderr
-    assert "Dask's dashboard is at http" in trained.stderr
+    assert "Dask dashboard: http" in trained.stderr
     assert load(model).predict(documents) == pmm1.predict(documents)
     assert f"Labelled 348 documents; wrote {tmp_path}/out" in labelled.stderr
     assert [json.loads(line)["id"] for line in lines_of(tmp_path / "out")] == [
@@ -60,7 +60,7 @@ def test_local_cluster(news, tmp_path):
         (["train", "x", "--to", "y", "--model", "boostexter", "--workers", "1"], "one machine"),
         (["train", "x", "--to", "y", "--rule", "auto", "--workers", "1"], "--rule auto is for"),
         (["train", "x", "--to", "y", "--keep-documents", "--workers", "1"], "workers keep"),
-        (["train", "x", "--to", "y", "--workers", "1", "--dask", "z"], "exclude each other"),
+        (["train", "x", "--to", "y", "--workers", "1", "--dask", "z"], "cannot be combined"),
     ],
 )
 def test_wrong_usage(arguments, sentence):

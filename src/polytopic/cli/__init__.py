@@ -1,7 +1,7 @@
-"""The command line: parse, call the library, show.
+"""The command line: parse arguments, call the library, show results.
 
-A command's module is named after it and holds ``command``; it loads the library only when run, so
-that ``polytopic --help`` starts fast.
+Each command is in a module of its name, as ``command``. It imports the library only when it runs,
+so that ``polytopic --help`` starts fast. Commands share `options`, `documents` (input) and `output`.
 """
 
 import logging
@@ -34,33 +34,33 @@ COMMANDS = (
 )
 
 
-INTERRUPTED = 130  # as shells do it: 128, and the number of the signal
+INTERRUPTED = 130  # as in shells: 128 plus the number of the signal
 
 
 class Commands(click.Group):
-    """The commands, each loaded when it is needed; every failure is one sentence on stderr."""
+    """The commands, each imported when needed; every failure is one sentence on stderr."""
 
     def list_commands(self, context):
-        """Return the names in the order in which a user meets them."""
+        """Return the names in the order in which users need them."""
         return list(COMMANDS)
 
     def get_command(self, context, name):
-        """Load a command."""
+        """Import a command."""
         return import_module(f"polytopic.cli.{name}").command if name in COMMANDS else None
 
     def main(self, *arguments, **more):
-        """Run the program, with streams that fail as they should."""
+        """Run the program with standard streams that report lost results."""
         prepare_streams()
         sys.unraisablehook = _interrupt_again
         try:
             return super().main(*arguments, **more)
-        except OSError as error:  # the help could not be written
+        except OSError as error:  # while the help is written
             click.ClickException(_sentence(error)).show()
             sys.exit(1)
 
     def invoke(self, context):
-        """Run a command; exit with 1 if it fails, and with 130 if it is interrupted."""
-        # it logs connections that it could not close after Ctrl+C, which changes nothing
+        """Run a command; exit with 1 if it fails, with 130 if it is interrupted."""
+        # SQLAlchemy logs connections that it cannot close after Ctrl+C, which is harmless
         logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
         try:
             return super().invoke(context)
@@ -71,22 +71,22 @@ class Commands(click.Group):
             raise click.exceptions.Exit(INTERRUPTED) from None
         except Exception as error:
             if isinstance(error, BrokenPipeError) and error.filename == OUTPUT:
-                raise click.exceptions.Exit(1) from None  # the reader has gone, and needs no reason
+                raise click.exceptions.Exit(1) from None  # nobody reads the reason
             if context.params["debug"]:
                 raise
             raise click.ClickException(_sentence(error)) from error
 
 
 def _interrupt_again(unraisable):
-    """Repeat a Ctrl+C that came in a callback of the compiler, where it is lost."""
+    """Repeat a Ctrl+C that was pressed in a callback of the compiler, where it is lost."""
     if unraisable.exc_type is KeyboardInterrupt:
-        Timer(0.1, interrupt_main).start()  # when the callback has ended
+        Timer(0.1, interrupt_main).start()  # when the callback has returned
     else:
         sys.__unraisablehook__(unraisable)
 
 
 def _sentence(error):
-    """Return what to tell of a failure: the library's own sentence, or that it was not foreseen."""
+    """Return the message of a failure: the library's own, or that of an unexpected error."""
     from polytopic.errors import PolytopicError
 
     if isinstance(error, PolytopicError | ValueError | TypeError):
@@ -102,17 +102,17 @@ def _sentence(error):
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="polytopic")
-@click.option("--debug", is_flag=True, help="Show where a failure comes from.")
+@click.option("--debug", is_flag=True, help="Show the traceback of a failure.")
 def main(debug):
-    """Label texts with several topics at once, and say why.
+    """Label texts with several topics at once, and explain why.
 
     \b
       polytopic train news.jsonl --to news.model     learn from labelled documents
-      polytopic suggest news.model fresh.jsonl       label new ones
-      polytopic explain news.model "A text."         see which words say so
+      polytopic suggest news.model fresh.jsonl       label new documents
+      polytopic explain news.model "A text."         see which words matter
 
     Documents are JSON lines with "text" and "labels" (or "counts" for bags of words), CSV, TSV,
     SVMlight or plain lines, gzipped or not; "-" is standard input. Results go to standard output,
-    as a table on a terminal and as JSON lines elsewhere; everything else to standard error.
+    as a table on a terminal and as JSON lines otherwise. Messages go to standard error.
     """  # noqa: D301  (click reads \b)
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"

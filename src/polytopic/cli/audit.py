@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from polytopic.cli.documents import read
-from polytopic.cli.options import document_options, language_option
+from polytopic.cli.options import document_options, k_option, language_option
 from polytopic.cli.output import beginning, echo_json, on_terminal, table
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 from polytopic.results import finite
@@ -18,48 +18,41 @@ from polytopic.results import finite
     type=click.Choice(model_names("counts")),
     default=DEFAULT_COUNT_MODEL,
     show_default=True,
-    help="What judges: a mixture model or, fastest, naive Bayes.",
+    help="The count model to check the labels with; nb is the fastest.",
 )
 @language_option
-@click.option(
-    "-k",
-    "--limit",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Documents to list.",
-)
+@k_option(20, "Documents to list.")
 @click.option("--split", default="train", show_default=True, help="Part of the corpus to audit.")
 @document_options
-def command(corpus, model, language, limit, split, **reading):
-    """List the documents in CORPUS whose own labels are least likely.
+def command(corpus, model, language, k, split, **reading):
+    """List the documents in CORPUS whose labels are most likely wrong.
 
-    A model learns the corpus and judges each document as if it had never seen it. Given are the
-    labels that fit better, the words that say so, and the suspicion: the difference of the
-    scores, which are logarithms, over the root of the number of words. Naive Bayes knows one
-    label at a time and doubts a document only if none of its labels is the best one. A document
-    that alone has one of its labels cannot be judged.
+    A model learns the corpus, and scores each document as if it had not seen it. Prints the labels
+    that fit better, the words that support them, and the suspicion: the difference of the (log)
+    scores divided by the square root of the number of words. Naive Bayes predicts one label, so it
+    suspects a document only if none of its labels is the best one. A document that is the only one
+    with a label cannot be checked.
     """
     from polytopic.labeler import Labeler
 
     documents = list(read(corpus, split=split, **reading))
     labeler = Labeler(model, language=language)
-    suspects = labeler.fit(documents).audit(documents, k=limit)
+    suspects = labeler.fit(documents).audit(documents, k=k)
     if on_terminal():
         _show(documents, suspects)
     else:
         for suspect in suspects:
             echo_json(_as_dict(suspect))
     click.echo(
-        f"Audited {suspects.audited:,} documents: other labels fit {suspects.doubtful:,} better; "
-        f"not judged: {len(suspects.alone):,}, alone with a label.",
+        f"Checked {suspects.audited:,} documents: other labels fit {suspects.doubtful:,} of them "
+        f"better. {len(suspects.alone):,} could not be checked, being the only one with a label.",
         err=True,
     )
 
 
 def _as_dict(suspect):
     fields = asdict(suspect) | {"suspicion": finite(suspect.suspicion)}
-    del fields["index"]  # the id tells
+    del fields["index"]  # the id is enough
     return fields
 
 

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import click
 
-from polytopic.cli.documents import engine
-from polytopic.cli.documents import read
-from polytopic.cli.options import document_options
-from polytopic.cli.options import FiniteFloat
+from polytopic.cli.documents import engine, read
+from polytopic.cli.options import FiniteFloat, document_options
 from polytopic.cli.output import echo_json, on_terminal, table, write_file
 from polytopic.results import finite
 

@@ -15,11 +15,10 @@ DOCUMENTS = 60
 @click.command("compile")
 @click.argument("models", nargs=-1, type=click.Choice(model_names()))
 def command(models):
-    """Compile what MODELS need, all by default, so that no later command has to.
+    """Compile MODELS, all by default, so that later commands start fast.
 
-    What is compiled is kept beside the program or, where that cannot be written, in the user's
-    cache, and is used by all programs of the user until polytopic changes. Without this command
-    each model compiles what it needs when it is first used.
+    Compiled code is cached next to the package or, if that is read-only, in the user's cache, until
+    polytopic is updated. Without this command, each model is compiled when it is first used.
     """
     wanted = models or model_names()
     groups = [[name for name in group if name in wanted] for group in GROUPS]
@@ -33,7 +32,7 @@ def command(models):
     program = [sys.executable, "-m", "polytopic", "compile"]
     parts: list[subprocess.Popen] = []
     try:
-        for group in groups:  # sessions of their own: Ctrl+C is for this process, which ends them
+        for group in groups:  # new sessions: Ctrl+C reaches only this process, which ends them
             command = [*program, *group]
             parts.append(subprocess.Popen(command, start_new_session=True))  # noqa: S603
         codes = [part.wait() for part in parts]
@@ -41,11 +40,11 @@ def command(models):
         for part in parts:
             part.terminate()
     if any(codes):
-        raise click.ClickException("not all could be compiled.")
+        raise click.ClickException("not all models could be compiled.")
 
 
 def use(name):
-    """Do with a model what people do, on a part of the sample."""
+    """Use the main functions of a model on a part of the sample."""
     from polytopic import Labeler
     from polytopic.corpus import load_sample
 

@@ -1,4 +1,4 @@
-"""What ``make run`` does: a store of the bundled sample labels fresh texts, and is served."""
+"""The demonstration of ``make run``: learn the bundled sample, label new texts, serve the page."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ STORE = "sample.db"
 
 
 def main(path: str = STORE) -> None:
-    """Learn the bundled sample, label three fresh texts, and serve a page to go on with.
+    """Learn the bundled sample, label three new texts, and serve the page.
 
-    Where the store is there already, it is served at once.
+    If the store exists already, it is served at once.
     """
     from polytopic.cli.serve import OWN_NAMES, address_of, listening, serve
 
@@ -44,17 +44,17 @@ def main(path: str = STORE) -> None:
             if showing is not None:
                 showing.wait()
             print(f"\nOpen {address_of(listener)}/#token={token}")
-            print("to paste a text, see why, and correct it. Stop with Ctrl+C.", flush=True)
+            print("to label a text, see why, and correct it. Press Ctrl+C to stop.", flush=True)
 
-        gc.disable()  # until all is loaded, of which nothing goes
+        gc.disable()  # until everything is loaded: nothing of it is freed
         threading.Thread(target=invite, daemon=True).start()
-        from polytopic.server import create_app  # takes a while, as does what is shown meanwhile
+        from polytopic.server import create_app  # slow, but so is what is shown meanwhile
 
         serve(create_app(path, own_token=token, hosts=OWN_NAMES), listener)
 
 
 def show(path: str) -> None:
-    """Label three fresh texts, and say why."""
+    """Label three new texts, and explain why."""
     from polytopic import Store
     from polytopic.cli.explain import show
 
@@ -62,16 +62,16 @@ def show(path: str) -> None:
         labeler = store.labeler()
     print(
         f"{path} knows {labeler.training_['documents']} news items with {labeler.classes_.size} "
-        "labels. Three fresh texts:\n"
+        "labels. Three new texts:\n"
     )
     for text in FRESH:
-        show(labeler.explain(text), text, words=6)
+        show(labeler.explain(text), text, k=6)
         print()
-    print("Your own: .venv/bin/polytopic train YOUR.csv --to my.model (see README.md).")
+    print("Use your own: .venv/bin/polytopic train YOUR.csv --to my.model (see README.md).")
 
 
 def learn(path: str) -> None:
-    """Make a store of the sample, and of the three texts as such to be checked."""
+    """Create a store with the sample, and with the three texts to review."""
     from polytopic import Store
     from polytopic.corpus import Document, load_sample
     from polytopic.labels import LabelTree
@@ -84,7 +84,7 @@ def learn(path: str) -> None:
     with Store(begun, keep_texts=True, tree=tree) as store:
         store.learn([*documents, *fresh])
         store.publish(note="the bundled sample")
-    Path(begun).rename(path)  # whole or not at all
+    Path(begun).rename(path)  # completely or not at all
 
 
 if __name__ == "__main__":

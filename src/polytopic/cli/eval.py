@@ -4,10 +4,8 @@ from typing import Any
 
 import click
 
-from polytopic.cli.documents import engine, report_skipped
-from polytopic.cli.options import cluster_options
-from polytopic.cli.documents import read
-from polytopic.cli.options import document_options
+from polytopic.cli.documents import engine, load_labeler, read, report_skipped
+from polytopic.cli.options import cluster_options, document_options
 from polytopic.cli.output import echo_json, on_terminal, table
 from polytopic.results import finite
 
@@ -15,26 +13,25 @@ from polytopic.results import finite
 @click.command(name="eval")
 @click.argument("model")
 @click.argument("documents")
-@click.option("--split", help="Part to measure on; the test part by default, where there is one.")
+@click.option(
+    "--split", help="Part to evaluate on; by default test, if there is one."
+)
 @cluster_options
 @document_options
 def command(model, documents, split, dask, workers, **reading):
-    """Measure how well MODEL labels the labelled documents in DOCUMENTS.
+    """Evaluate MODEL on the labelled documents in DOCUMENTS.
 
-    A true label that the model never saw counts as missed; documents without a label are left
-    out. If MODEL has a tree, near misses are measured too (hierarchical precision, recall and
-    F: of labels together with all above them), and each level of the tree, with labels replaced
-    by those above them there.
+    A true label that the model has never seen counts as missed; documents without labels are left
+    out. If MODEL has a tree, hierarchical precision, recall and F1 (of labels together with their
+    ancestors) are reported as well, and metrics for each level of the tree, with labels rolled up.
     """
-    from polytopic.cli.documents import load_labeler
-
     labeler = load_labeler(model)
     if dask is None and workers is None:
         tally = _count(labeler, documents, split, reading)
     else:
         from polytopic import distributed
 
-        with engine(dask, workers, "measuring") as how:
+        with engine(dask, workers, "evaluating") as how:
             asked = {"split": split, "on_skipped": report_skipped, **reading}
             tally = distributed.evaluate(labeler, documents, **how._asdict(), **asked)
     _tell(tally.n_docs, tally.metrics(), tally.metrics_by_level())
@@ -57,7 +54,7 @@ def _count(labeler, documents, split, reading):
 
 def _tell(n_docs, measures, levels):
     if on_terminal():
-        table(f"{n_docs:,} documents", ["measure", ">value"], measures.items())
+        table(f"{n_docs:,} documents", ["metric", ">value"], measures.items())
         if levels:
             columns = [f">{name}" for name in ("level", *levels[0])]
             table("", columns, [(level, *values.values()) for level, values in levels.items()])
@@ -75,5 +72,5 @@ def _tell(n_docs, measures, levels):
 
 
 def _ids(labeler, labels):
-    """Return the ids of labels, which documents may know by name."""
+    """Return the ids of labels, which documents may give by name."""
     return sorted({labeler.resolve(label) for label in labels})

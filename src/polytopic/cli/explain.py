@@ -4,38 +4,40 @@ import json
 
 import click
 
+from polytopic.cli.documents import load_labeler
 from polytopic.cli.options import k_option
-from polytopic.cli.output import echo_json, on_terminal, printable, table
+from polytopic.cli.output import echo_json, on_terminal, printable, table, write_file
 
 
 @click.command()
 @click.argument("model")
 @click.argument("text", default="-")
-@click.option("--labels", help="Explain these labels, with commas between, not the predicted ones.")
+@click.option(
+    "--labels", help="Labels to explain, with commas; by default the predicted ones."
+)
 @click.option(
     "--why-not",
     multiple=True,
     metavar="LABEL",
-    help="Say also why TEXT does not have this label; may be repeated.",
+    help="Also explain why TEXT does not have this label; repeatable.",
 )
 @click.option(
     "--shares",
     is_flag=True,
-    help="Let a mixture model of the same counts say how much each label has of the words.",
+    help="Compute the labels' shares with a mixture model of the same counts.",
 )
-@words_option(8)
-@click.option("--html", metavar="FILE", help="Write a page for a browser, which stands alone.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON on a terminal too.")
-def command(model, text, labels, why_not, shares, words, html, as_json):
-    """Say why TEXT (standard input by default) has its labels according to MODEL.
+@k_option(8, "Words to show for each label.")
+@click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+def command(model, text, labels, why_not, shares, k, html, as_json):
+    """Explain why MODEL assigns its labels to TEXT (standard input by default).
 
-    TEXT may also be a JSON object with "text", "fields" or "counts". Gives each label's share of
-    the text and the words that say so, with the label's share of each word and its part of the
-    word's evidence: by mml what the word adds to the score; by other models its count times the
-    logarithm of how much more likely the labels make it than the corpus as a whole does. All
-    evidence is part of a breakdown that adds up to the model's score.
+    TEXT may also be a JSON object with "text", "fields" or "counts". Prints each label's share of
+    the text and the words that support it, each with the label's share of the word and its part of
+    the word's evidence. For mml, the evidence of a word is what it adds to the score; for other
+    models, its count times the log of how much likelier the labels make it than the corpus as a
+    whole. The evidence of all words is part of a breakdown that adds up to the score.
     """
-    from polytopic.cli.documents import load_labeler
     from polytopic.explain.drawing import with_names
     from polytopic.lines import read_text
 
@@ -47,17 +49,17 @@ def command(model, text, labels, why_not, shares, words, html, as_json):
     explanation = labeler.explain(content, wanted, why_not=why_not, shares=shares)
     named = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
     if html:
-        _write_page(html, named, content, labeler.analyzer_.language, words)
+        _write_page(html, named, content, labeler.analyzer_.language, k)
     if as_json or not on_terminal():
         echo_json(explanation.to_dict())
     else:
-        show(named, content, words)
-        for line in _sentences(named, words):
+        show(named, content, k)
+        for line in _sentences(named, k):
             click.echo(printable(line))
 
 
 def _content(text):
-    """Return the text, or the content of a document that is written as a JSON object."""
+    """Return the text, or the content of a document given as a JSON object."""
     from polytopic.corpus import Document
     from polytopic.corpus.text_formats import parse_object
 
@@ -70,19 +72,14 @@ def _content(text):
     return Document.from_dict(parse_object(text), id="1").content
 
 
-def _write_page(path, explanation, content, language, words):
-    from polytopic.errors import PolytopicError
+def _write_page(path, explanation, content, language, k):
     from polytopic.explain import to_html
-    from polytopic.files import new_file
 
-    page = to_html(explanation, content, language=language, words=words)
-    with new_file(path, PolytopicError) as file:
-        file.write(page.encode())
-    click.echo(f"Wrote {path}.", err=True)
+    write_file(path, to_html(explanation, content, language=language, words=k).encode())
 
 
-def show(explanation, text, words):
-    """Write the text with its words in the colours of their labels, then a table of these."""
+def show(explanation, text, k):
+    """Print the text with words in the colours of their labels, then a table of the labels."""
     from rich.console import Console
     from rich.text import Text
 
@@ -95,21 +92,21 @@ def show(explanation, text, words):
     console.print()
     table(
         "",
-        [">share", ">probability", "label", "words that say so (evidence)"],
+        [">share", ">probability", "label", "supporting words (evidence)"],
         [
             (
                 percent(reason.share),
                 percent(reason.probability),
-                Text(printable(reason.label), _style(k)),
-                _listed(_evidence(spoken(reason, words, digits)), digits),
+                Text(printable(reason.label), _style(place)),
+                _listed(_evidence(spoken(reason, k, digits)), digits),
             )
-            for k, reason in enumerate(explanation.labels)
+            for place, reason in enumerate(explanation.labels)
         ],
     )
 
 
 def _coloured(explanation, text):
-    """Give each string of a text, its strong words on their label's colour, weaker ones in it."""
+    """Yield the strings of a text, strong words on the colour of their label, weaker ones in it."""
     from rich.text import Text
 
     from polytopic.explain.drawing import marks
@@ -136,23 +133,23 @@ def _style(label, strength=1.0):
     return f"bold {ink} on {colour}"
 
 
-def _sentences(explanation, words):
+def _sentences(explanation, k):
     from polytopic.explain.drawing import DIGITS, breakdown_lines, sides
 
     digits = DIGITS[explanation.unit]
-    keywords = ", ".join(keyword.term for keyword in explanation.keywords[:words])
+    keywords = ", ".join(keyword.term for keyword in explanation.keywords[:k])
     if keywords:
-        yield from ("", f"Keywords, given these labels: {keywords}.")
+        yield from ("", f"Keywords for these labels: {keywords}.")
     for reason in explanation.why_not:
         lower = "lower" if reason.difference >= 0 else "higher"
         yield from (
             "",
-            f"Why not {reason.label}? The best labels with it are {', '.join(reason.labels)}; "
-            f"their score is {abs(reason.difference):.{digits}f} {lower}.",
+            f"Why not {reason.label}? The best set with it is {', '.join(reason.labels)}; "
+            f"its score is {abs(reason.difference):.{digits}f} {lower}.",
         )
-        for side, said in sides(reason, words, digits).items():
-            yield f"  {side}: {_listed(said, digits) or 'no word'}"
-    yield from ("", "The score of these labels:")
+        for side, said in sides(reason, k, digits).items():
+            yield f"  {side}: {_listed(said, digits) or 'no words'}"
+    yield from ("", "Score of these labels:")
     lines = [*breakdown_lines(explanation), ("the score", explanation.breakdown.score)]
     yield from (f"{value:12,.2f}  {name}" for name, value in lines)
 

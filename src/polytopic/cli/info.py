@@ -11,7 +11,7 @@ from polytopic.files import is_database
 @click.command()
 @click.argument("model")
 def command(model):
-    """Tell what MODEL is: its kind, parameters, labels, terms and training; or a store."""
+    """Show the type, parameters, labels, terms and training of MODEL, a model file or a store."""
     facts = _store_facts(model) if is_database(model) else _model_facts(model)
     if on_terminal():
         table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])
@@ -58,7 +58,7 @@ def _rule(rule):
 def _plain(value):
     if isinstance(value, dict):
         return ", ".join(
-            name if isinstance(item, list) else f"{name} {item}"  # a curve is too long to show
+            name if isinstance(item, list) else f"{name} {item}"  # curves are too long to show
             for name, item in value.items()
         )
     return value if value is not None else "none"

@@ -2,6 +2,8 @@
 
 import click
 
+from polytopic.cli.documents import load_labeler
+from polytopic.cli.options import k_option
 from polytopic.cli.output import echo_json, on_terminal, table
 
 
@@ -12,36 +14,32 @@ from polytopic.cli.output import echo_json, on_terminal, table
     "--to",
     "target",
     metavar="FILE",
-    help="Write the vocabulary to this file instead: .ttl, .rdf (SKOS), .csv or .tsv.",
+    help="Write the label tree to this file instead: .ttl, .rdf (SKOS), .csv or .tsv.",
 )
-@click.option(
-    "--words", type=click.IntRange(min=1), default=10, show_default=True, help="Words to show."
-)
-def command(model, label, target, words):
+@k_option(10, "Words to show for each label.")
+def command(model, label, target, k):
     """List the labels of MODEL, or show the words of one LABEL.
 
-    Words are ranked by how much they set the label apart: by mml their weight for the label, by
-    other models their probability in the label times the logarithm of how much likelier they are
-    in it than in the corpus as a whole.
+    Words are ranked by how well they distinguish the label. For mml that is their weight; for other
+    models, their probability in the label times the log of how much likelier they are there than in
+    the corpus as a whole.
 
-    The vocabulary is the tree of MODEL with all its names, and the labels that are not in it.
+    --to writes the tree of MODEL with all names, plus the labels that are not in it.
     """
     if label is not None and target is not None:
-        raise click.UsageError("--to writes all labels; leave out LABEL.")
-    from polytopic.cli.documents import load_labeler
-
+        raise click.UsageError("--to writes all labels, so it cannot be combined with LABEL.")
     labeler = load_labeler(model)
     if target is not None:
         _write(labeler, target)
         return
-    rows = labeler.label_terms(words) if label is None else labeler.label_terms(words, [label])
+    rows = labeler.label_terms(k, None if label is None else [label])
     if not on_terminal():
         for row in rows:
             echo_json(row)
     elif label is None:
         table(
             "",
-            ["label", "name", "under", ">documents", "words"],
+            ["label", "name", "parent", ">documents", "words"],
             [(r["label"], r["name"], r["parent"] or "", r["documents"], _terms(r)) for r in rows],
         )
     else:
@@ -62,7 +60,7 @@ def _show_words(label, row):
         table(title, ["word", ">weight"], [(w["term"], w["weight"]) for w in words])
     else:
         facts = [(w["term"], f"{w['probability']:.5f}", f"{w['lift']:.1f}") for w in words]
-        table(title, ["word", ">probability", ">times as likely"], facts)
+        table(title, ["word", ">probability", ">lift"], facts)
 
 
 def _terms(row):

@@ -5,11 +5,11 @@ import sys
 
 import click
 
-from polytopic.cli.options import k_option
+from polytopic.cli.documents import load_labeler
 from polytopic.cli.output import echo_json, image_of, on_terminal, printable, table, write_file
 
 TREE_WIDTH = 24  # of the dendrogram, in characters
-DEEP = 20_000  # calls of JSON's writer into itself, which the stack has room for
+DEEP = 20_000  # nested calls of the JSON encoder, which fit on the stack
 
 
 @click.command()
@@ -19,36 +19,42 @@ DEEP = 20_000  # calls of JSON's writer into itself, which the stack has room fo
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Pairs of labels to show, of positive and of negative correlation each.",
+    help="Pairs of labels to show, of positive and negative correlation each.",
 )
 @click.option(
     "--labels",
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="Labels on the map, the most frequent ones.",
+    help="Labels on the map; the most frequent ones are kept.",
 )
-@words_option(10)
-@click.option("--html", metavar="FILE", help="Write a page for a browser, which stands alone.")
-@click.option("--plot", metavar="FILE", help="Draw the map: .png, .svg or .pdf; needs matplotlib.")
-@click.option("--newick", metavar="FILE", help="Write the clusters of labels as a Newick tree.")
-@click.option("--json", "as_json", is_flag=True, help="Write JSON on a terminal too.")
+@click.option(
+    "--words",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Words to show for each label.",
+)
+@click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
+@click.option(
+    "--plot", metavar="FILE", help="Draw the map (.png, .svg or .pdf); needs matplotlib."
+)
+@click.option("--newick", metavar="FILE", help="Write the label clusters as a Newick tree.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
 def command(model, pairs, labels, words, html, plot, newick, as_json):
-    """Draw the map of MODEL's labels: which go together, and whose words are alike.
+    """Map the labels of MODEL: which occur together, and which have similar words.
 
-    Gives the pairs of labels with the strongest correlations, positive and negative; pairs that
+    Prints the pairs of labels with the strongest correlations, positive and negative; pairs that
     never occur together are left out. Labels are clustered by their words (average linkage of
-    Hellinger distances), and each has its most relevant words: those with the highest probability
-    in the label, divided by the 0.3th power of that in the corpus. If MODEL has a tree, "agreement"
-    tells how well the clusters agree with it (cophenetic correlation).
+    Hellinger distances). Each is shown with its most relevant words: those with the highest
+    probability in the label divided by the 0.3rd power of that in the corpus. If MODEL has a tree,
+    "agreement" is the cophenetic correlation of the clusters with it.
     """
-    from polytopic.cli.documents import load_labeler
-
     found = load_labeler(model).map(pairs, words, labels)
     if found.n_labels > len(found.labels):
         click.echo(
             f"The map shows the {len(found.labels):,} most frequent of {found.n_labels:,} labels; "
-            "--labels changes that.",
+            "use --labels to show more.",
             err=True,
         )
     pieces = {html: found.to_html, newick: lambda: found.newick() + "\n"}
@@ -58,7 +64,7 @@ def command(model, pairs, labels, words, html, plot, newick, as_json):
     for path, content in contents.items():
         write_file(path, content)
     if as_json or not on_terminal():
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP))  # joins may stand in one another
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP))  # joins are nested
         echo_json(found.to_dict())
     else:
         _show_pairs(found)
@@ -79,7 +85,7 @@ def _show_pairs(found):
 
 
 def _show_clusters(found):
-    """Write the dendrogram, beside each label the words that the line has room for."""
+    """Print the dendrogram, with as many words of each label as fit on its line."""
     from rich.console import Console
     from rich.text import Text
 

@@ -64,7 +64,9 @@ document_options = add_options(
     ),
     _column("text-column", "text", "Column or key of the text; several, with commas, are fields."),
     _column(
-        "labels-column", "labels", "Column or key of the labels; in ARFF, attributes or an XML file."
+        "labels-column",
+        "labels",
+        "Column or key of the labels; in ARFF, attributes or an XML file.",
     ),
     _column("id-column", "id", "Column or key of the document's id."),
     _column("time-column", "time", "Column or key of the document's time."),

@@ -160,7 +160,7 @@ def show_partitions(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Results(io.FileIO):
-    """Standard output. The first failed write raises an error with its name; later ones are dropped.
+    """Standard output. The first failed write raises an error; later writes are dropped.
 
     So a failure is reported once, and not again when Python flushes its streams at exit.
     """

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import click
 
-from polytopic.cli.documents import engine, folder_for, report_skipped
-from polytopic.cli.options import cluster_options
-from polytopic.cli.documents import ahead, blocks, read
-from polytopic.cli.options import document_options
+from polytopic.cli.documents import (
+    ahead,
+    blocks,
+    engine,
+    folder_for,
+    load_labeler,
+    read,
+    report_skipped,
+)
+from polytopic.cli.options import FiniteFloat, cluster_options, document_options
 from polytopic.cli.output import show_progress
-from polytopic.cli.options import FiniteFloat
 from polytopic.results import selected_line
 
 
@@ -22,38 +27,37 @@ from polytopic.results import selected_line
     multiple=True,
     required=True,
     metavar="LABEL",
-    help="Select documents with this label, or one below it in the tree; may be repeated.",
+    help="Select documents with this label or one below it in the tree; repeatable.",
 )
-@click.option("--all", "every", is_flag=True, help="Every topic must be there, not just one.")
+@click.option("--all", "every", is_flag=True, help="Require all topics, not just one.")
 @click.option(
     "--min-share",
     type=FiniteFloat(0, 1),
     metavar="SHARE",
-    help="How much of a document the topic must be, such as 0.3.",
+    help="Smallest share of a document that the topic must have, such as 0.3.",
 )
 @click.option(
     "--to",
     "target",
     metavar="FILE",
     default="-",
-    help="File to write, gzipped if it ends in .gz; standard output by default. With a cluster: "
-    "the folder for its files.",
+    help="File to write, gzipped if it ends in .gz; standard output by default. For a cluster, a "
+    "folder.",
 )
-@click.option("--split", help="Only this part of the corpus, such as test.")
+@click.option("--split", help="Read only this part of the corpus, such as test.")
 @cluster_options
 @document_options
 def command(model, corpus, topics, every, min_share, target, split, dask, workers, **reading):
-    """Write the documents in CORPUS (standard input by default) that are about a topic.
+    """Print the documents in CORPUS (standard input by default) that are about a topic.
 
-    MODEL labels each document; one without a known word is never selected. Documents are
-    written as JSON lines, with all that they hold and, under "selected", the labels that were
-    found for each topic and, with --min-share, their share of the text. The shares are those of
-    MODEL if it is a mixture (pmm1, pmm2, pdmm), else of a pmm1 that is fitted beside it.
+    MODEL labels each document; a document without a known word is never selected. Documents are
+    printed as JSON lines with all their content and, under "selected", the labels found for each
+    topic and, with --min-share, their share of the text. Shares are those of MODEL if it is a
+    mixture (pmm1, pmm2, pdmm), else of a pmm1 fitted to the same counts.
     """
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         target = folder_for(target)
-    from polytopic.cli.documents import load_labeler
     from polytopic.corpus.writers import open_target
     from polytopic.labeler import Selector
 
@@ -87,5 +91,5 @@ def _summary(selector):
     topics = ", ".join(f"{topic} {selector.topic_counts[topic]:,}" for topic in selector.topics)
     return (
         f"Read {counts['read']:,} documents and selected {counts['selected']:,} ({topics}); "
-        f"{counts['no known word']:,} had no known word."
+        f"{counts['no known word']:,} had no known words."
     )

@@ -8,8 +8,8 @@ import warnings
 
 import click
 
-SWITCH = 0.002  # seconds after which a thread that works lets those that answer go on
-OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine, by which nobody else is called
+SWITCH = 0.002  # seconds until a busy thread lets those that answer run
+OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names of this machine only
 
 
 @click.command()
@@ -21,44 +21,42 @@ OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # of this machine, by which nob
     "origins",
     multiple=True,
     metavar="URL",
-    help="A site whose pages may call the service (CORS); may be repeated.",
+    help="Origin that may call the service from a browser (CORS); repeatable.",
 )
 @click.option(
     "--megabytes",
     type=click.IntRange(min=1),
     default=32,
     show_default=True,
-    help="Size of a request at most, but for streams of lines.",
+    help="Largest request in megabytes, except for streams of lines.",
 )
 @click.option(
     "--waiting",
     type=click.IntRange(min=1),
     default=256,
     show_default=True,
-    help="Requests that may wait; more are sent away for a moment.",
+    help="Largest number of waiting requests; others get status 503.",
 )
 @click.option(
     "--connections",
     type=click.IntRange(min=1),
     default=1024,
     show_default=True,
-    help="Connections that may be open at once.",
+    help="Largest number of open connections.",
 )
 def command(source, host, port, origins, megabytes, waiting, connections):
-    """Answer over HTTP with SOURCE, a store or a model file, which cannot learn.
+    """Serve SOURCE, a store or a model file, over HTTP. Model files are read-only.
 
-    The address that is shown is that of a page for people; programs find the service described at
-    /docs and /openapi.json. On this machine's own addresses reading
-    is open; changing needs a token (polytopic token create). Other addresses need tokens for all,
-    so that a store without any is refused.
+    The printed address is that of the web page; /docs and /openapi.json describe the API. On a
+    loopback address, reading is open and changes need a token (polytopic token create). On other
+    addresses, all requests need a token, so a store without tokens is rejected.
     """
-    gc.disable()  # until all is loaded, of which nothing goes
+    gc.disable()  # until everything is loaded: nothing of it is freed
     try:
         from polytopic.server import create_app
     except ModuleNotFoundError as error:
         raise click.ClickException(
-            f"{error.name} is not installed, which the service needs: "
-            "pip install 'polytopic[server]'."
+            f"{error.name} is not installed. Install it with: pip install 'polytopic[server]'"
         ) from error
     local = _is_local(host)
     app = create_app(
@@ -72,8 +70,8 @@ def command(source, host, port, origins, megabytes, waiting, connections):
     store = app.state.service.live.store
     if not local and (store is None or not store.tokens.all()):
         raise click.ClickException(
-            f"--host == {host} can be reached from other machines, and {source} has no tokens; "
-            "make one with polytopic token create, or listen on 127.0.0.1."
+            f"--host {host} can be reached from other machines, but {source} has no tokens. "
+            "Create one with polytopic token create, or listen on 127.0.0.1."
         )
     with listening(host, port) as listener:
         click.echo(f"Serving {source} at {address_of(listener)} - stop with Ctrl+C.", err=True)
@@ -81,9 +79,9 @@ def command(source, host, port, origins, megabytes, waiting, connections):
 
 
 def listening(host, port, *, or_any=False):
-    """Return a socket that listens; who connects waits until the service is ready.
+    """Return a listening socket; clients wait until the service is ready.
 
-    ``or_any`` takes another port where this one is taken.
+    With ``or_any``, another port is used if this one is taken.
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -93,29 +91,29 @@ def listening(host, port, *, or_any=False):
             return listening(host, 0)
         reason = (error.strerror or str(error)).lower()
         raise click.ClickException(
-            f"--host == {host} and --port == {port} cannot be listened on: {reason}."
+            f"cannot listen on --host {host} --port {port}: {reason}."
         ) from error
 
 
 def address_of(listener):
-    """Return the address of a socket that listens, for a browser."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def serve(app, listener, connections=1024):
-    """Answer on a socket until it is enough."""
+    """Answer requests on a socket until interrupted."""
     from polytopic.server.connections import ConnectionLimits, create_server
 
     sys.setswitchinterval(SWITCH)
-    # Ctrl+C may come before the server has begun
+    # raised if Ctrl+C is pressed before the server starts
     warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited", RuntimeWarning)
     limits = ConnectionLimits(connections=min(connections, _most_files(2 * connections + 512) // 2))
     create_server(app, limits).run(sockets=[listener])
 
 
 def _most_files(wanted):
-    """Return how many files the process may open, after asking for so many."""
+    """Raise the limit of open files to the wanted number if possible; return the limit."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has no such limit
@@ -129,7 +127,7 @@ def _most_files(wanted):
 
 
 def _is_local(host):
-    """Tell whether only this machine reaches an address."""
+    """Return whether an address can be reached from this machine only."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable
 import click
 
 from polytopic.cli.documents import blocks, read, read_objects, whole_blocks
-from polytopic.cli.options import document_options, language_option
-from polytopic.cli.output import with_progress
-from polytopic.cli.options import k_option
-from polytopic.cli.output import echo_json, image_of, on_terminal, table, write_file
+from polytopic.cli.options import document_options, k_option, language_option
+from polytopic.cli.output import echo_json, image_of, on_terminal, table, with_progress, write_file
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 
 MAX_NAMES = 10  # ids or labels of a receipt on a terminal

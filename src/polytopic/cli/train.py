@@ -5,11 +5,8 @@ from collections.abc import Iterable
 
 import click
 
-from polytopic.cli.documents import engine, report_skipped
-from polytopic.cli.options import cluster_options
-from polytopic.cli.documents import read
-from polytopic.cli.options import document_options, language_option
-from polytopic.cli.options import FiniteFloat
+from polytopic.cli.documents import engine, read, report_skipped
+from polytopic.cli.options import FiniteFloat, cluster_options, document_options, language_option
 from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import DEFAULT, find_model, model_names
 
