@@ -2,7 +2,7 @@
 
 import json
 
-from polytopic.corpus import formats
+from polytopic.corpus.formats import FORMATS
 from tests.cli.processes import run_polytopic
 
 

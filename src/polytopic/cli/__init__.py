@@ -1,7 +1,7 @@
 """The command line: parse arguments, call the library, show results.
 
 Each command is in a module of its name, as ``command``. It imports the library only when it runs,
-so that ``polytopic --help`` starts fast. Commands share `options`, `documents` (input) and `output`.
+so that ``polytopic --help`` starts fast. `options`, `documents` (input) and `output` are shared.
 """
 
 import logging
