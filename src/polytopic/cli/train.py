@@ -6,7 +6,13 @@ from collections.abc import Iterable
 import click
 
 from polytopic.cli.documents import engine, read, report_skipped
-from polytopic.cli.options import FiniteFloat, cluster_options, document_options, language_option
+from polytopic.cli.options import (
+    FiniteFloat,
+    cluster_options,
+    document_options,
+    language_option,
+    read_field_weights,
+)
 from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import DEFAULT, find_model, model_names
 
@@ -261,17 +267,3 @@ def _best_rule(labeler, documents, tree):
         err=True,
     )
     return best
-
-
-def read_field_weights(pairs):
-    """Return the weights of fields from pairs like title=2."""
-    weights = {}
-    for pair in pairs:
-        name, _, weight = pair.partition("=")
-        if name in weights:
-            raise click.UsageError(f"--field-weight {name} is given twice.")
-        try:
-            weights[name] = int(weight) if weight.isdecimal() else float(weight)
-        except ValueError:
-            raise click.UsageError(f"--field-weight {pair} is not like title=2.") from None
-    return weights or None
