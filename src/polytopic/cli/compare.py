@@ -16,45 +16,49 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
 
 @click.command()
 @click.argument("corpus")
-@click.option("--models", help="Methods, with commas; all of them: all. By default ten or so.")
+@click.option("--models", help="Methods, separated by commas, or all; about ten by default.")
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
     default="auto",
     show_default=True,
-    help="auto: the split that documents name, else folds; curve: random splits of several sizes.",
+    help="auto: the corpus's own split, else folds; curve: random splits of several sizes.",
 )
-@click.option("--train", type=click.IntRange(min=1), help="Documents to learn from, at random.")
-@click.option("--test", type=click.IntRange(min=1), help="Documents to test on.")
-@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option("--sizes", help="Documents to learn from on a curve, with commas: 250,500,1000.")
 @click.option(
-    "--language", default="en", show_default=True, help="Of the texts; none: plain words."
+    "--train", type=click.IntRange(min=1), help="Number of training documents, drawn at random."
 )
-@click.option("--tune", type=click.IntRange(min=0), help="Settings that Optuna tries; 0: none.")
+@click.option("--test", type=click.IntRange(min=1), help="Number of test documents.")
+@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--sizes", help="Training documents on a curve, separated by commas: 250,500,1000.")
+@click.option(
+    "--language", default="en", show_default=True, help='Language of the texts, or "none".'
+)
+@click.option(
+    "--tune", type=click.IntRange(min=0), help="Settings for Optuna to try; 0 to tune nothing."
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="Processes of this machine that run methods, where there is no --dask.",
+    help="Processes on this machine that run methods, without --dask.",
 )
 @click.option(
     "--dask",
     metavar="ADDRESS",
-    help="Run methods on the Dask cluster with this scheduler; it must see the folder.",
+    help="Run methods on the Dask cluster with this scheduler, which must see the folder.",
 )
 @click.option(
     "--timeout",
     type=FiniteFloat(min=0, min_open=True),
-    help="Seconds that a method may take on a split.",
+    help="Time limit of a method on a split, in seconds.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--folder", help="Where finished cells are kept; beside the corpus by default.")
+@click.option("--folder", help="Folder for finished results; next to the corpus by default.")
 @click.option(
     "--to", "targets", multiple=True, metavar="FILE", help="Write .html, .md, .csv or .tex."
 )
-@click.option("--list", "listed", is_flag=True, help="List the methods, and end.")
+@click.option("--list", "listed", is_flag=True, help="List the methods and exit.")
 @document_options
 def command(
     corpus,
@@ -75,28 +79,28 @@ def command(
     listed,
     **reading,
 ):
-    """Compare methods on the labelled documents in CORPUS: ours and the baselines.
+    """Compare our methods with others on the labelled documents in CORPUS.
 
-    Each method learns from some documents and labels others, several times over. What has been
-    run is kept, so that a run that was stopped goes on where it was. Settings are chosen on a
-    quarter of the documents to learn from.
+    Each method learns from some documents and labels others, several times. Results are saved, so
+    that an interrupted run continues where it stopped. Settings are tuned on a quarter of the
+    training documents.
     """
     from polytopic.experiments import DEFAULT, METHODS, Protocol, compare
     from polytopic.experiments.report import require_figures
 
     if listed:
         rows = [(m.name, m.title, m.missing or "") for m in METHODS.values()]
-        table("", ["method", "what", "missing"], rows)
+        table("", ["method", "description", "missing"], rows)
         return
     for target in targets:
         if Path(target).suffix not in ENDINGS:
             raise ValueError(f"--to == {target!r}, must end with one of {', '.join(ENDINGS)}.")
         if Path(target).suffix == ".html":
-            require_figures()  # now, not when all has been run
+            require_figures()  # now, not after everything has run
     chosen = list(METHODS) if models == "all" else (models.split(",") if models else DEFAULT)
     how = {"sizes": tuple(map(int, sizes.split(",")))} if sizes else {}
     if dask is not None and timeout is not None:
-        raise click.UsageError("--timeout is for processes of this machine, without --dask.")
+        raise click.UsageError("--timeout works on this machine only, without --dask.")
     with nullcontext() if dask is None else engine(dask, None, "comparing") as cluster:
         found = compare(
             list(read(corpus, **reading)),

@@ -13,9 +13,7 @@ from polytopic.results import finite
 @click.command(name="eval")
 @click.argument("model")
 @click.argument("documents")
-@click.option(
-    "--split", help="Part to evaluate on; by default test, if there is one."
-)
+@click.option("--split", help="Part to evaluate on; by default test, if there is one.")
 @cluster_options
 @document_options
 def command(model, documents, split, dask, workers, **reading):

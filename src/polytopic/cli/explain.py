@@ -12,9 +12,7 @@ from polytopic.cli.output import echo_json, on_terminal, printable, table, write
 @click.command()
 @click.argument("model")
 @click.argument("text", default="-")
-@click.option(
-    "--labels", help="Labels to explain, with commas; by default the predicted ones."
-)
+@click.option("--labels", help="Labels to explain, with commas; by default the predicted ones.")
 @click.option(
     "--why-not",
     multiple=True,

@@ -36,9 +36,7 @@ DEEP = 20_000  # nested calls of the JSON encoder, which fit on the stack
     help="Words to show for each label.",
 )
 @click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
-@click.option(
-    "--plot", metavar="FILE", help="Draw the map (.png, .svg or .pdf); needs matplotlib."
-)
+@click.option("--plot", metavar="FILE", help="Draw the map (.png, .svg or .pdf); needs matplotlib.")
 @click.option("--newick", metavar="FILE", help="Write the label clusters as a Newick tree.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
 def command(model, pairs, labels, words, html, plot, newick, as_json):

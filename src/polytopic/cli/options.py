@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -94,6 +94,12 @@ cluster_options = add_options(
         help="Run on a Dask cluster of N processes on this machine.",
     ),
 )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a sentence: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def read_field_weights(pairs: tuple[str, ...]) -> dict[str, Any] | None:

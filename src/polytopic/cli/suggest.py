@@ -75,9 +75,7 @@ def command(
     if on_cluster:
         target = folder_for(target)
     elif target is not None:
-        raise click.UsageError(
-            "--to needs --dask or --workers; results go to standard output."
-        )
+        raise click.UsageError("--to needs --dask or --workers; results go to standard output.")
     labeler = load_labeler(model)
     if abstain is not None:
         labeler.abstain = abstain

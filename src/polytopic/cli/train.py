@@ -11,14 +11,17 @@ from polytopic.cli.options import (
     cluster_options,
     document_options,
     language_option,
+    listed,
     read_field_weights,
 )
 from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import DEFAULT, find_model, model_names
 
-OPTIONS = "decode", "prior", "smoothing", "goal", "C", "keep_documents", "topics", "rounds"
+MODEL_OPTIONS = dict.fromkeys(
+    option for name in model_names() for option in find_model(name).options
+)
 RULES = {rule.option: rule for rule in ALL_RULES.values() if rule.option}
-HELD_OUT = 0.2  # share of documents that a rule is chosen by
+HELD_OUT = 0.2  # share of documents that --rule auto chooses with
 
 
 @click.command()
@@ -34,78 +37,81 @@ HELD_OUT = 0.2  # share of documents that a rule is chosen by
 @click.option(
     "--goal",
     type=click.Choice(["f", "exact"]),
-    help="What mml is to be good at: the F of label sets (default), or exact matches.",
+    help="What mml optimizes: F1 of label sets (default) or exact matches.",
 )
 @click.option(
-    "--C", "cost", metavar="NUMBER|auto", help="What a violated margin of mml costs; auto chooses."
+    "--C",
+    "C",
+    metavar="NUMBER|auto",
+    callback=lambda context, option, value: _read_cost(value),
+    help="Cost of margin violations in mml; auto chooses it.",
 )
 @click.option(
     "--keep-documents",
     is_flag=True,
-    help="Keep the documents' counts, so that mml, col or boostexter can learn.",
+    help=f"Keep the documents' counts, so that {listed(model_names('documents'))} can learn.",
 )
 @click.option(
-    "--topics", type=click.IntRange(min=1), help="Topics of col; three a label if left out."
+    "--topics", type=click.IntRange(min=1), help="Topics of col; by default three per label."
 )
-@click.option("--rounds", type=click.IntRange(min=1), help="Rules of boostexter; 1000 if left out.")
+@click.option("--rounds", type=click.IntRange(min=1), help="Rules of boostexter; 1000 by default.")
 @click.option(
     "--decode",
     type=click.Choice(["f", "map", "greedy"]),
-    help="Which label set a mixture answers with: the best expected F (default), the most "
-    "probable, or that of greedy search.",
+    help="Label set that a mixture predicts: the best expected F1 (default), the most probable, or "
+    "the result of greedy search.",
 )
 @click.option(
     "--prior",
     type=click.Choice(["labelset", "labels", "uniform"]),
-    help="How likely label sets are beforehand: by sets (default), by labels, or all the same.",
+    help="Prior of label sets in a mixture: by sets (default), by labels, or uniform.",
 )
 @language_option
 @click.option(
     "--tree",
     metavar="FILE|names",
-    help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV, see the guide; or the labels themselves, "
-    "if they are paths such as science/space.",
+    help="Tree of labels: a SKOS (.ttl, .rdf), CSV or TSV file (see the guide), or names if the "
+    "labels are paths such as science/space.",
 )
 @click.option(
     "--smoothing",
     type=FiniteFloat(min=0, min_open=True),
-    help="Pseudo-count of each word in each label, but for mml and boostexter.",
+    help="Pseudo-count of each word in each label; not for mml and boostexter.",
 )
 @click.option(
     "--rule",
     type=click.Choice([*RULES, "top-2", "top-3", "auto"]),
-    help="Which labels are enough; the model's own way by default. world-model is for nb, "
-    "tree-cohort needs --tree; auto chooses by a fifth of the documents, held out first, "
-    "and keeps the model's own way if no rule is better.",
+    help="Decision rule; by default, the model decides. world-model needs nb, tree-cohort needs "
+    "--tree. auto chooses a rule on a held-out fifth of the documents, and keeps the model's own "
+    "decision if no rule is better.",
 )
-@click.option("--ratio", type=FiniteFloat(0, 1), help="How near to the best label others must be.")
-@click.option("--size", type=click.IntRange(min=1), help="Rivals in a cohort.")
-@click.option("--min-df", type=int, help="Documents a term must be in; 2 for 1000 or more.")
-@click.option("--max-terms", type=int, help="Terms to keep, the most frequent ones.")
+@click.option(
+    "--ratio", type=FiniteFloat(0, 1), help="How close to the best label other labels must be."
+)
+@click.option("--size", type=click.IntRange(min=1), help="Labels in a cohort.")
+@click.option(
+    "--min-df", type=int, help="Documents that must contain a term; by default 2 from 1000 on."
+)
+@click.option("--max-terms", type=int, help="Largest number of terms; the most frequent are kept.")
 @click.option(
     "--field-weight",
     multiple=True,
     metavar="NAME=WEIGHT",
-    help="Weight of a field, such as title=2; may be repeated.",
+    help="Weight of a field, such as title=2; repeatable.",
 )
 @click.option("--split", default="train", show_default=True, help="Part of the corpus to learn.")
-@click.option("--no-counts", is_flag=True, help="Write a smaller file that cannot learn or forget.")
+@click.option(
+    "--no-counts", is_flag=True, help="Write a smaller file, which cannot learn or forget."
+)
 @cluster_options
 @document_options
 def command(
     corpus,
     target,
     model,
-    goal,
-    cost,
     keep_documents,
-    topics,
-    rounds,
-    decode,
-    prior,
     language,
     tree,
-    smoothing,
     rule,
     ratio,
     size,
@@ -116,24 +122,23 @@ def command(
     no_counts,
     dask,
     workers,
-    **reading,
+    **options,
 ):
     """Learn a model from the labelled documents in CORPUS.
 
-    Documents that a corpus marks as its test part are never read.
+    Documents that belong to the test part of the corpus are never read.
     """
     if split == "test":
-        raise click.UsageError("--split test is for suggest and eval; a test part is not learned.")
+        raise click.UsageError(
+            "--split test is for suggest and eval; train never reads the test part."
+        )
     _check_rule(rule, model, tree, ratio, size)
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         _check_cluster(model, rule, keep_documents)
-    given = {"smoothing": smoothing, "decode": decode, "prior": prior, "goal": goal}
-    given |= {"C": _number(cost), "keep_documents": keep_documents or None, "topics": topics}
-    given |= {"rounds": rounds}
-    settings = {name: value for name, value in given.items() if value is not None}
-    _check_fit(model, settings)
-    settings.pop("keep_documents", None)
+    reading = {name: value for name, value in options.items() if name not in MODEL_OPTIONS}
+    settings = {name: options[name] for name in MODEL_OPTIONS if options[name] is not None}
+    _check_options(model, settings, keep_documents)
     entry = find_model(model)
     from polytopic.labeler import Labeler
     from polytopic.labels import LabelTree
@@ -162,7 +167,7 @@ def command(
     if tree == "names":
         labeler.tree = LabelTree.from_names(labeler.classes_.tolist(), separator=None)
     if rule != "auto":
-        labeler.rule = _rule(rule, ratio, size)  # now that there is a tree
+        labeler.rule = _rule(rule, ratio, size)  # after the tree
     labeler.save(target, counts=not no_counts)
     click.echo(
         f"Learned {labeler.training_['documents']:,} documents, {labeler.classes_.size:,} labels "
@@ -171,41 +176,35 @@ def command(
     )
 
 
-def _check_fit(model, settings):
-    """Reject options that are for other models."""
-    for name in settings:
-        models = _models_with(name)
+def _check_options(model, settings, keep_documents):
+    """Reject options of other models."""
+    models_of = {option: _models_with(option) for option in settings}
+    if keep_documents:
+        models_of["keep-documents"] = model_names("documents")
+    for option, models in models_of.items():
         if model not in models:
-            same = [other for other in OPTIONS if _models_with(other) == models]
-            options = _listed([f"--{other.replace('_', '-')}" for other in same])
-            verb = "is" if len(same) == 1 else "are"
-            raise click.UsageError(f"{options} {verb} for {_listed(models)}, not for {model}.")
+            raise click.UsageError(f"--{option} is for {listed(models)}, not for {model}.")
 
 
 def _models_with(option):
-    """Return the models that an option is for."""
-    if option == "keep_documents":
-        return model_names("documents")
-    return tuple(name for name in model_names() if option in find_model(name).options)
+    return [name for name in model_names() if option in find_model(name).options]
 
 
 def _check_cluster(model, rule, keep_documents):
-    """Refuse what is for one machine."""
+    """Reject what works on one machine only."""
     if not find_model(model).load().can_distribute:
-        raise click.UsageError(f"{model} learns on one machine, without --dask and --workers.")
+        raise click.UsageError(f"{model} works on one machine only, without --dask and --workers.")
     if rule == "auto":
-        raise click.UsageError("--rule auto is for one machine, without --dask and --workers.")
+        raise click.UsageError(
+            "--rule auto works on one machine only, without --dask and --workers."
+        )
     if keep_documents:
-        raise click.UsageError("--keep-documents is for one machine: workers keep documents.")
+        raise click.UsageError(
+            "--keep-documents works on one machine only: workers keep the documents."
+        )
 
 
-def _listed(names):
-    """Return names in a sentence: a, b and c."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _number(cost):
+def _read_cost(cost):
     if cost is None or cost == "auto":
         return cost
     try:
@@ -213,12 +212,12 @@ def _number(cost):
     except ValueError:
         number = math.nan
     if not 0 < number < math.inf:
-        raise click.UsageError(f"--C {cost} is neither a finite number above 0 nor auto.")
+        raise click.UsageError(f"--C {cost}, must be a finite number > 0 or auto.")
     return number
 
 
 def _check_rule(rule, model, tree, ratio, size):
-    """Refuse what a rule needs and has not, or has not and gets."""
+    """Reject a rule without what it needs, and settings of other rules."""
     if rule == "world-model" and not find_model(model).load().has_world_score:
         raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
     if rule == "tree-cohort" and tree is None:
@@ -226,7 +225,7 @@ def _check_rule(rule, model, tree, ratio, size):
     for setting, value in (("ratio", ratio), ("size", size)):
         takers = [name for name, entry in RULES.items() if setting in entry.settings]
         if value is not None and rule not in takers:
-            raise click.UsageError(f"--{setting} is for {_listed(takers)}.")
+            raise click.UsageError(f"--{setting} is for {listed(takers)}.")
 
 
 def _rule(name, ratio, size):
@@ -242,7 +241,7 @@ def _rule(name, ratio, size):
 
 
 def _best_rule(labeler, documents, tree):
-    """Return the best rule for documents that were held out; None where the model does better."""
+    """Return the best rule on held-out documents; None if the model itself is better."""
     from polytopic.corpus import stratified_split
     from polytopic.decision import describe_rule, tune_decision
     from polytopic.labels import LabelTree
@@ -260,10 +259,10 @@ def _best_rule(labeler, documents, tree):
     tuned = tune_decision(labeler.model_, X, labels, cv="prefit", tree=labeler.tree)
     own = samples_f1(labels, labeler.predict(rest))
     best = tuned.best_rule if tuned.best_score > own else None
-    chosen = "the model's own way" if best is None else describe_rule(best)
+    chosen = "the model's own decision" if best is None else describe_rule(best)
     click.echo(
-        f"Chose {chosen}: samples F1 on {tuned.n_docs:,} held-out documents is {own:.3f} by the "
-        f"model itself, and {tuned.best_score:.3f} by {describe_rule(tuned.best_rule)}.",
+        f"Chose {chosen}: samples F1 on {tuned.n_docs:,} held-out documents is {own:.3f} with the "
+        f"model's own decision, and {tuned.best_score:.3f} with {describe_rule(tuned.best_rule)}.",
         err=True,
     )
     return best
