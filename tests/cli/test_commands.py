@@ -184,7 +184,7 @@ def test_explain_colours_words(folder):
     assert re.search(r"\x1b\[1;38;2;255;255;255;48;2;0;114;178mgoal\x1b", coloured)
     assert ";2;0;114;178m" not in plain
     assert "Why not culture/film?" in plain
-    assert "Keywords, given these labels: " in plain
+    assert "Keywords for these labels: " in plain
     told = on_a_terminal(*question, "--json")
     assert lines(told)[0]["keywords"]
 
@@ -205,7 +205,7 @@ def test_audit(folder, model):
     """Suspects as JSON lines, of the training part alone; the counts go to stderr."""
     training = {d.id for n, d in enumerate(load_sample()) if n % 5}
 
-    out, err = run("audit", folder / "news.jsonl.gz", "--model", model, "--limit", 4)
+    out, err = run("audit", folder / "news.jsonl.gz", "--model", model, "-k", 4)
 
     suspects = lines(out)
     assert len(suspects) == 4
@@ -213,8 +213,8 @@ def test_audit(folder, model):
     assert all(set(suspect) == keys and suspect["id"] in training for suspect in suspects)
     assert all(suspect["better"] != suspect["labels"] for suspect in suspects)
     assert re.fullmatch(
-        r"Audited 278 documents: other labels fit \d+ better; "
-        r"not judged: 0, alone with a label\.\n",
+        r"Checked 278 documents: other labels fit \d+ of them better\. "
+        r"0 could not be checked, being the only one with a label\.\n",
         err,
     )
 
@@ -229,14 +229,14 @@ def test_audit_of_another_part(folder, tmp_path):
     out, err = run("audit", corpus, "--split", "test")
 
     assert out == ""
-    assert "Audited 2 documents: other labels fit 0 better; not judged: 1, alone" in err
+    assert "Checked 2 documents: other labels fit 0 of them better. 1 could not be" in err
     assert "no labelled document" in run("audit", corpus, code=1)[1]
 
 
 def test_labels(folder):
     """All labels, or the words of one."""
     every = lines(run("labels", folder / "news.model")[0])
-    (one,) = lines(run("labels", folder / "news.model", "sport/football", "--words", 3)[0])
+    (one,) = lines(run("labels", folder / "news.model", "sport/football", "-k", 3)[0])
 
     assert len(every) == 20
     assert one["parent"] == "sport"
@@ -281,13 +281,13 @@ def test_tables_on_a_terminal(folder, tmp_path):
         assert "\x9b" not in shown
     assert "weight" in on_a_terminal("labels", model, "sport/football")
     mixture = folder / "mixture.model"
-    assert "times as likely" in on_a_terminal("labels", mixture, "sport/football")
+    assert "lift" in on_a_terminal("labels", mixture, "sport/football")
     assert "culture/film" in on_a_terminal("labels", model)
     assert re.search(r"chosen +C ", on_a_terminal("info", model))
     assert "samples_f1" in on_a_terminal("eval", model, folder / "news.jsonl.gz")
     audited = on_a_terminal("audit", folder / "news.jsonl.gz", "--model", "nb")
     assert "fits better" in audited
-    assert "Audited 278 documents" in audited
+    assert "Checked 278 documents" in audited
 
 
 def test_one_possible_label_is_valid_json(folder):
@@ -406,7 +406,7 @@ def test_the_best_rule(folder, tmp_path):
     assert float(found[3]) > float(found[2])
     assert "Learned 278 documents" in err
     assert type(labeler.rule).__name__ in err
-    assert run(*train)[1].startswith("Chose ")  # a rule, or the model's own way
+    assert run(*train)[1].startswith("Chose ")  # a rule, or the model's own decision
 
 
 @pytest.mark.parametrize(
@@ -429,9 +429,9 @@ def test_options_of_other_rules(folder, options, sentence):
     ("model", "options", "sentence"),
     [
         ("mml", ["--smoothing", "1"], "--smoothing is for pmm1, pmm2, pdmm, nb and col, not"),
-        ("mml", ["--prior", "uniform"], "--decode and --prior are for pmm1, pmm2 and pdmm, not"),
-        ("nb", ["--decode", "f"], "--decode and --prior are for pmm1, pmm2 and pdmm, not for nb."),
-        ("pmm1", ["--goal", "f"], "--goal and --C are for mml, not for pmm1."),
+        ("mml", ["--prior", "uniform"], "--prior is for pmm1, pmm2 and pdmm, not"),
+        ("nb", ["--decode", "f"], "--decode is for pmm1, pmm2 and pdmm, not for nb."),
+        ("pmm1", ["--goal", "f"], "--goal is for mml, not for pmm1."),
         (
             "nb",
             ["--keep-documents"],

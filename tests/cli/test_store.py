@@ -270,7 +270,7 @@ def test_on_a_terminal(store):
     assert "No model is published." in on_a_terminal("store", "history", store)
     run("store", "publish", store)
 
-    assert "most frequent words" in on_a_terminal("store", "counts", store, "--words", 2)
+    assert "most frequent words" in on_a_terminal("store", "counts", store, "-k", 2)
     assert "No problems found." in on_a_terminal("store", "verify", store)
     assert "pmm1" in on_a_terminal("store", "history", store)
     seen = on_a_terminal("store", "relabel", store, load_sample()[0].id, "rye")

@@ -99,7 +99,7 @@ def test_export(thesaurus, ending):
 
 def test_export_refused(thesaurus):
     """One label is no vocabulary, and the ending must be known."""
-    assert "leave out LABEL" in run("labels", thesaurus / "m", "79", "--to", "x.ttl", code=2)[1]
+    assert "cannot be combined with LABEL" in run("labels", thesaurus / "m", "79", "--to", "x.ttl", code=2)[1]
     assert "must end in .ttl" in run("labels", thesaurus / "m", "--to", "x.doc", code=1)[1]
 
 
@@ -169,7 +169,7 @@ def test_select(folder, tmp_path):
     sport = sum(a["labels"][0].startswith("sport/") for a in answers)
     assert err == (
         f"Read 348 documents and selected {len(wanted)} "
-        f"(sport {sport}, culture/film {len(wanted) - sport}); 0 had no known word.\n"
+        f"(sport {sport}, culture/film {len(wanted) - sport}); 0 had no known words.\n"
     )
 
 
@@ -184,7 +184,7 @@ def test_select_keeps_lines_as_they_are(folder):
     found = '"selected": {"sport": {"labels": ["sport/football"]}}'
     assert first == f"{line[:-1]}, {found}}}"
     assert second == f'{{"text": "goal", {found}}}'
-    assert "Read 3 documents and selected 2 (sport 2); 1 had no known word." in err
+    assert "Read 3 documents and selected 2 (sport 2); 1 had no known words." in err
 
 
 def test_select_by_share(folder, tmp_path):

@@ -56,7 +56,7 @@ def test_local_cluster(news, tmp_path):
     ("arguments", "sentence"),
     [
         (["suggest", "m", "x", "--workers", "1"], "write files: give --to FOLDER"),
-        (["suggest", "m", "x", "--to", "y"], "--to is for --dask and --workers"),
+        (["suggest", "m", "x", "--to", "y"], "--to needs --dask or --workers"),
         (["train", "x", "--to", "y", "--model", "boostexter", "--workers", "1"], "one machine"),
         (["train", "x", "--to", "y", "--rule", "auto", "--workers", "1"], "--rule auto is for"),
         (["train", "x", "--to", "y", "--keep-documents", "--workers", "1"], "workers keep"),

@@ -220,7 +220,7 @@ def test_forgotten_documents_are_in_neither(path):
 
 def test_command(path):
     """One line of JSON a label, with the words that are asked for."""
-    (sport,) = run(path, 1, 2, "--words", 1)
+    (sport,) = run(path, 1, 2, "-k", 1)
 
     assert sport["label"] == "sport"
     assert [change["term"] for change in sport["growing"]] == ["race"]
