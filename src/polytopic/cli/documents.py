@@ -176,10 +176,10 @@ def engine(dask: str | None, workers: int | None, what: str) -> Iterator[Engine]
 
 def report_skipped(skipped: Any) -> None:
     """Report skipped lines as a command without a cluster does."""
-    for sentence in skipped.sentences:
-        click.echo(f"skipped: {sentence}", err=True)
-    if skipped.number:
-        click.echo(f"{skipped.number} lines were skipped.", err=True)
+    for message in skipped.messages:
+        click.echo(f"skipped: {message}", err=True)
+    if skipped.n_lines:
+        click.echo(f"{skipped.n_lines} lines were skipped.", err=True)
 
 
 def folder_for(target: str | None) -> str:
