@@ -132,5 +132,5 @@ def test_an_audit_needs_a_count_model(planted):
     texts, labels, _ = planted
     labeler = Labeler(MML()).fit(texts[:40], labels[:40])
 
-    with pytest.raises(ValueError, match=r"an audit needs a count model.*use model='pmm1'"):
+    with pytest.raises(ValueError, match=r"audit works with count models only.*Use model='pmm1'"):
         labeler.audit(texts[:40], labels[:40])

@@ -80,7 +80,7 @@ def test_of_equal_documents_one_goes():
     assert same_arrays(labeler.model_, fitted().model_)
 
     labeler.forget(TEXTS[:1], LABELS[:1])
-    with pytest.raises(ValueError, match="were not learned here"):
+    with pytest.raises(ValueError, match="were not learned"):
         labeler.forget(TEXTS[:1], LABELS[:1])
     assert labeler.counts_.n_docs == 4
 

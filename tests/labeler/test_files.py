@@ -97,7 +97,7 @@ def test_kept_documents_go_on_after_loading(tmp_path):
     original.save(tmp_path / "m")
     loaded = polytopic.load(tmp_path / "m")
 
-    with pytest.raises(PolytopicError, match="holds no dual variables to go on from"):
+    with pytest.raises(PolytopicError, match="cannot be continued"):
         loaded.forget([TEXTS[0]], [LABELS[0]], warm=True)
     for labeler in (original, loaded):
         labeler.learn(["A symphony on Mars"], [["music", "space"]])

@@ -235,7 +235,9 @@ def test_rules_decide():
     """A rule chooses the labels, on top of any model."""
     assert fitted(model="nb", rule=TopK(2)).predict(["Mars"]) == [["space", "sport"]]
     assert fitted(model="nb", rule=WorldModel(1.0)).predict(["Mars", ""]) == [["space"], ["space"]]
-    with pytest.raises(ValueError, match="needs a general model, which PMM1 has not"):
+    with pytest.raises(
+        ValueError, match="needs a model of the whole corpus, which PMM1 does not have"
+    ):
         fitted(model="pmm1", rule=WorldModel())
     with pytest.raises(ValueError, match="TreeCohort needs the tree of labels"):
         fitted(model="nb", rule=TreeCohort())
@@ -290,11 +292,11 @@ def test_clones_keep_their_settings():
     ("texts", "labels", "sentence"),
     [
         ("one text", [["a"]], "texts is one str, must be a list of texts"),
-        (["a"], [["a"], ["b"]], "1 texts and labels for 2"),
+        (["a"], [["a"], ["b"]], "1 texts, but labels for 2"),
         (["goal"], [[1, 0]], "labels must be names"),
         (["goal"], None, "target y is None"),
         (["goal"], [[]], "no labelled document"),
-        (["the"], [["a"]], "no term is in min_df == 1 of the 1 labelled documents"),
+        (["the"], [["a"]], "no term occurs in min_df == 1 of the 1 labelled documents"),
     ],
 )
 def test_bad_input_gets_a_sentence(texts, labels, sentence):

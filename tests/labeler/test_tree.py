@@ -39,7 +39,7 @@ def test_names_are_learned_by_their_ids(model):
 
     assert named.classes_.tolist() == ["u2", "u3", "u4"]
     assert [str(warning.message) for warning in warned] == [
-        "7 labels are names in the tree and are learned by their ids, such as '79' by 'u4'."
+        "7 labels are names in the tree and were replaced by their ids, such as '79' by 'u4'."
     ]
     assert named.counts_ == fitted(IDS, model).counts_
     assert named.predict(TEXTS) == fitted(IDS, model).predict(TEXTS)

@@ -23,8 +23,7 @@ from polytopic.distributed.engine import (
     tree_reduce,
 )
 from polytopic.distributed.partitions import PartReader, SkippedLines, read
-from polytopic.labeler.learning import Sample, collect_rows, count_texts
-from polytopic.labeler.reading import LabelReader
+from polytopic.labeler.learning import LabelReader, Sample, collect_rows, count_texts
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labels import LabelSpace, widen
 from polytopic.text import Analyzer

@@ -10,8 +10,7 @@ from polytopic.distributed.engine import Progress, get_client
 from polytopic.distributed.partitions import SkippedLines, read
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import collect_rows
-from polytopic.labeler.reading import LabelReader
+from polytopic.labeler.learning import LabelReader, collect_rows
 from polytopic.models.mixture.tuning import TUNING_DOCS
 from polytopic.models.registry import find_model, load
 

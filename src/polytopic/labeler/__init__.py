@@ -1,9 +1,9 @@
 """Labeler: analyzer, model and decision as one estimator on texts, and its files."""
 
 from polytopic.labeler.answers import Answer, Suggestion
+from polytopic.labeler.audit import Suspect, Suspects
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.files import load
 from polytopic.labeler.selection import Found, Selector
-from polytopic.labeler.suspects import Suspect, Suspects
 
 __all__ = ["Answer", "Found", "Labeler", "Selector", "Suggestion", "Suspect", "Suspects", "load"]

@@ -31,27 +31,25 @@ from polytopic.labeler.answers import (
     map_labels,
     rank_suggestions,
 )
+from polytopic.labeler.audit import Suspects, find_suspects
 from polytopic.labeler.learning import (
+    LabelLists,
+    LabelReader,
     Sample,
+    allowed_labels,
+    check_iterable,
     check_warm_start,
     choose_vocabulary,
     collect_rows,
     count_texts,
     new_model,
+    read_names,
     require_documents,
     require_some,
     vocabulary_view,
 )
-from polytopic.labeler.reading import (
-    LabelLists,
-    LabelReader,
-    allowed_labels,
-    check_iterable,
-    read_names,
-)
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labeler.state import FittedFrom, LabelerState
-from polytopic.labeler.suspects import Suspects, find_suspects
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import samples_f1
 from polytopic.models.checks import check_name, require_counts
@@ -282,7 +280,7 @@ class Labeler(BaseEstimator):
         vocabulary = self._vocabulary(counts)
         documents = None
         if sample is not None and sample.X.shape[0]:
-            documents = vocabulary.select(sample.X, sample.terms), sample.label_names
+            documents = vocabulary.select(sample.X, sample.terms), sample.targets
         view = vocabulary_view(counts, vocabulary)
         model = self._new_model().fit_counts(view, documents=documents, tuned=tuned)
         return self._take_over(model, analyzer, vocabulary, counts, fitted_from=fitted_from)
@@ -299,9 +297,9 @@ class Labeler(BaseEstimator):
             return X if weights is None else weights.transform(X, copy=False)
 
         if warm is None:  # what is seen is not held here, so that a model can let go of it
-            model.fit(seen(), rows.label_names, tuned=tuned)
+            model.fit(seen(), rows.targets, tuned=tuned)
         else:
-            model.fit(seen(), rows.label_names, tuned=tuned, warm=warm, rows=rows.before)
+            model.fit(seen(), rows.targets, tuned=tuned, warm=warm, rows=rows.before)
         kept = rows if self.keep_documents else None
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights, fitted_from)
 

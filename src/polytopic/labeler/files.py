@@ -18,7 +18,7 @@ from polytopic.errors import ModelFileError
 from polytopic.labeler.answers import check_abstention
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.learning import new_model, vocabulary_view
-from polytopic.labeler.packing import pack, unpack
+from polytopic.labeler.packing import ROWS_PACKING, TABLE_PACKING, pack, unpack
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labeler.state import FittedFrom, LabelerState
 from polytopic.labels import LabelSpace, LabelTree, widen
@@ -57,10 +57,12 @@ def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str,
     state, kept = labeler.state_, None
     if counts:  # the table follows from the documents, if they are kept
         kept = state.table if state.documents is None else state.documents
-    arrays = _named("model.", pack(state.model.to_arrays()))
-    if kept is not None:
-        prefix = "documents." if kept is state.documents else "counts."
-        arrays |= _named(prefix, pack(kept.to_arrays()))
+    packing = find_model(state.model.name).packing
+    arrays = _named("model.", pack(state.model.to_arrays(), packing))
+    if isinstance(kept, DocumentRows):
+        arrays |= _named("documents.", pack(kept.to_arrays(), ROWS_PACKING))
+    elif kept is not None:
+        arrays |= _named("counts.", pack(kept.to_arrays(), TABLE_PACKING))
     if state.weights is not None:
         arrays["weights.idf"] = state.weights.idf_
     return _manifest(labeler, state, kept), arrays
@@ -141,7 +143,7 @@ def _labeler(
     check_names(manifest["labels"], "labels")
     vocabulary = Vocabulary.from_sorted(manifest["vocabulary"])
     model = new_model(labeler.model, labeler.rule, labeler.tree).from_arrays(
-        unpack(_part(arrays, "model.")),
+        unpack(_part(arrays, "model."), find_model(labeler.model.name).packing),
         labels=manifest["labels"],
         n_words=len(vocabulary),
         tuned=manifest["model"]["chosen"],
@@ -215,9 +217,9 @@ def _kept_parts(
         "terms": _terms(names, vocabulary, whole=manifest["documents"]),
     }
     if manifest["documents"]:
-        rows = unpack(_part(arrays, "documents."))
+        rows = unpack(_part(arrays, "documents."), ROWS_PACKING)
         return None, DocumentRows.from_arrays(rows, **columns)
-    counts = unpack(_part(arrays, "counts."))
+    counts = unpack(_part(arrays, "counts."), TABLE_PACKING)
     return LabelSetCounts.from_arrays(counts, **columns, exact=bool(names["exact"])), None
 
 

@@ -1,4 +1,4 @@
-"""The documents themselves, as rows of counts with their labels, for models fitted on them."""
+"""Labelled documents as rows of counts, for models that are fitted on documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy import sparse
 
 from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_rows
 from polytopic.counts import LARGEST, SMALLEST, LabelSetCounts, canonical_counts
-from polytopic.labels import LabelSpace, Targets, indicator
+from polytopic.labels import Targets, indicator
 
 ARRAYS = {
     "data": ArraySpec(DOUBLE, ("n_counts",), SMALLEST, LARGEST),
@@ -24,8 +24,8 @@ ARRAYS = {
 class DocumentRows:
     """Labelled documents in the order in which they came.
 
-    Terms and labels are those that occur, sorted, so that rows depend on the documents alone:
-    what was added and removed again leaves no trace.
+    The columns are the terms and labels that occur, sorted, so that rows depend on the documents
+    alone: adding and removing documents leaves no trace.
 
     Attributes
     ----------
@@ -36,8 +36,7 @@ class DocumentRows:
     terms, labels : tuple of str
         Names of the columns.
     before : ndarray of shape (n_docs,) or None
-        After a sum or difference, the row that each document had in the first operand, -1 for
-        none.
+        After a sum or difference, the row of each document in the first operand, or -1.
     """
 
     def __init__(self, X: sparse.csr_matrix, Y: sparse.csr_matrix, terms, labels):
@@ -46,26 +45,31 @@ class DocumentRows:
         self.before: np.ndarray | None = None
 
     @property
+    def targets(self) -> Targets:
+        """The labels, in the form that models compute with."""
+        return Targets(self.Y, self.labels)
+
+    @property
     def label_names(self) -> list[list[str]]:
         """The labels of each document."""
-        return LabelSpace(self.labels).decode(self.Y)
+        return self.targets.names()
 
     def table(self) -> LabelSetCounts:
         """Return the table of counts by label set."""
-        return LabelSetCounts.from_matrix(self.X, Targets(self.Y, self.labels), terms=self.terms)
+        return LabelSetCounts.from_matrix(self.X, self.targets, terms=self.terms)
 
     def __add__(self, other: DocumentRows) -> DocumentRows:
-        """Return these documents and then the others."""
+        """Return these documents, followed by the others."""
         both = RowCollector()
         for rows in (self, other):
-            both.add(rows.X, rows.terms, Targets(rows.Y, rows.labels))
+            both.add(rows.X, rows.terms, rows.targets)
         new = np.full(other.X.shape[0], -1)
         return both.rows(before=np.concatenate([np.arange(self.X.shape[0]), new]))
 
     def __sub__(self, other: DocumentRows) -> DocumentRows:
-        """Return the documents without the others; of equal ones, the last is taken out first.
+        """Return the documents without the others; of equal ones, the last is removed first.
 
-        So adding and then removing is exact.
+        So adding and removing documents is exact.
         """
         wanted = Counter(other._keys(range(other.X.shape[0]), self.terms, self.labels))
         kept = np.ones(self.X.shape[0], dtype=bool)
@@ -76,15 +80,15 @@ class DocumentRows:
                 kept[row] = False
         if wanted.total():
             raise ValueError(
-                "these documents with these labels were not learned here, "
-                "so they cannot be removed; nothing was changed."
+                "these documents with these labels were not learned, so they cannot be removed; "
+                "nothing was changed."
             )
         left = RowCollector()
         left.add(self.X[kept], self.terms, Targets(self.Y[kept], self.labels))
         return left.rows(before=np.flatnonzero(kept))
 
     def _keys(self, rows: Sequence[int], terms, labels) -> Iterator[tuple]:
-        """Yield what is equal for equal documents, by the columns of these terms and labels."""
+        """Yield keys that are equal for equal documents, over the given terms and labels."""
         columns, places = _columns(self.terms, terms), _columns(self.labels, labels)
         for row in rows:
             words = slice(*self.X.indptr[row : row + 2])
@@ -101,7 +105,7 @@ class DocumentRows:
     # Arrays for files
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the numbers of the rows; ``terms`` and ``labels`` are those of the table."""
+        """Return the rows as plain arrays, without the names of terms and labels."""
         return {
             "data": self.X.data,
             "indices": self.X.indices,
@@ -112,7 +116,7 @@ class DocumentRows:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], *, terms, labels) -> DocumentRows:
-        """Return the rows that :meth:`to_arrays` gave; raise ValueError if no rows give it."""
+        """Restore what :meth:`to_arrays` returned; other arrays raise ValueError."""
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_terms=len(terms))
         check_rows("documents", arrays["indices"], arrays["indptr"])
         check_rows("labels", arrays["label_indices"], arrays["label_indptr"], empty=False)
@@ -122,12 +126,12 @@ class DocumentRows:
         )
         for matrix, what in ((X, "term"), (Y, "label")):
             if not np.bincount(matrix.indices, minlength=matrix.shape[1]).all():
-                raise ValueError(f"a {what} is in no document")
+                raise ValueError(f"a {what} occurs in no document")
         return cls(X, Y, terms, labels)
 
 
 class RowCollector:
-    """Documents that come block by block, each with terms and labels of its own."""
+    """Collects documents block by block; each block has its own terms and labels."""
 
     def __init__(self):
         self._terms, self._labels = {}, {}  # numbers in order of appearance
@@ -152,24 +156,24 @@ class RowCollector:
 
 
 def _columns(names: Sequence[str], among: Sequence[str]) -> np.ndarray:
-    """Return where names stand among others, -1 for those that do not."""
+    """Return the place of each name among others, or -1."""
     index = {name: place for place, name in enumerate(among)}
     return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
 
 
 def _numbers(names: Sequence[str], known: dict[str, int]) -> np.ndarray:
-    """Return the number of each name, a new one for a name that is not known yet."""
+    """Return the number of each name; a new name gets the next number."""
     numbers = (known.setdefault(name, len(known)) for name in names)
     return np.fromiter(numbers, dtype=np.int32, count=len(names))
 
 
 def _renumbered(matrix, numbers):
-    """Return the parts of a matrix, its columns by their numbers."""
+    """Return the parts of a matrix, with the numbers of its columns."""
     return matrix.data, numbers[matrix.indices], np.diff(matrix.indptr)
 
 
 def _stacked(blocks, known: dict[str, int]):
-    """Return the matrix of all blocks with sorted columns that occur, and their names."""
+    """Return the matrix of all blocks, with the columns that occur in sorted order; their names."""
     if len(blocks) == 1:
         data, indices, sizes = blocks[0]
     else:
@@ -185,6 +189,6 @@ def _stacked(blocks, known: dict[str, int]):
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     matrix = sparse.csr_matrix((data, place[indices], indptr), shape=shape)
     if not matrix.has_sorted_indices:
-        matrix.data = matrix.data.copy()  # one block has that of the matrix that was added
+        matrix.data = matrix.data.copy()  # a single block shares it with the matrix that was added
         matrix.sort_indices()
     return matrix, tuple(names)

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from scipy import sparse
 
 from polytopic.counts import LabelSetCounts
-from polytopic.labeler.learning import vocabulary_view
-from polytopic.labeler.reading import check_iterable
+from polytopic.labeler.learning import check_iterable, vocabulary_view
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labels import LabelSpace
 from polytopic.models import Model

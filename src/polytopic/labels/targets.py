@@ -84,6 +84,8 @@ def read_targets(Y) -> Targets:
 
     A sequence of numbers is a row of an indicator; a 1-D target has one label per document.
     """
+    if isinstance(Y, Targets):
+        return Y
     if Y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     if sparse.issparse(Y):

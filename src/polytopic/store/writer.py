@@ -16,7 +16,7 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, s
 from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import ContentError, StoreError
-from polytopic.labeler.reading import LabelReader, check_iterable
+from polytopic.labeler.learning import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import erasure, schema
 from polytopic.store.database import among, can_store, fetch, fetch_among, run_many
