@@ -92,8 +92,8 @@ def test_selection_is_the_same(client, news, documents, pmm1, tmp_path, min_shar
 
     assert written.counts == selector.counts
     assert written.topics == selector.topic_counts
-    told = [json.loads(line)["selected"] for line in lines_of(tmp_path / "out")]
-    assert [{t: x["labels"] for t, x in one.items()} for one in told] == [
+    lines = [json.loads(line)["selected"] for line in lines_of(tmp_path / "out")]
+    assert [{t: x["labels"] for t, x in one.items()} for one in lines] == [
         {t: x.labels for t, x in one.items()} for one in found
     ]
 

@@ -11,7 +11,7 @@ from tests.distributed.test_answers import lines_of
 
 
 def polytopic(*arguments, **options):
-    """Run a command; return what it printed and told."""
+    """Run a command; return its output and messages."""
     return subprocess.run(
         [sys.executable, "-m", "polytopic", *map(str, arguments)],
         capture_output=True,

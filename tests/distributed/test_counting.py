@@ -20,7 +20,7 @@ from tests.strategies import texts
 
 
 def same_bytes(one, other):
-    """Tell whether two tables are the same to the byte."""
+    """Return whether two tables are the same to the byte."""
     ours, theirs = one.to_arrays(), other.to_arrays()
     return one == other and all(ours[name].tobytes() == theirs[name].tobytes() for name in ours)
 

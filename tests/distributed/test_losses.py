@@ -23,7 +23,7 @@ class Killer:
         self.killed = None
 
     def __call__(self, done, total):
-        """Be told of progress."""
+        """Note the progress of a job."""
         if self.killed is None and done >= self.after and self.of in (None, total):
             workers = self.client.run(os.getpid)
             self.killed = workers[sorted(workers)[0]]
@@ -61,7 +61,7 @@ def job_evaluate(client, news, killer, pmm1, **_):
 
 
 def same(one, other):
-    """Tell whether two results are the same."""
+    """Return whether two results are the same."""
     if isinstance(one, dict) and hasattr(next(iter(one.values())), "tobytes"):
         return all(one[name].tobytes() == other[name].tobytes() for name in one)
     return one == other

@@ -17,15 +17,15 @@ LARGER = 3  # times, than the memory of both workers
 
 
 def peak():
-    """Return the most memory that this process has had, in bytes."""
+    """Return the peak memory of this process in bytes."""
     for line in STATUS.read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024
-    raise AssertionError("the system does not tell the peak of memory")
+    raise AssertionError("the system does not report peak memory")
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not STATUS.exists(), reason="only Linux tells the peak of memory")
+@pytest.mark.skipif(not STATUS.exists(), reason="only Linux reports peak memory")
 def test_more_than_memory(tmp_path):
     """A corpus of three times the memory is counted and labelled within the limit."""
     from dask.distributed import Client, LocalCluster

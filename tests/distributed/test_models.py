@@ -92,7 +92,7 @@ def test_partitions_do_not_matter(client, news):
 
 
 def test_rounds_that_end_too_early(client, news):
-    """A warning tells that the gap is still large."""
+    """A warning says that the gap is still large."""
     with pytest.warns(ConvergenceWarning, match="MML stopped after max_iter == 1 passes"):
         fit(Labeler(MML(max_iter=1)), news, split="train", client=client)
 

@@ -34,7 +34,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def topics(n_docs=120, n_labels=4, seed=0, n_words=20):
-    """Return documents whose words tell their labels, most of the time."""
+    """Return documents whose words depend on their labels."""
     rng = np.random.default_rng(seed)
     theta = rng.dirichlet(np.full(n_words, 0.15), size=n_labels)
     Y = (rng.random((n_docs, n_labels)) < 0.25).astype(int)
@@ -44,7 +44,7 @@ def topics(n_docs=120, n_labels=4, seed=0, n_words=20):
 
 
 def usable(X, Y):
-    """Tell whether each document has a word and a label, and each label a document."""
+    """Return whether each document has a word and a label, and each label a document."""
     return X.any(axis=1).all() and Y.any(axis=1).all() and Y.any(axis=0).all()
 
 
@@ -275,7 +275,7 @@ def test_documents_without_labels_or_words_teach_nothing():
     assert more.label_docs_.tolist() == (Y.sum(axis=0) + 2).tolist()
 
 
-# Answers
+# Prediction
 
 
 def test_labels_above_zero_are_given():
@@ -498,7 +498,7 @@ def test_odd_corpora(kind):
 
 
 def test_words_in_every_document():
-    """They tell how many documents labels have, and are of no use where that is half of them."""
+    """Their rules reflect label frequencies, and are useless for a label of half the documents."""
     X = np.ones((4, 2))
 
     model = BoosTexter(10).fit(X, [[1, 1, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]])
@@ -576,7 +576,7 @@ def test_wrong_parameters(wrong, error, sentence):
 
 
 def test_wrong_documents():
-    """So is what is no corpus, or has other words."""
+    """So are unlabelled documents, and matrices of other shapes."""
     X, Y = topics(20)
 
     with pytest.raises(ValueError, match="Y has no labelled document"):
@@ -657,7 +657,7 @@ TOPICS = [["sport"], ["space"], ["space"], ["sport"]]
 
 
 def test_a_labeler_by_name(tmp_path):
-    """It learns, answers, tells why, and does so after it was saved and loaded."""
+    """It learns, predicts and explains, also after saving and loading."""
     labeler = Labeler("boostexter").fit(TEXTS, TOPICS)
     labeler.save(tmp_path / "model")
 

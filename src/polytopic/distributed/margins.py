@@ -1,4 +1,4 @@
-"""Maximal margins learned from documents in parts, by rounds of CoCoA+."""
+"""MML on a cluster: rounds of CoCoA+ over documents in parts."""
 
 from __future__ import annotations
 

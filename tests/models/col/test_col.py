@@ -1,4 +1,4 @@
-"""The correlated labeling model beside transcriptions of its paper."""
+"""CoL compared with transcriptions of its paper."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def drawn(n_docs=600, n_labels=4, n_topics=8, n_words=60, seed=0, length=60):
-    """Return documents drawn from the model, with two topics a label, and its label words."""
+    """Return documents drawn from the model, with two topics per label, and the labels' words."""
     rng = np.random.default_rng(seed)
     beta = rng.dirichlet(np.full(n_words, 0.1), n_topics)
     alpha = np.full((n_labels, n_topics), 0.01)
@@ -147,12 +147,12 @@ def test_topics_left_out_still_give_a_bound():
 @pytest.mark.parametrize("size", [1.0, 1e-4])
 @pytest.mark.parametrize("length", [1e-3, 2.0, 500.0])
 def test_inference_where_shares_are_no_numbers(size, length):
-    """Shares below all numbers are looked at by their logarithms: the bound is the slow one."""
+    """Shares that underflow are computed in logarithms: the bound is that of the twin."""
     topics, n, x, y = small_case(0)
     topics = Topics(size * topics.alpha, topics.beta)
     n, x = n * length / n.sum(), x * length / n.sum()
     gamma = topics.alpha * (1 + length / (2 * topics.alpha.sum(axis=1, keepdims=True)))
-    if size < 1:  # of topics that are never looked at, but for the largest of a label
+    if size < 1:  # topics that underflow are skipped, except the largest of a label
         inside = np.isin(np.arange(3), topics.alpha.argmax(axis=1))
         gamma = np.where(inside, gamma, topics.alpha)
         psi = special.digamma(gamma) - special.digamma(gamma.sum(axis=1, keepdims=True))
@@ -318,7 +318,7 @@ def test_labels_in_another_order(corpus):
 
 
 def test_labels_alike_in_another_order():
-    """Labels with as many documents and words are told apart by which documents they are."""
+    """Labels with equally many documents and words are ordered by which documents they have."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 40)
     words = rng.dirichlet(np.full(40, 0.1), 3)
@@ -370,7 +370,7 @@ def test_threads_do_not_matter(batch_size):
     assert len(answers) == 1
 
 
-# Answers
+# Prediction
 
 
 def test_weights_of_classes(corpus, model):
@@ -479,7 +479,7 @@ def test_a_restricted_model(corpus, model):
 
 
 def test_the_best_threshold():
-    """It is the best of all thresholds that tell answers apart."""
+    """No other threshold has a better samples-averaged F1."""
     rng = np.random.default_rng(0)
     scores, truth = rng.normal(size=(80, 3)), rng.random((80, 3)) < 0.4
     truth[:, 0] = True
@@ -613,7 +613,7 @@ def test_words_that_are_next_to_impossible(size, smoothing):
     assert fitted.predict([[3, 1]]).tolist() == [[1, 0]]
 
 
-def test_steps_that_are_not_enough_are_told(corpus):
+def test_too_few_steps_give_a_warning(corpus):
     """A warning names max_iter, in scikit-learn's manner."""
     X, Y, _ = corpus
 
@@ -658,7 +658,7 @@ def test_distributions(model):
 
 
 def test_what_a_loaded_model_knows(model):
-    """It tells how it was learned, and where labels lie in topic space."""
+    """It knows how it was learned, and where labels lie in topic space."""
     found = CoL(n_topics=12).from_arrays(
         model.to_arrays(), labels=range(4), n_words=60, tuned=model.tuned_
     )
@@ -672,7 +672,7 @@ def test_what_a_loaded_model_knows(model):
 
 
 def test_documents_with_words():
-    """They are told by their places."""
+    """Their rows are returned."""
     X, Y = sparse.csr_matrix([[1, 0], [0, 0], [2, 1], [0, 0]]), sparse.csr_matrix(np.ones((4, 1)))
 
     assert TopicDocuments(X, Y).nonempty().tolist() == [0, 2]

@@ -1,4 +1,4 @@
-"""Which labels go together: the prior of label sets, and both ways to learn it."""
+"""The prior of label sets, and both ways to learn it."""
 
 from itertools import combinations
 
@@ -99,7 +99,7 @@ def test_symmetric_polynomials_beyond_numbers():
 
 @pytest.mark.parametrize("n_labels", [20, 300])
 def test_a_document_with_all_labels(n_labels):
-    """Many labels, whose product of shares is no number, are learned with the rest."""
+    """Many labels, whose product of shares underflows, are learned with the rest."""
     Y = sparse.csr_matrix(np.vstack([np.ones((1, n_labels)), np.eye(n_labels).repeat(3, axis=0)]))
 
     prior, course = fit_label_prior(*distinct_sets(Y), "mcem", max_iter=3)

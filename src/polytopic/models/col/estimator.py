@@ -444,7 +444,7 @@ class CoL(DocumentModel):
         check_is_fitted(self)
         if self._form.kind == "single":
             raise ValueError(
-                "y was 1-D, one label a document, so there are no label sets; use predict_proba."
+                "y was 1-D, one label per document, so there are no label sets; use predict_proba."
             )
         check_scalar(n_best, "n_best", Integral, min_val=1)
         return self._search(check_words(self, X)).named(self.classes_, int(n_best))

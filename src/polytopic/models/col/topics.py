@@ -1,4 +1,4 @@
-"""Topics of words, and what documents with known labels tell about them."""
+"""Topics of words, and the posteriors of documents with known labels."""
 
 from __future__ import annotations
 
