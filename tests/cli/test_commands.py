@@ -576,7 +576,7 @@ def test_a_bad_date_is_a_warning(tmp_path):
         (["suggest", "{f}/none.model"], 1, "does not exist"),
         (["suggest", "{f}/ok.jsonl"], 1, "is not a polytopic model file"),
         (["explain", "{f}/ok.model", "--labels", "golf", "x"], 1, "label 'golf' is not known"),
-        (["explain", "{f}/ok.model", "--labels", "", "x"], 1, "labels is empty, needs at least"),
+        (["explain", "{f}/ok.model", "--labels", "", "x"], 1, "labels is empty, must have"),
         (["eval", "{f}/ok.model", "{f}/empty.jsonl"], 1, "no labelled document to evaluate on"),
         (["nonsense"], 2, "No such command"),
     ],

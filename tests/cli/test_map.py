@@ -132,5 +132,5 @@ def test_a_model_without_counts(folder, tmp_path):
 
     _, err = run("map", tmp_path / "m", code=1)
 
-    assert "saved without its counts, so there is no map of its labels" in err
+    assert "saved without its counts, so it has no map of labels" in err
     assert len(err.splitlines()) == 1

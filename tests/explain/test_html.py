@@ -140,7 +140,7 @@ def test_only_all_is_a_hundred_percent(part, shown):
     assert percent(part) == shown
     assert f'{chip} <span class="soft">· probability {escape(shown)}</span>' in to_html(explanation)
     with redirect_stdout(StringIO()) as terminal:
-        show(explanation, TEXT, words=3)
+        show(explanation, TEXT, k=3)
     assert re.search(rf" {shown} +{shown} +sport", f" {terminal.getvalue()}")
 
 

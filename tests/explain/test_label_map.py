@@ -540,5 +540,5 @@ def test_a_labeler_without_counts(tmp_path):
 
     fitted().save(tmp_path / "m", counts=False)
 
-    with pytest.raises(PolytopicError, match="there is no map of its labels; save it with counts"):
+    with pytest.raises(PolytopicError, match="it has no map of labels; save it with counts"):
         load(tmp_path / "m").map()

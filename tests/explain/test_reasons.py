@@ -193,7 +193,7 @@ def test_bad_questions_get_a_sentence():
     """A label that is explained, or that is not known, cannot be asked about."""
     labeler = fitted()
 
-    with pytest.raises(ValueError, match="why_not == 'sport' is one of the labels that are expl"):
+    with pytest.raises(ValueError, match="why_not == 'sport', must not be one of the expl"):
         labeler.explain("A goal", ["sport"], why_not="sport")
     with pytest.raises(ValueError, match="label 'golf' is not known"):
         labeler.explain("A goal", why_not=["golf"])

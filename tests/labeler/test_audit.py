@@ -72,7 +72,7 @@ def test_documents_carry_their_own_labels():
 
     assert len(suspects) == 3
     assert [s.id for s in suspects] == [documents[s.index].id for s in suspects]
-    with pytest.raises(ValueError, match="labels are needed"):
+    with pytest.raises(ValueError, match="labels is None, must be given"):
         labeler.audit(["a text"])
 
 

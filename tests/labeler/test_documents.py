@@ -238,7 +238,7 @@ def test_abstention_needs_probabilities():
         fitted(model=MML(), abstain=0.5)
     with pytest.raises(ValueError, match="NaiveBayes has none"):
         fitted(model=NaiveBayes(), abstain=0.5)
-    with pytest.raises(ValueError, match="not for those of the rule TopK"):
+    with pytest.raises(ValueError, match="not with the rule TopK"):
         fitted(rule=TopK(2), abstain=0.5)
     with pytest.raises(ValueError, match="at least 30 documents"):
         fitted(abstain=0.5).predict(["Mars"])

@@ -121,7 +121,7 @@ def test_documents_are_left_out_with_the_counts(tmp_path):
     assert small.suggest(FRESH) == labeler.suggest(FRESH)
     with pytest.raises(PolytopicError, match="saved without its counts"):
         small.learn(["Mars"], [["space"]])
-    with pytest.raises(PolytopicError, match="no mixture beside it"):
+    with pytest.raises(PolytopicError, match="no mixture can be fitted"):
         small.explain("Mars", shares=True)
 
 

@@ -58,7 +58,7 @@ ARRAYS = [
     ("mml", "model.vectors", lambda a: a[:, :0], r"'weights' has the shape|'vectors' has the"),
     ("mml", "weights.idf", set_at(np.nan, 0), "'weights.idf' holds values from nan"),
     ("pmm1", "model.set_docs", lambda a: a * 0, "'set_docs' holds values from 0"),
-    ("pmm1", "counts.set_docs", set_at(9, 0), "other documents than the model|more documents"),
+    ("pmm1", "counts.set_docs", set_at(9, 0), "different documents|more documents"),
     ("pmm1", "model.world_counts", lambda a: -a.astype(float), "'world_counts' holds values"),
     ("pmm1", "model.set_indices", lambda a: a[::-1].copy(), "columns in a row|sorted order"),
     ("pmm1", "model.n_iter", lambda a: a.astype(np.float64), "'n_iter' is float64, must be int64"),

@@ -131,5 +131,5 @@ def test_bad_questions(labelers, tmp_path):
     labeler.save(tmp_path / "m", counts=False)
     from polytopic import load
 
-    with pytest.raises(PolytopicError, match="there is no mixture beside it"):
+    with pytest.raises(PolytopicError, match="no mixture can be fitted"):
         Selector(load(tmp_path / "m"), ["sport"], min_share=0.2)

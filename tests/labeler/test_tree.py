@@ -100,7 +100,7 @@ def test_a_label_stands_for_its_branch():
     empty = Labeler("nb", tree=LabelTree({"a": "b", "sport": None, "c": None})).fit(
         ["goal"], [["sport"]]
     )
-    with pytest.raises(ValueError, match="label 'b' is in the tree, but nothing was learned"):
+    with pytest.raises(ValueError, match="label 'b' is in the tree, but no label below"):
         empty.suggest(text, include=["b"])
 
 

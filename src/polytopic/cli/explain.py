@@ -73,7 +73,7 @@ def _content(text):
 def _write_page(path, explanation, content, language, k):
     from polytopic.explain import to_html
 
-    write_file(path, to_html(explanation, content, language=language, words=k).encode())
+    write_file(path, to_html(explanation, content, language=language, k=k).encode())
 
 
 def show(explanation, text, k):

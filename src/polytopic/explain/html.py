@@ -144,30 +144,30 @@ def explanation_to_html(
     *,
     title: str = "Why these labels",
     language: str | None = None,
-    words: int = 10,
+    k: int = 10,
 ) -> str:
-    """Return an explanation as a page for readers who know the texts, not the theory.
+    """Return an explanation as a page for readers who know the texts, but not the theory.
 
     Parameters
     ----------
     explanation : Explanation
-        What to show.
+        The explanation.
     text : text
-        The text that was explained; a bag of words is not drawn.
+        The explained text; a bag of words is not shown.
     title : str
-        Heading of the page.
+        The heading of the page.
     language : str, default=None
         ISO 639 code of the text's language, for screen readers.
-    words : int, default=10
-        Words to show for each label and reason.
+    k : int, default=10
+        Number of words per label and reason.
     """
     digits = DIGITS[explanation.unit]
     sections = [
         _chips(explanation),
         *_texts(explanation, text, language),
-        _evidence(explanation, words),
-        _keywords(explanation, words),
-        *(_why_not(reason, words, digits) for reason in explanation.why_not),
+        _evidence(explanation, k),
+        _keywords(explanation, k),
+        *(_why_not(reason, k, digits) for reason in explanation.why_not),
         _breakdown(explanation),
     ]
     return whole_page(title, sections, EXPLANATION_STYLE)

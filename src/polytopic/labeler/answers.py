@@ -1,4 +1,4 @@
-"""What a labeler answers: suggested labels, why a text has its labels, labels in words, a map."""
+"""What a labeler answers: suggestions, explanations, and descriptions of its labels."""
 
 from __future__ import annotations
 
@@ -135,12 +135,12 @@ def rank_suggestions(labels, chosen, scores, proba, k) -> list[list[Suggestion]]
 
 
 def check_abstention(abstain, rule, model) -> None:
-    """Refuse to abstain where nothing tells how probable a label set is."""
+    """Raise if the probability of label sets, which abstention needs, is unavailable."""
     check_number(abstain, "abstain", min_val=0, max_val=1)
     if rule is not None:
         raise ValueError(
-            f"abstain is for the model's own label sets, not for those of the rule "
-            f"{type(rule).__name__}; leave out one of them."
+            f"abstain works with the model's own label sets, not with the rule "
+            f"{type(rule).__name__}; use one of them."
         )
     reason = model.why_no_set_probability()
     if reason:
@@ -148,10 +148,10 @@ def check_abstention(abstain, rule, model) -> None:
 
 
 def certainty(model, X, *, own_sets: bool) -> np.ndarray:
-    """Return how probable it is that all labels of each document are right.
+    """Return the probability that all labels of each document are right.
 
-    As if labels were independent where the model does not tell, or others than its own sets are
-    given.
+    If the model has no probabilities of label sets, or ``own_sets`` is false because a rule
+    decides, labels are assumed to be independent.
     """
     if own_sets and not model.why_no_set_probability():
         return model.set_probability(X)
@@ -160,11 +160,11 @@ def certainty(model, X, *, own_sets: bool) -> np.ndarray:
 
 
 def explain_labels(state, text, fields, given, why_not, choose=None, sharer=None) -> Explanation:
-    """Say why a text has its labels.
+    """Explain the labels of a text.
 
-    ``given`` is an indicator row of labels to explain, or None for the predicted ones,
-    ``why_not`` maps labels to their columns, ``choose(model, X)`` predicts labels where the model
-    itself does not, and ``sharer`` is a mixture that shares words out instead of the model.
+    ``given`` is an indicator row of the labels to explain, or None for the predicted ones.
+    ``why_not`` maps further labels to their columns. ``choose(model, X)`` predicts labels in place
+    of the model, and the mixture ``sharer`` shares words among labels in place of the model.
     """
     model, vocabulary = state.model, state.vocabulary
     counts, terms = state.analyzer.count([text], fields)
@@ -175,10 +175,10 @@ def explain_labels(state, text, fields, given, why_not, choose=None, sharer=None
     predicted, scores, proba = model.assess(x, () if given is None else given.indices)
     y = predicted if given is None else given
     if not y.nnz:
-        raise ValueError("labels is empty, needs at least one label to explain.")
+        raise ValueError("labels is empty, must have at least one label to explain.")
     for label, column in why_not.items():
         if column in y.indices:
-            raise ValueError(f"why_not == {label!r} is one of the labels that are explained.")
+            raise ValueError(f"why_not == {label!r}, must not be one of the explained labels.")
     reasons = Reasons(model, vocabulary.terms, x, y, counts=known, sharer=sharer)
     return Explanation(
         labels=reasons.of_labels(scores[0], proba[0]),
@@ -192,12 +192,12 @@ def explain_labels(state, text, fields, given, why_not, choose=None, sharer=None
 
 
 def label_name(state, tree: LabelTree | None, label: str, language: str | None = None) -> str:
-    """Return the name of a label, in this language or else in that of the texts."""
+    """Return the name of a label, by default in the language of the texts."""
     return label if tree is None else tree.name(label, language or state.analyzer.language)
 
 
 def label_terms(state, tree: LabelTree | None, column: int, k: int) -> dict:
-    """Return one label with its documents, parent and ``k`` most characteristic terms."""
+    """Return a label with its number of documents, parent and ``k`` characteristic terms."""
     model, terms = state.model, state.vocabulary.terms
     label = str(model.classes_[column])
     return {
@@ -210,7 +210,7 @@ def label_terms(state, tree: LabelTree | None, column: int, k: int) -> dict:
 
 
 def _top_words(model, column, k):
-    """Yield a label's most characteristic words with their weights, or probability and lift."""
+    """Yield a label's most characteristic words with weight, or probability and lift."""
     if not model.has_word_proba:
         words, weights = model.top_words(column, k)
         for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
@@ -225,9 +225,9 @@ def _top_words(model, column, k):
 def map_labels(
     state, tree: LabelTree | None, n_pairs: int, n_terms: int, n_labels: int
 ) -> LabelMap:
-    """Draw the map of the labels from the model, or a mixture beside it, and the counts."""
+    """Return the map of labels from the model, or an additional mixture, and the counts."""
     check_scalar(n_labels, "n_labels", Integral, min_val=1)
-    counts = require_counts(state.counts, "there is no map of its labels")
+    counts = require_counts(state.counts, "it has no map of labels")
     model, space = state.model, state.space
     sets = widen(counts.indicator, counts.labels, space)
     matrix = vocabulary_view(counts, state.vocabulary).matrix
@@ -258,8 +258,8 @@ def map_labels(
 def _word_proba(state, columns, sets, matrix) -> np.ndarray:
     """Return the word distributions of some labels.
 
-    Where the model has none, those of a mixture beside it; and where there are too many labels for
-    that, those of the labels' documents.
+    If the model has none, those of an additional mixture or, if there are too many labels for one,
+    of the documents of each label.
     """
     if state.model.has_word_proba:
         return state.model.word_proba_[columns]
@@ -272,7 +272,7 @@ def _word_proba(state, columns, sets, matrix) -> np.ndarray:
 
 def label_neighbours(state, column: int, n_pairs: int, n_alike: int) -> Neighbours:
     """Return the neighbours of the label in a column."""
-    counts = require_counts(state.counts, "the neighbours of its labels are not known")
+    counts = require_counts(state.counts, "its labels have no neighbours")
     labels = list(state.space)
     sets = widen(counts.indicator, counts.labels, state.space)
     matrix = vocabulary_view(counts, state.vocabulary).matrix

@@ -1,4 +1,4 @@
-"""Suspicious labels: learned texts whose own labels suit them least, and what suits them better."""
+"""Audits: learned texts whose labels are doubtful, and the labels that fit better."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from scipy import sparse
 from polytopic.labels import LabelSpace
 from polytopic.models import CountModel, leave_one_out
 
-WORDS = 3  # that are given as reasons
+WORDS = 3  # of evidence per text
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A text whose labels are in doubt.
+    """A text with doubtful labels.
 
-    ``index`` is its place among the texts, and ``id`` that of its document if it is one.
-    ``labels`` are its own and ``better`` those that suit it better; ``missing`` are in ``better``
-    alone, ``extra`` in ``labels`` alone. ``suspicion`` is the difference of their scores, which
-    are logarithms, divided by the root of the number of words: differences grow with a text.
-    ``words`` speak most for ``better``.
+    ``index`` is its place among the texts, and ``id`` that of its document, if it is one.
+    ``better`` are labels that fit better than its own ``labels``; ``missing`` are in ``better``
+    only, ``extra`` in ``labels`` only. ``suspicion`` is the difference of their scores, which are
+    logarithms, divided by the square root of the number of words, because differences grow with
+    the text. ``words`` are the strongest evidence for ``better``.
     """
 
     index: int
@@ -36,17 +36,17 @@ class Suspect:
 
 
 class Suspects(list[Suspect]):
-    """Texts whose labels are in doubt, most suspicious first.
+    """Texts with doubtful labels, most suspicious first.
 
     Attributes
     ----------
     audited : int
-        Texts that were judged: those with labels and a known word, less those alone.
+        Number of texts assessed: those with labels and a known word, except ``alone``.
     doubtful : int
-        How many of them have other labels that suit them better, listed or not.
+        Number of texts for which other labels fit better, listed or not.
     alone : list of int
-        Places of texts with a label that no other text has. Without them nothing is known of the
-        label, so they are not judged.
+        Places of texts with a label that no other text has. Without the text, nothing is known of
+        this label, so it cannot be assessed.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Suspects(list[Suspect]):
 def find_suspects(
     model: CountModel, terms: Sequence[str], ids: Sequence[str | None], X, Y, k: int
 ) -> Suspects:
-    """Return the ``k`` learned documents whose labels are most in doubt.
+    """Return the ``k`` learned documents with the most doubtful labels.
 
     ``X`` (n_docs, n_words) has their counts of ``terms``, and the indicator ``Y`` (n_docs,
     n_labels) the labels they were learned with.
@@ -84,7 +84,7 @@ def find_suspects(
 def _described(
     model: CountModel, terms: Sequence[str], X: sparse.csr_matrix, own, better
 ) -> Iterator[tuple]:
-    """Yield each document's labels, the better ones, what differs, and the words that say so."""
+    """Yield each document's labels, better labels, their differences, and the evidence."""
     space = LabelSpace(model.classes_.tolist())
     gains = leave_one_out.word_gains(model, X, own, better)
     rows = zip(space.decode(own), space.decode(better), gains, strict=True)

@@ -1,4 +1,4 @@
-"""Labeler: from texts to labels, as one estimator."""
+"""Labeler: analysis, model and decision as one estimator on texts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from polytopic.text.weights import SCHEMES, TermWeights
 
 
 class Labeler(BaseEstimator):
-    """Labels texts, says why, learns and forgets.
+    """Label texts, explain the labels, learn and forget.
 
     A text is a string, a mapping from fields (title, body) to strings, a bag of words (a mapping
     from terms to counts), or a :class:`~polytopic.Document`.
@@ -68,33 +68,34 @@ class Labeler(BaseEstimator):
     Parameters
     ----------
     model : {"mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter"} or model, default="mml"
-        What scores the labels; an instance brings its own parameters. "mml" chooses its ``C`` and
-        is calibrated, and "col" has three topics for each label.
+        The model that scores labels, by name or as an instance with its own parameters. By name,
+        MML tunes ``C`` and is calibrated, and CoL has three topics per label.
     language : str or None, default="en"
-        Language of the texts; None takes words as they are.
+        Language of the texts; None does not normalise words.
     analyzer : Analyzer, default=None
-        What makes terms of texts, instead of the language's own.
+        Splits texts into terms, instead of the default for the language.
     rule : rule of :mod:`polytopic.decision`, default=None
-        Which labels are enough; the model's own way by default. It can be replaced after ``fit``.
-        A :class:`~polytopic.decision.TreeCohort` without a tree takes the labeler's.
+        Decides which labels to predict by their scores; by default the model decides. It can be
+        replaced after ``fit``. A :class:`~polytopic.decision.TreeCohort` without a tree uses that
+        of the labeler.
     min_df : int or "auto", default="auto"
-        A term counts if at least this many documents have it; "auto" is 2 from 1000 documents
-        on, else 1.
+        Terms that occur in fewer documents are ignored. "auto" is 2 from 1000 documents on, and 1
+        below.
     max_terms : int, default=None
-        The most frequent terms are kept, by documents.
+        The number of terms to keep, at most: those that occur in most documents.
     fields : mapping of str to float, default=None
-        Weights of fields; 1 for those not named.
+        Weights of fields; the default weight is 1.
     tree : LabelTree, default=None
-        The tree of labels, kept with the model. Labels may then be given by their ids, or by the
-        names or notations that the tree has for them; answers have ids.
+        The tree of labels, which is saved with the model. Labels may then be given by id, name or
+        notation; answers have ids.
     weights : {"ltc", "tfidf", "tf", "binary"}, default="ltc"
-        What terms weigh in MML, see :class:`~polytopic.text.weights.TermWeights`; the other
-        models see counts.
+        Weights of terms for models that read weights (MML), see
+        :class:`~polytopic.text.weights.TermWeights`.
     keep_documents : bool, default=True
-        Whether to keep the rows of documents that such a model was fitted on, without which it
-        cannot ``learn`` or ``forget``. The others need the table of counts alone.
+        Whether to keep the documents that a document model (MML, CoL, BoosTexter) was fitted on.
+        Without them it cannot ``learn`` or ``forget``; count models need the counts alone.
     abstain : float, default=None
-        A text gets no label where the probability that all its labels are right is lower.
+        Predict no label for texts whose label set is less probable than this.
 
     Attributes
     ----------
@@ -103,23 +104,23 @@ class Labeler(BaseEstimator):
     model_ : model
         The fitted model.
     vocabulary_ : Vocabulary
-        The terms the model sees, a view of ``counts_``.
+        The terms that the model uses, a view of ``counts_``.
     counts_ : LabelSetCounts or None
         All terms of all documents learned; None if loaded from a file without them.
     documents_ : DocumentRows or None
         The documents learned, if they are kept.
     weights_ : TermWeights or None
-        What weighs the counts for a model that does not see them as they are.
+        The weights of terms, for a model that reads weights.
     training_ : dict
-        How many documents, label sets and terms were learned.
+        The numbers of documents, label sets and terms.
     state_ : LabelerState
-        All of these together. It never changes: learning puts another in its place.
+        All of the above in one immutable object, which learning replaces.
 
     Notes
     -----
-    One thread may learn or forget while others predict, suggest or explain: each answer is
-    entirely of the state before or of the state after, never of a mixture. Several threads must
-    not learn at the same time, or what one of them learned is lost.
+    One thread may learn or forget while others predict, suggest or explain: each answer comes from
+    the state before or the state after, never from a mixture of both. Do not learn in several
+    threads at once, or what one of them learned is lost.
 
     Examples
     --------
@@ -171,11 +172,19 @@ class Labeler(BaseEstimator):
     # Learning
 
     def fit(self, texts, labels=None):
-        """Learn from texts and their labels, one collection of names a text.
+        """Learn from texts and their labels.
 
-        ``labels`` may be left out if all texts are documents that carry their own. With a
-        ``tree``, a warning tells of labels that are not in it, and of names that were taken for
-        ids.
+        Parameters
+        ----------
+        texts : iterable of texts
+            The texts.
+        labels : iterable of collections of str, default=None
+            The labels of each text. Leave them out if the texts are documents with labels.
+
+        Warns
+        -----
+        LabelWarning
+            If a label is not in the ``tree``, or is a name that was replaced by its id.
         """
         analyzer = self._new_analyzer()
         model, reader = self._new_model(), LabelReader(self.tree)
@@ -186,25 +195,25 @@ class Labeler(BaseEstimator):
             sample = Sample(TUNING_DOCS if model.needs_documents else 0)
             counts = count_texts(texts, labels, analyzer, self.fields, sample, reader=reader)
             rows = None
-            if sample.size:  # to choose by
+            if sample.size:  # documents to tune on
                 rows = collect_rows(sample.texts, sample.labels, analyzer, self.fields)
             self._refit_counts(counts, analyzer, sample=rows)
         reader.warn(self.classes_.tolist())
         return self
 
     def fit_counts(self, counts, *, sample=None, tuned=None, fitted_from=None):
-        """Learn from a table of counts, with a count model.
+        """Fit a count model on a table of counts.
 
         Parameters
         ----------
         counts : LabelSetCounts
-            The table, of terms that this labeler's analyzer makes.
+            The table, with terms of this labeler's analyzer.
         sample : DocumentRows, default=None
-            Some of its documents, to choose by what is not fixed.
+            Some of its documents, to tune parameters on.
         tuned : dict, default=None
-            What an earlier fit chose (``model_.tuned_``), to be kept.
+            Parameters tuned by an earlier fit (``model_.tuned_``), to keep.
         fitted_from : FittedFrom, default=None
-            Where the table comes from, if it is a store's.
+            The documents of a store that the table comes from.
         """
         if self._new_model().learns_from == "documents":
             raise ValueError(f"model == {self.model!r} learns from documents; use fit_rows.")
@@ -213,16 +222,16 @@ class Labeler(BaseEstimator):
         )
 
     def fit_rows(self, rows, *, tuned=None, fitted_from=None):
-        """Learn from documents that are counted already, with a model of documents.
+        """Fit a document model on documents that are counted already.
 
         Parameters
         ----------
         rows : DocumentRows
-            The documents, of terms that this labeler's analyzer makes.
+            The documents, with terms of this labeler's analyzer.
         tuned : dict, default=None
-            What an earlier fit chose, to be kept.
+            Parameters tuned by an earlier fit, to keep.
         fitted_from : FittedFrom, default=None
-            Where the documents come from, if they are a store's.
+            The documents of a store that the rows come from.
         """
         if self._new_model().learns_from == "counts":
             raise ValueError(f"model == {self.model!r} learns from counts; use fit_counts.")
@@ -231,36 +240,37 @@ class Labeler(BaseEstimator):
         )
 
     def learn(self, texts, labels=None, *, warm=False):
-        """Learn more texts; new labels may come.
+        """Learn more texts, which may have new labels.
 
-        Exactly as if all had been given to ``fit``, but for what was chosen then, which stays.
+        The result is exactly that of ``fit`` on all texts, with the parameters that were tuned
+        before.
 
         Parameters
         ----------
         texts, labels
             As in :meth:`fit`.
         warm : bool, default=False
-            Whether a model that is fitted on documents goes on from where it is: faster, and
-            approximate.
+            Whether to start from the present weights (MML), which is faster and approximate.
         """
         return self._change(texts, labels, warm, add)
 
     def forget(self, texts, labels=None, *, warm=False):
-        """Unlearn texts with the labels they were learned with, without a trace.
+        """Unlearn texts, exactly: the result is that of ``fit`` without them.
 
-        Of several equal texts one goes.
+        Give each text with the labels that it was learned with. Of several equal texts, one is
+        removed.
 
         Parameters
         ----------
         texts, labels
             See :meth:`learn`.
         warm : bool, default=False
-            See :meth:`learn`; if so, a trace may remain.
+            See :meth:`learn`; traces of the texts may then remain.
         """
         return self._change(texts, labels, warm, sub)
 
     def _change(self, texts, labels, warm, change):
-        """Learn from what was learned and these texts, added or taken away."""
+        """Fit again, with these texts added to or removed from what was learned."""
         state = self._fitted_state()
         analyzer, tuned, reader = state.analyzer, state.model.tuned_, self._reader(state)
         if state.model.learns_from == "documents":
@@ -296,7 +306,7 @@ class Labeler(BaseEstimator):
             X = vocabulary.select(rows.X, rows.terms)
             return X if weights is None else weights.transform(X, copy=False)
 
-        if warm is None:  # what is seen is not held here, so that a model can let go of it
+        if warm is None:  # no reference is held here, so that a model can free the matrix
             model.fit(seen(), rows.targets, tuned=tuned)
         else:
             model.fit(seen(), rows.targets, tuned=tuned, warm=warm, rows=rows.before)
@@ -304,13 +314,13 @@ class Labeler(BaseEstimator):
         return self._take_over(model, analyzer, vocabulary, counts, kept, weights, fitted_from)
 
     def take_fitted(self, fit, counts):
-        """Learn from documents that are elsewhere, with a model of documents.
+        """Fit a document model on documents that are elsewhere, such as on a cluster.
 
         Parameters
         ----------
         fit : callable
-            It is given an unfitted model, the vocabulary and the weights of its terms (None for
-            counts), and fits the model.
+            Fits a model. It is called with the unfitted model, the vocabulary and the weights of
+            its terms (None for a model that reads counts).
         counts : LabelSetCounts
             The table of these documents, of terms that this labeler's analyzer makes.
         """
@@ -325,7 +335,7 @@ class Labeler(BaseEstimator):
         return TermWeights(self.weights).fit_frequencies(frequency, counts.n_docs)
 
     def take_counts(self, counts):
-        """Take the table of what was learned, which a file without counts has left out."""
+        """Restore the table of counts that a file without counts has left out."""
         self.state_ = self._fitted_state().with_counts(counts)
         return self
 
@@ -335,7 +345,7 @@ class Labeler(BaseEstimator):
     def _take_over(
         self, model, analyzer, vocabulary, counts, documents=None, weights=None, fitted_from=None
     ):
-        """Become what was learned, in one step, when nothing can fail any more."""
+        """Replace the state in one assignment, once nothing can fail any more."""
         if self.abstain is not None:
             check_abstention(self.abstain, self.rule, model)
         training = {
@@ -361,8 +371,8 @@ class Labeler(BaseEstimator):
     # What was learned
 
     def _fitted_state(self) -> LabelerState:
-        """Return what was learned. Each answer takes it once, and uses nothing else."""
-        if "state_" not in vars(self):  # which check_is_fitted takes long to find
+        """Return the state. Each answer reads it once, and uses nothing else."""
+        if "state_" not in vars(self):  # check_is_fitted is slow
             check_is_fitted(self, "state_")
         return self.state_
 
@@ -378,12 +388,12 @@ class Labeler(BaseEstimator):
 
     @property
     def analyzer_(self) -> Analyzer:
-        """What makes terms of texts."""
+        """Splits texts into terms."""
         return self._fitted_state().analyzer
 
     @property
     def vocabulary_(self) -> Vocabulary:
-        """The terms that the model sees."""
+        """The terms that the model uses."""
         return self._fitted_state().vocabulary
 
     @property
@@ -398,12 +408,12 @@ class Labeler(BaseEstimator):
 
     @property
     def weights_(self) -> TermWeights | None:
-        """What weighs the counts for a model that does not see them as they are."""
+        """The weights of terms, for a model that reads weights."""
         return self._fitted_state().weights
 
     @property
     def training_(self) -> Mapping[str, Any]:
-        """How many documents, label sets and terms were learned."""
+        """The numbers of documents, label sets and terms."""
         return self._fitted_state().training
 
     @property
@@ -414,21 +424,22 @@ class Labeler(BaseEstimator):
     # Answers
 
     def transform(self, texts) -> sparse.csr_matrix:
-        """Return what the model sees: the known terms' counts, or their weights."""
+        """Return what the model reads of texts: counts of known terms, or their weights."""
         return self._fitted_state().transform(texts, self.fields)
 
     def predict(self, texts, *, level: int | None = None) -> list[list[str]]:
-        """Return the labels of each text; one without a known word gets the commonest set.
+        """Return the labels of each text.
 
-        A text gets no label where the labeler abstains.
+        A text without a known word gets the most frequent label set, and a text for which the
+        labeler abstains gets no label.
 
         Parameters
         ----------
         texts : iterable of texts
-            What to label.
+            The texts to label.
         level : int, default=None
-            Give the labels' ancestors at this level of the tree instead, 0 being the roots. A
-            label that lies no deeper stands for itself.
+            Return the labels' ancestors at this level of the tree, where 0 is the roots. Labels
+            above it are returned unchanged.
         """
         return self._predict(self._fitted_state(), texts, level)
 
@@ -452,10 +463,10 @@ class Labeler(BaseEstimator):
         return state.model.predict_proba(state.transform(texts, self.fields))
 
     def certainty(self, texts) -> np.ndarray:
-        """Return how probable it is that all labels of each text are right.
+        """Return the probability that all labels of each text are right.
 
-        That of the label set by a mixture, or calibrated by MML; where the model does not tell
-        (naive Bayes), or a ``rule`` chooses, as if labels were independent.
+        A model with a posterior over label sets (mixtures, calibrated MML) gives that of the
+        predicted set. Otherwise, and with a ``rule``, labels are assumed to be independent.
         """
         state = self._fitted_state()
         X = state.transform(texts, self.fields)
@@ -483,23 +494,23 @@ class Labeler(BaseEstimator):
         exclude: Collection[str] | None = None,
         level: int | None = None,
     ) -> list[Answer]:
-        """Return the ``k`` best labels of each text, best first, and all that are predicted.
+        """Return an answer per text: all predicted labels, then the best others, ``k`` in all.
 
-        None of them is chosen where the labeler abstains.
+        If the labeler abstains, no label is chosen.
 
         Parameters
         ----------
         texts : iterable of texts
-            What to label.
+            The texts to label.
         k : int, default=5
-            Labels to give for each text.
+            Number of labels per text; more if more are predicted.
         include, exclude : collection of str, default=None
-            The only labels allowed, and labels not allowed; each stands for those below it in the
-            tree, too.
+            The only labels allowed, and labels not allowed. Each includes the labels below it in
+            the tree.
         level : int, default=None
-            Roll the labels up to their ancestors at this level of the tree, 0 being the roots: a
-            label is chosen if one below it is, its score is the best one's, and its probability
-            that of any label below being right, were they independent
+            Roll labels up to their ancestors at this level of the tree, where 0 is the roots. An
+            ancestor is chosen if a label below it is; it has the best of their scores, and the
+            probability that any of them is right, if they are independent
             (:class:`~polytopic.labels.Level`).
         """
         state = self._fitted_state()
@@ -540,20 +551,20 @@ class Labeler(BaseEstimator):
         why_not: str | Collection[str] | None = None,
         shares: bool = False,
     ) -> Explanation:
-        """Say why a text has its labels.
+        """Explain the labels of a text.
 
         Parameters
         ----------
         text : text
-            What to explain; places are given where it is a string or has fields.
+            The text. Places of words are available if it is a string or has fields.
         labels : collection of str, default=None
             The labels to explain; the predicted ones by default.
         why_not : str or collection of str, default=None
-            Labels to say of why the text does not have them.
+            Labels that the text does not have, to explain why.
         shares : bool, default=False
-            Whether a mixture model (PMM1) that is fitted beside the model, on first use, says
-            how much of the text and of each word belongs to each label. Otherwise the model
-            does: a mixture just so, MML by how much each word adds to the score of each label.
+            Whether an additional mixture model (PMM1), fitted on first use, determines the share
+            of each label in the text and in each word. By default the model itself does; MML
+            shares a word by what it adds to the score of each label.
         """
         state = self._fitted_state()
         space, resolve = state.space, self._reader(state).resolve
@@ -567,25 +578,25 @@ class Labeler(BaseEstimator):
         return explain_labels(state, text, self.fields, given, columns, choose, sharer)
 
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
-        """Find the learned texts whose own labels suit them least, most suspicious first.
+        """Find learned texts whose labels are doubtful, most suspicious first.
 
-        Each text is judged as if it had not been learned itself; nothing is learned or changed.
+        Each text is assessed as if it had not been learned. The labeler does not change.
 
         Parameters
         ----------
         texts : iterable of texts
             Texts that were learned.
         labels : collections of names, default=None
-            The labels they were learned with; may be left out if all texts are documents that
-            carry their own.
+            The labels that they were learned with. Leave them out if the texts are documents with
+            labels.
         k : int, default=20
-            Texts to give at most.
+            Number of texts, at most.
 
         Notes
         -----
-        A text's counts are taken out of the table; words that several labels share stay shared
-        as they are, and the vocabulary and the temperature are kept. The model's own scores
-        decide, not the ``rule``: the log joint of label sets, or for naive Bayes the log
+        The counts of a text are removed from the table. Words that several labels share stay
+        shared as before, and vocabulary and temperature are kept. Texts are ranked by the model's
+        scores, not by the ``rule``: the log joint of label sets or, for naive Bayes, the log
         likelihood of the best label.
         """
         state = self._fitted_state()
@@ -598,7 +609,7 @@ class Labeler(BaseEstimator):
         texts = list(check_iterable(texts))
         if labels is None:
             if not all(isinstance(text, Document) for text in texts):
-                raise ValueError("labels are needed, unless all texts are documents.")
+                raise ValueError("labels is None, must be given unless all texts are documents.")
             labels = [text.labels for text in texts]
         Y = self._reader(state).read(labels, len(texts)).over(list(state.space))
         ids = [getattr(text, "id", None) for text in texts]
@@ -606,18 +617,17 @@ class Labeler(BaseEstimator):
         return find_suspects(state.model, state.vocabulary.terms, ids, X, Y, k)
 
     def label_terms(self, k: int = 10, labels: Collection[str] | None = None) -> list[dict]:
-        """Return the labels with their documents, parent and ``k`` most characteristic terms.
+        """Return labels with their number of documents, parent and most characteristic terms.
 
-        Terms are ranked by their probability in the label times the logarithm of their lift,
-        how much likelier they are in the label than in the corpus; by MML by their weight for
-        the label.
+        Terms are ranked by their probability in the label times the logarithm of their lift (how
+        much likelier they are in the label than in the corpus) or, in a linear model, by weight.
 
         Parameters
         ----------
         k : int, default=10
-            Terms of a label.
+            Number of terms per label.
         labels : collection of str, default=None
-            The labels, by ids or names; None for all.
+            The labels, by id or name; all by default.
         """
         state = self._fitted_state()
         asked = state.space if labels is None else map(self._reader(state).resolve, labels)
@@ -625,53 +635,53 @@ class Labeler(BaseEstimator):
         return [label_terms(state, self.tree, column, k) for column in columns]
 
     def neighbours(self, label: str, n_pairs: int = 100, n_alike: int = 5) -> Neighbours:
-        """Return the labels that a label is given with, and those with similar words.
+        """Return the labels that occur together with a label, and those with similar words.
 
-        Takes time and memory in proportion to the counts, however many labels there are.
+        Time and memory are linear in the size of the counts, however many labels there are.
 
         Parameters
         ----------
         label : str
-            The label, by its id or a name.
+            The label, by id or name.
         n_pairs : int, default=100
-            Labels that it is given with, of positive and of negative correlation each.
+            Number of labels of positive, and of negative, correlation.
         n_alike : int, default=5
-            Labels whose documents have similar words.
+            Number of labels with similar words.
         """
         state = self._fitted_state()
         column = state.space.index(self._reader(state).resolve(label))
         return label_neighbours(state, column, n_pairs, n_alike)
 
     def map(self, n_pairs: int = 20, n_terms: int = 10, n_labels: int = 1000) -> LabelMap:
-        """Draw the map of labels: which go together, and whose words are alike.
+        """Return the map of labels: which occur together, and which have similar words.
 
-        Words are those that the model has for each label; where it has none (MML), those of a
-        mixture model (PMM1) that is fitted beside it, on first use. Correlations are of the
-        labels of the documents learned, or those that the model has.
+        Word distributions are those of the model or, if it has none (MML), of an additional
+        mixture model (PMM1), fitted on first use. Correlations are those of the model or, if it
+        has none, of the labels of the learned documents.
 
         Parameters
         ----------
         n_pairs : int, default=20
-            Pairs of labels to give, of positive and of negative correlation each.
+            Number of pairs of positive, and of negative, correlation.
         n_terms : int, default=10
-            Terms to give for each label.
+            Number of terms per label.
         n_labels : int, default=1000
-            Labels on the map, the most frequent ones; time and memory grow with its square.
+            Number of labels, the most frequent ones; time and memory grow with its square.
         """
         return map_labels(self._fitted_state(), self.tree, n_pairs, n_terms, n_labels)
 
     def name(self, label: str, language: str | None = None) -> str:
-        """Return the name of a label that people are shown, the label itself if it has none.
+        """Return the display name of a label from the tree, or the label if it has none.
 
-        The tree has the names. The language is by default that of the texts; where there is no
-        name in it, one in another language is taken, see :meth:`polytopic.LabelTree.name`.
+        The default language is that of the texts. If there is no name in this language, another
+        one is used, see :meth:`polytopic.LabelTree.name`.
         """
         return label_name(self._fitted_state(), self.tree, label, language)
 
     def resolve(self, label: str) -> str:
-        """Return the id of a label that is given by its id, or by a name that the tree knows.
+        """Return the id of a label that is given by id, or by a name that the tree knows.
 
-        What is not known, or stands for several labels, is returned as it is.
+        Unknown and ambiguous names are returned unchanged.
         """
         return self._reader(self._fitted_state()).resolve(label)
 
@@ -681,8 +691,7 @@ class Labeler(BaseEstimator):
     def _level(self, state, level):
         if self.tree is None:
             raise ValueError(
-                f"level == {level} needs a tree of labels, which this model was learned without; "
-                "give it one (tree=, --tree)."
+                f"level == {level} needs a tree of labels; use Labeler(tree=...) or --tree."
             )
         return Level(list(state.space), self.tree, level)
 
@@ -692,7 +701,7 @@ class Labeler(BaseEstimator):
         return apply_rule(model, self.rule, X, model.fallback, tree=self.tree)
 
     def _is_sure(self, model, X):
-        """Return for each document whether it is to get labels at all."""
+        """Return whether the labeler is sure enough to label each document."""
         if self.abstain is None:
             return np.ones(X.shape[0], dtype=bool)
         check_abstention(self.abstain, self.rule, model)
@@ -708,9 +717,9 @@ class Labeler(BaseEstimator):
         path : str or Path
             The file.
         counts : bool, default=True
-            Whether to write the counts, too; without them it is smaller and cannot learn.
+            Whether to include the counts; without them the file is smaller, and cannot learn.
         """
-        from polytopic.labeler.files import save  # here: files know labelers
+        from polytopic.labeler.files import save  # here: files import labelers
 
         check_is_fitted(self, "state_")
         save(self, path, counts=counts)

@@ -43,7 +43,7 @@ def to_bytes(labeler: Labeler, *, counts: bool = True) -> bytes:
 
 
 def load(path: str | Path) -> Labeler:
-    """Read a model file; it answers exactly as the one that was saved."""
+    """Read a model file. The labeler answers exactly as the one that was saved."""
     return _labeler_of(path, *read_model(path))
 
 
@@ -116,7 +116,7 @@ def _manifest(
 
 
 def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the terms that are not in the vocabulary, or all where these lack some of it."""
+    """Return the terms outside the vocabulary, or all if some of the vocabulary is missing."""
     beside = [term for term in terms if term not in vocabulary]
     if len(beside) + len(vocabulary) > len(terms):
         return {"terms": list(terms)}
@@ -124,7 +124,7 @@ def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, A
 
 
 def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[str, ...]:
-    """Return the terms in order; those of format 2 are all, or None for the vocabulary's."""
+    """Return all terms in order; format 2 lists all, or None for those of the vocabulary."""
     if names["terms"] is None:
         terms = tuple(sorted([*vocabulary.terms, *names.get("beside", ())]))
     else:
@@ -138,7 +138,7 @@ def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[
 def _labeler(
     manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray], fitted_from: FittedFrom | None
 ) -> Labeler:
-    """Return the labeler of a manifest and its arrays; raise if they are not of one labeler."""
+    """Return the labeler of a manifest and its arrays; raise if they do not fit together."""
     labeler = _unfitted(manifest)
     check_names(manifest["labels"], "labels")
     vocabulary = Vocabulary.from_sorted(manifest["vocabulary"])
@@ -165,7 +165,7 @@ def _labeler(
 
 
 def _unfitted(manifest: Mapping[str, Any]) -> Labeler:
-    """Return the labeler with its settings alone."""
+    """Return the unfitted labeler."""
     settings, tree = manifest["settings"], manifest["tree"]
     entry = find_model(manifest["model"]["name"])
     parameters = {
@@ -195,7 +195,7 @@ def _unfitted(manifest: Mapping[str, Any]) -> Labeler:
 
 
 def _check_answers(labeler: Labeler) -> None:
-    """Refuse a rule, or an abstention, that could not answer."""
+    """Raise if the rule or the abstention does not work with the model."""
     model, rule = labeler.model_, labeler.rule
     if labeler.abstain is not None:
         check_abstention(labeler.abstain, rule, model)
@@ -207,7 +207,7 @@ def _check_answers(labeler: Labeler) -> None:
 def _kept_parts(
     manifest, arrays, vocabulary: Vocabulary
 ) -> tuple[LabelSetCounts | None, DocumentRows | None]:
-    """Return the table of counts and the documents, of which a file holds one or none."""
+    """Return the table of counts and the documents; a file holds one of them, or none."""
     names = manifest["counts"]
     if names is None:
         return None, None
@@ -224,27 +224,27 @@ def _kept_parts(
 
 
 def _own_counts(table: LabelSetCounts, model, vocabulary: Vocabulary) -> LabelSetCounts:
-    """Return what a count model sees of a table, which must be the one it was learned from."""
+    """Return a count model's view of a table; raise if it was not fitted on this table."""
     space = LabelSpace(model.classes_.tolist())
     label_docs = widen(table.indicator, table.labels, space).T @ table.set_docs
     if not np.array_equal(label_docs, model.label_docs_):
-        raise ValueError("the counts have other documents than the model")
+        raise ValueError("the counts and the model have different documents")
     own = vocabulary_view(table, vocabulary)
     if own.matrix.shape[1] != len(vocabulary):
-        raise ValueError("the counts lack a term of the vocabulary")
+        raise ValueError("a term of the vocabulary is missing in the counts")
     return own
 
 
 def _check_documents(documents: DocumentRows, model) -> None:
-    """Refuse documents that are not those that a model was learned from."""
+    """Raise if a model was not fitted on these documents."""
     if list(documents.labels) != model.classes_.tolist():
-        raise ValueError("the documents have other labels than the model")
+        raise ValueError("the documents and the model have different labels")
     if not np.array_equal(documents.Y.getnnz(axis=0), model.label_docs_):
-        raise ValueError("the documents have other label counts than the model")
+        raise ValueError("the documents and the model have different label counts")
 
 
 def _weights(labeler: Labeler, vocabulary: Vocabulary, arrays) -> TermWeights:
-    """Return the weights that were learned."""
+    """Return the weights of terms."""
     check_arrays(arrays, {"weights.idf": IDF}, n_words=len(vocabulary))
     weights = TermWeights(labeler.weights)
     weights.idf_, weights.n_features_in_ = arrays["weights.idf"], len(vocabulary)
@@ -264,7 +264,7 @@ def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
 
 
 def _rule_to_dict(rule, tree: LabelTree | None) -> dict[str, Any] | None:
-    """Return a rule as plain values; its tree is left out if it is the labeler's own."""
+    """Return a rule as plain values, without its tree if it is that of the labeler."""
     if rule is None:
         return None
     name = type(rule).__name__
@@ -279,7 +279,7 @@ def _rule_to_dict(rule, tree: LabelTree | None) -> dict[str, Any] | None:
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without NumPy's types, which JSON does not know."""
+    """Return parameters as types that JSON supports."""
     return {name: _plain_value(value) for name, value in parameters.items()}
 
 

@@ -1,4 +1,4 @@
-"""Texts picked by topic, out of a stream of any length."""
+"""Selecting texts by topic from a stream of any length."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from polytopic.parameters import check_number
 
 
 class Found(NamedTuple):
-    """What a text has of a topic: its labels there and, if it was asked for, their share."""
+    """The labels of a text that belong to a topic and, on request, their share of the text."""
 
     labels: list[str]
     share: float | None
 
 
 class Selector:
-    """Picks the texts that are about topics, block by block, and counts them.
+    """Selects texts about given topics, block by block, and counts them.
 
-    A text is about a topic if one of its predicted labels is the topic or lies below it in the
-    tree. A text without a known word is about nothing, and so is one where the labeler abstains.
+    A text is about a topic if one of its predicted labels is the topic, or lies below it in the
+    tree. Texts without a known word, or for which the labeler abstains, are about no topic.
 
     Parameters
     ----------
     labeler : Labeler
-        What labels the texts, as it is now: what it learns later does not count.
+        Labels the texts, with what it knows now; what it learns later has no effect.
     topics : collection of str
-        Labels, also inner ones of the tree, by their ids or names.
+        Labels or inner nodes of the tree, by id or name.
     min_share : float, default=None
-        How much of a text its labels in the topic must say, from 0 to 1; by the labeler's model if
-        it is a mixture, else by one that is fitted beside it.
+        The least share of a text, from 0 to 1, that its labels in the topic must have, by the
+        labeler's model if it is a mixture, and by an additional mixture otherwise.
     every : bool, default=False
-        Whether all topics must be found, not just one.
+        Whether a text must be about all topics, not just one.
 
     Attributes
     ----------
     counts : Counter
-        How many texts were ``read`` and ``selected``, and how many had ``no known word``.
+        Numbers of texts that were ``read``, were ``selected``, and had ``no known word``.
     topic_counts : Counter
-        How many of the selected texts are about each topic.
+        Number of selected texts about each topic.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class Selector:
         every: bool = False,
     ) -> None:
         if not read_names("topics", topics):
-            raise ValueError("topics is empty, needs at least one label.")
+            raise ValueError("topics is empty, must have at least one label.")
         self.labeler = labeler = copy(labeler)
         self.min_share, self.every = min_share, every
         self.topics = tuple(dict.fromkeys(topics))
@@ -81,16 +81,16 @@ class Selector:
         self.topic_counts: Counter[str] = Counter()
 
     def select(self, texts) -> list[dict[str, Found]]:
-        """Return what each text has of the topics, nothing where it is not selected."""
+        """Return the topics of each text; none if it is not selected."""
         return self.judge(self.count(texts))
 
     def count(self, texts) -> sparse.csr_matrix:
-        """Return the counts of known words, which :meth:`judge` takes."""
+        """Return the counts of known words, as :meth:`judge` needs them."""
         state, texts = self.labeler.state_, check_iterable(texts)
         return state.analyzer.count_known(texts, state.vocabulary, self.labeler.fields)
 
     def judge(self, counts: sparse.csr_matrix) -> list[dict[str, Found]]:
-        """Return what each text, given by its counts, has of the topics."""
+        """Return the topics of each text, given by its counts."""
         heard = np.flatnonzero(counts.getnnz(axis=1))
         self.counts.update(read=counts.shape[0])
         self.counts["no known word"] += counts.shape[0] - heard.size
@@ -103,7 +103,7 @@ class Selector:
         return found
 
     def _judge(self, counts: sparse.csr_matrix) -> dict[int, dict[str, Found]]:
-        """Return what is found in the rows that are selected."""
+        """Return the topics of the rows that are selected."""
         Y = self._labels(counts)
         hits = (Y @ self._members.T).toarray() > 0
         rows = np.flatnonzero(self._enough(hits))

@@ -1,4 +1,4 @@
-"""What a labeler has learned, as one object that never changes."""
+"""The fitted state of a labeler: one immutable object."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from polytopic.models.registry import DEFAULT_COUNT_MODEL, create_model
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
 
-LEAST_TEXTS, MOST_TEXTS = 256, 8192  # that are labelled at once
-MOST_SCORES = 1 << 20  # of labels for texts that are held at once
+LEAST_TEXTS, MOST_TEXTS = 256, 8192  # in a block
+MOST_SCORES = 1 << 20  # of texts × labels in a block, if it has more than LEAST_TEXTS
 
 
 class FittedFrom(NamedTuple):
@@ -46,7 +46,7 @@ class FittedFrom(NamedTuple):
 class LabelerState:
     """What a labeler has learned.
 
-    Learning and forgetting make a new state, and an answer comes from one state alone. So one
+    Learning and forgetting create a new state, and each answer comes from a single state, so one
     thread may learn while others predict.
 
     Attributes
@@ -54,17 +54,17 @@ class LabelerState:
     model : model
         The fitted model.
     analyzer : Analyzer
-        What makes terms of texts.
+        Splits texts into terms.
     vocabulary : Vocabulary
-        The terms that the model sees.
+        The terms that the model uses.
     table : LabelSetCounts or None
-        All terms of all documents; None if it is not known, or follows from the documents.
+        Counts of all terms; None if unknown, or if they follow from the documents.
     documents : DocumentRows or None
         The documents, if they are kept.
     weights : TermWeights or None
-        What weighs the counts for a model that does not see them as they are.
+        The weights of terms, for a model that reads weights.
     training : mapping of str to number
-        How many documents, label sets and terms were learned.
+        The numbers of documents, label sets and terms.
     fitted_from : FittedFrom or None
         The documents of a store that it was fitted on, None if they come from elsewhere.
     """
@@ -80,7 +80,7 @@ class LabelerState:
 
     @cached_property
     def counts(self) -> LabelSetCounts | None:
-        """The table, made from the documents where a file holds these alone."""
+        """The table of counts, computed from the documents if only these are stored."""
         if self.table is None and self.documents is not None:
             return self.documents.table()
         return self.table
@@ -92,31 +92,31 @@ class LabelerState:
 
     @cached_property
     def mixture(self):
-        """The mixture that shares words out: the model itself, or one of the same counts."""
+        """A mixture model: the model itself, or one fitted on the same counts."""
         if self.model.has_mixture:
             return self.model
-        counts = require_counts(self.counts, "there is no mixture beside it to share words out")
+        counts = require_counts(self.counts, "no mixture can be fitted")
         return create_model(DEFAULT_COUNT_MODEL).fit_counts(
             vocabulary_view(counts, self.vocabulary)
         )
 
     def with_counts(self, counts: LabelSetCounts | None) -> LabelerState:
-        """Return the state with another table, or without any."""
+        """Return the state with another table of counts, or without one."""
         model = self.model
         if model.learns_from == "counts":
             model = copy(model)
             model.counts_ = None if counts is None else vocabulary_view(counts, self.vocabulary)
         return replace(self, model=model, table=counts)
 
-    # What the model sees of texts
+    # What the model reads of texts
 
     def transform(self, texts, fields) -> sparse.csr_matrix:
-        """Return the known terms' counts in texts, or their weights."""
+        """Return the counts of known terms in texts, or their weights."""
         X = self.analyzer.count_known(check_iterable(texts), self.vocabulary, fields)
         return self.weigh(X, copy=False)
 
     def transform_by_blocks(self, texts, fields) -> Iterator[sparse.csr_matrix]:
-        """Yield what the model sees of texts as they come, in blocks that are not large."""
+        """Yield what the model reads of a stream of texts, in blocks of limited size."""
         most = max(LEAST_TEXTS, MOST_SCORES // max(len(self.space), 1))
         for X in self.analyzer.count_known_by_blocks(
             check_iterable(texts), self.vocabulary, fields, most=min(most, MOST_TEXTS)
@@ -124,5 +124,5 @@ class LabelerState:
             yield self.weigh(X, copy=False)
 
     def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
-        """Return what the model sees of counts."""
+        """Return what the model reads of counts: themselves, or weights."""
         return X if self.weights is None else self.weights.transform(X, copy)
