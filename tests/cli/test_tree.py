@@ -271,4 +271,4 @@ def test_a_rule_is_chosen_by_ids(tmp_path):
     arguments = ["train", corpus, "--to", tmp_path / "m", "--model", "nb", "--rule", "auto"]
     answer = CliRunner().invoke(main, [*map(str, arguments), "--tree", str(tree)])
 
-    assert "is 1.000 by the model itself, and 1.000 by TopK(k=1)" in answer.stderr
+    assert "is 1.000 with the model's own decision, and 1.000 with TopK(k=1)" in answer.stderr
