@@ -14,7 +14,6 @@ from polytopic.errors import PolytopicError
 from polytopic.labeler import Selector
 from polytopic.metrics import Tally, by_level
 from polytopic.metrics import evaluate as measure
-from polytopic.results import answer
 from tests.labeler.test_files import same_arrays
 
 
@@ -54,8 +53,8 @@ def test_answers_are_the_same(client, news, documents, pmm1, tmp_path):
     asked = {"k": 3, "exclude": ["culture/film"]}
     answers = pmm1.suggest(documents, **asked)
     expected = [
-        json.dumps(answer(d.id, found, False, pmm1.name), ensure_ascii=False)
-        for d, found in zip(documents, answers, strict=True)
+        json.dumps({"id": d.id, **answer.to_dict(pmm1.name, digits=6)}, ensure_ascii=False)
+        for d, answer in zip(documents, answers, strict=True)
     ]
 
     written = suggest(pmm1, news, tmp_path / "out", **asked, blocksize=9_000, client=client)
