@@ -235,7 +235,7 @@ def test_an_import_that_is_not_whole(folder, tmp_path):
 
     sentence = refused("store", "import", tmp_path / "new.db", stdin=b"\n".join(lines))
 
-    assert sentence.startswith("the export is damaged: it tells of 40 documents and holds 39.")
+    assert sentence.startswith("the export is damaged: it says 40 documents and has 39.")
 
 
 def test_explain_takes_brackets_for_a_text(folder):

@@ -36,7 +36,7 @@ def test_tokens(store):
     (listed,) = [json.loads(line) for line in run("token", "list", store)[0].splitlines()]
     assert (listed["name"], listed["role"]) == ("me", "admin")
     assert token.encode() not in store.read_bytes()
-    assert "there is a token 'me' already" in run("token", "create", store, "me", code=1)[1]
+    assert "a token 'me' exists" in run("token", "create", store, "me", code=1)[1]
     run("token", "revoke", store, "me")
     assert run("token", "list", store)[0] == ""
     assert "there is no token 'me'" in run("token", "revoke", store, "me", code=1)[1]

@@ -105,34 +105,19 @@ def test_kernels_return_scalars_to_python():
 
 
 def kernels_called_from_python():
-    """Return the module and the name of each kernel that is used outside of kernels."""
-    found = set()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.parent != PACKAGE / "kernels":
-            found |= _kernels_used(ast.parse(path.read_text()))
-    return sorted(pair for pair in found if is_kernel(*pair))
+    """Return the module and the name of each function that is marked as ``@compiled``."""
+    sources = [*PACKAGE.glob("kernels/*.py"), *PACKAGE.glob("*/**/*kernels*.py")]
+    return sorted(
+        (".".join(("polytopic", *path.relative_to(PACKAGE).with_suffix("").parts)), node.name)
+        for path in sources
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef) and is_marked(node)
+    )
 
 
-def _kernels_used(tree):
-    """Return modules of kernels with the names that a module takes from them."""
-    found, modules = set(), {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "polytopic.kernels":
-            modules |= {name.asname or name.name: name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-            "polytopic.kernels."
-        ):
-            found |= {(node.module, name.name) for name in node.names}
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id in modules
-        ):
-            found.add((f"polytopic.kernels.{modules[node.value.id]}", node.attr))
-    return found
-
-
-def is_kernel(module, name):
-    """Tell whether a name is that of a compiled function."""
-    return hasattr(getattr(import_module(module), name), "nopython_signatures")
+def is_marked(function):
+    """Return whether a function is decorated with ``@compiled``."""
+    return any(
+        isinstance(decorator, ast.Name) and decorator.id == "compiled"
+        for decorator in function.decorator_list
+    )

@@ -11,7 +11,7 @@
 
 import numpy as np
 
-from polytopic.kernels import compiled
+from polytopic.kernels import compiled, helper
 
 _DIGIT = 8  # bits
 _FEW = 24  # entries, up to which insertion sort is faster than radix sort
@@ -117,7 +117,7 @@ def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, in
     return stored
 
 
-@compiled
+@helper
 def _n_digits(n_columns):
     """Return the number of digits (bytes) of a column."""
     n = 1
@@ -126,7 +126,7 @@ def _n_digits(n_columns):
     return n
 
 
-@compiled
+@helper
 def _sorted(keys, other, n, n_digits, begins):
     """Sort the first ``n`` keys by column, stably; return them and the spare array.
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled, inlined
+from polytopic.kernels import compiled, helper, inlined
 
 # What a character can do in a token: start it, continue it, and join two letters.
 STARTS, CONTINUES, JOINS = 1, 2, 4
@@ -75,7 +75,7 @@ def _key(words, start, end):
     return first, second
 
 
-@compiled
+@helper
 def _equal(letters, place, text, start, end):
     """Return whether the token at a place in ``letters`` is ``text[start:end]``."""
     for i in range(start, end):
