@@ -124,7 +124,7 @@ def test_names_of_labels(client, name):
         ({"id": "a\x00"}, "id: String should match pattern"),
         ({"id": ""}, "id: String should have at least 1 character"),
         ({"time": "yesterday"}, "time == 'yesterday', must be an ISO 8601 time"),
-        ({"time": "0001-01-01T00:00:00+05:00"}, "must be of the years 1 to 9999"),
+        ({"time": "0001-01-01T00:00:00+05:00"}, "must be in the years 1 to 9999"),
         ({"text": None, "counts": {"a": 0.5}}, "must be a whole number"),
         ({"text": None, "counts": {"a": -1}}, "counts.a: Input should be greater than 0"),
         ({"text": None, "counts": {"a": 10**400}}, "counts.a: "),
