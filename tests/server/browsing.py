@@ -1,4 +1,4 @@
-"""What visitors of the page do, for tests and screenshots."""
+"""What visitors do on the pages, for tests and screenshots."""
 
 from playwright.sync_api import expect
 
@@ -19,14 +19,14 @@ PAGES = {
 
 
 def read(page, text=TEXT):
-    """Write a text, and let it be labelled by the keyboard."""
+    """Enter a text and label it with the keyboard."""
     page.fill("#text", text)
     page.press("#text", "Control+Enter")
     settle(page)
 
 
 def file_of(page, text):
-    """Return a file with a text, to be dropped on a page."""
+    """Return a file with a text, ready to be dropped on a page."""
     return page.evaluate_handle(
         """text => {
             const dropped = new DataTransfer();
@@ -38,14 +38,14 @@ def file_of(page, text):
 
 
 def settle(page):
-    """Wait until nothing is on its way."""
+    """Wait until no request is in progress."""
     if page.locator("#work").count():
         expect(page.locator("#words > *, #topics > *, #status:not(:empty)").first).to_be_attached()
     expect(page.locator("[aria-busy]")).to_have_count(0)
 
 
 def topics(page):
-    """Return the topics with their shares in percent, None for new ones."""
+    """Return the topics with their shares in percent; None for new ones."""
     found = {}
     for item in page.locator("#topics > li").all():
         name = item.locator("button.name").inner_text().split("\n")[-1].lstrip("0123456789").strip()
@@ -55,7 +55,7 @@ def topics(page):
 
 
 def item_of(page, topic):
-    """Return what is shown of a topic, a chosen one or another."""
+    """Return the list item of a topic."""
     return page.locator("#topics > li, #others > li").filter(has_text=topic)
 
 

@@ -1,4 +1,4 @@
-"""A real service on a real port, on a store of the bundled sample."""
+"""A real service on a real port, serving a store of the bundled sample."""
 
 import shutil
 import threading
@@ -22,7 +22,7 @@ TOKENS = {role: f"polytopic_{role}" for role in ("read", "write", "admin")}
 
 @contextmanager
 def served(source, limits=None, **settings):
-    """Serve a store or a model file in a thread; give a client that knows its address."""
+    """Serve a store or a model file in a thread; yield a client of it."""
     app = create_app(str(source), **settings)
     server = create_server(app, limits, port=0)
     thread = threading.Thread(target=server.run)
@@ -41,7 +41,7 @@ def served(source, limits=None, **settings):
 
 
 def filled(url):
-    """Return the URL of a new store, filled with the sample and a token for each role."""
+    """Return the URL of a new store that contains the sample and a token for each role."""
     with Store(url) as store:
         store.learn(load_sample())
         for role, token in TOKENS.items():
@@ -51,13 +51,13 @@ def filled(url):
 
 @pytest.fixture
 def path(tmp_path):
-    """Return the path of a store with the sample and a token for each role."""
+    """Return the path of a store that contains the sample and a token for each role."""
     return filled(tmp_path / "news.db")
 
 
 @pytest.fixture
 def client(path):
-    """Return a client of a service on the store."""
+    """Return a client of a service that serves the store."""
     with served(path) as client:
         yield client
 
@@ -71,7 +71,7 @@ def model(tmp_path_factory):
 
 
 def until(condition, seconds=10):
-    """Wait for something to hold."""
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it does not come to hold"
@@ -80,7 +80,7 @@ def until(condition, seconds=10):
 
 @pytest.fixture(scope="session")
 def demo_path(tmp_path_factory):
-    """Return the path of a store as ``make run`` makes it; do not change it."""
+    """Return the path of a store as ``make run`` creates it; do not change it."""
     path = tmp_path_factory.mktemp("demo") / "sample.db"
     learn(str(path))
     return path
@@ -88,13 +88,13 @@ def demo_path(tmp_path_factory):
 
 @pytest.fixture
 def own_path(demo_path, tmp_path):
-    """Return the path of such a store that may be changed."""
+    """Return the path of a copy of that store, which may be changed."""
     return shutil.copy(demo_path, tmp_path / "sample.db")
 
 
 @pytest.fixture(scope="module")
 def demo(demo_path, tmp_path_factory):
-    """Return a client of a service on such a store, which tests leave as they found it."""
+    """Return a client of a service that serves such a store; tests must restore its state."""
     path = shutil.copy(demo_path, tmp_path_factory.mktemp("served") / "sample.db")
     with served(path, own_token=OWN) as client:
         client.path = path
@@ -103,7 +103,7 @@ def demo(demo_path, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Return a real browser, or skip where there is none."""
+    """Return a real browser, or skip the test if there is none."""
     reason = "playwright is not installed, which the page's tests need: pip install playwright."
     sync_api = pytest.importorskip("playwright.sync_api", reason=reason)
     chromium = shutil.which("chromium")
@@ -117,10 +117,10 @@ def browser():
 
 @pytest.fixture
 def visit(browser):
-    """Return what opens a page; nothing may go wrong on it, and all must come from the service.
+    """Return a function that opens a page; the test fails on any error, warning or other site.
 
-    It takes a client of the service, the path, whether the visitor has a token, the statuses that
-    the browser may complain of, and settings of the browser.
+    It takes a client of the service, the path, whether the visitor is signed in, the statuses that
+    the browser may report as errors, and settings of the browser.
     """
     wrong, contexts = [], []
 
@@ -156,5 +156,5 @@ def visit(browser):
 
 
 def bearer(role):
-    """Return the header that carries a role's token."""
+    """Return the header with a role's token."""
     return {"Authorization": f"Bearer {TOKENS[role]}"}

@@ -1,4 +1,4 @@
-"""Screenshots of the page for the manual: ``python -m tests.server.screenshots [folder]``."""
+"""Screenshots of the pages for the manual: ``python -m tests.server.screenshots [folder]``."""
 
 import shutil
 import sys
@@ -16,7 +16,7 @@ NARROW = {"viewport": {"width": 360, "height": 1400}, "color_scheme": "dark"}
 
 
 def main(folder: str = "docs") -> None:
-    """Serve a store of the bundled sample, and take pictures of its page."""
+    """Serve a store of the bundled sample and take screenshots of its pages."""
     with tempfile.TemporaryDirectory() as own:
         path = f"{own}/sample.db"
         learn(path)
@@ -48,7 +48,7 @@ def main(folder: str = "docs") -> None:
 
 
 def save(page, path: str) -> None:
-    """Take a picture of what is seen first."""
+    """Take a screenshot of the visible part of a page."""
     page.screenshot(path=path)
     print(f"{path}: {Path(path).stat().st_size / 1000:.0f} kB")
 

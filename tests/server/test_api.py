@@ -1,4 +1,4 @@
-"""The service over HTTP: answers, changes, who may, and what is refused."""
+"""The API over HTTP: answers, changes, tokens, and rejected requests."""
 
 import json
 
@@ -15,7 +15,7 @@ NEW = {"id": "new", "text": "The quokka sleeps. A quokka eats.", "labels": ["quo
 
 
 def test_suggest_answers_as_the_library_does(client, path):
-    """One document or many, with the model and the revision that answered."""
+    """One document or many; the response names the model and its revision."""
     one = client.post("/v1/suggest", json={"text": TEXT, "k": 3}).json()
     texts = [document.text for document in load_sample()[:20]]
     many = client.post("/v1/suggest", json={"documents": [{"text": t} for t in texts]}).json()
@@ -28,8 +28,8 @@ def test_suggest_answers_as_the_library_does(client, path):
     assert [d["id"] for d in many["documents"]] == [str(k) for k in range(1, 21)]
 
 
-def test_suggest_as_asked(client):
-    """Only some labels, only likely ones, and none where it is not sure."""
+def test_suggest_options(client):
+    """Options restrict the labels, filter unlikely ones, and let the model abstain."""
     asked = {"text": TEXT, "include": ["sport/football", "culture/film"], "k": 9}
     (found,) = client.post("/v1/suggest", json=asked).json()["documents"]
     assert {s["label"] for s in found["suggestions"]} == {"sport/football", "culture/film"}
@@ -42,7 +42,7 @@ def test_suggest_as_asked(client):
 
 
 def test_lines_are_answered_in_order(client):
-    """A stream of any length; a line that makes no sense is told in its place."""
+    """A stream has one answer per line; an invalid line gets an error in its place."""
     lines = [json.dumps({"text": document.text}) for document in load_sample()]
     lines[5] = '{"nothing": 1}'
 
@@ -60,7 +60,7 @@ def test_lines_are_answered_in_order(client):
 
 
 def test_explain(client):
-    """Shares, words and places, and why not another label."""
+    """An explanation has shares, words and places, and says why not another label."""
     found = client.post("/v1/explain", json={"text": TEXT, "why_not": ["science/space"]}).json()
 
     assert sum(label["share"] for label in found["labels"]) == pytest.approx(1)
@@ -68,8 +68,8 @@ def test_explain(client):
     assert found["why_not"][0]["label"] == "science/space"
 
 
-def test_what_is_learned_is_in_the_next_answers(client, path):
-    """Learn, relabel and forget with receipts; answers follow by themselves."""
+def test_answers_follow_changes(client, path):
+    """Learn, relabel and forget return receipts, and answers follow."""
     receipt = client.post("/v1/learn", json={"documents": [NEW]}, headers=bearer("write")).json()
     assert (receipt["learned"], receipt["new_labels"]) == (1, ["quokka"])
 
@@ -91,7 +91,7 @@ def test_what_is_learned_is_in_the_next_answers(client, path):
 
 
 def test_the_same_key_gives_the_same_receipt(client):
-    """A request that comes twice is done once; the key is good for no other request."""
+    """A repeated request is executed once; its key cannot be reused for another request."""
     headers = {**bearer("write"), "Idempotency-Key": "k1"}
     first = client.post("/v1/learn", json={"documents": [NEW]}, headers=headers).json()
     client.post("/v1/forget", json={"ids": ["new"]}, headers=bearer("write"))
@@ -104,8 +104,8 @@ def test_the_same_key_gives_the_same_receipt(client):
     assert "was used for another request" in other.json()["detail"]
 
 
-def test_another_process_is_followed(client, path):
-    """What is learned elsewhere is in the answers within two seconds."""
+def test_changes_by_another_process(client, path):
+    """What another process learns affects answers within two seconds."""
     with Store(path) as other:
         other.learn([NEW])
 
@@ -126,7 +126,7 @@ def test_another_process_is_followed(client, path):
     ],
 )
 def test_changes_need_a_token(client, route, body, role):
-    """No token, a wrong one, one with too few rights, and one with enough."""
+    """Reject a missing token, a wrong one, and one with too low a role; accept a sufficient one."""
     lower = {"write": "read", "admin": "write"}[role]
 
     none, wrong, low, good = (
@@ -140,8 +140,8 @@ def test_changes_need_a_token(client, route, body, role):
     assert good.status_code in (200, 409)
 
 
-def test_reading_may_need_a_token_too(path):
-    """On an address that others reach."""
+def test_reading_with_tokens_only(path):
+    """Without open reading, reading needs a token as well."""
     with served(path, open_reading=False) as client:
         assert client.post("/v1/suggest", json={"text": "x"}).status_code == 401
         done = client.post("/v1/suggest", json={"text": "x"}, headers=bearer("read"))
@@ -150,7 +150,7 @@ def test_reading_may_need_a_token_too(path):
 
 
 def test_models(client):
-    """Publish, list and roll back."""
+    """Publish, list and roll back models."""
     first = client.post("/v1/models", json={"note": "one"}, headers=bearer("admin")).json()
     client.post("/v1/models", json={"model": "nb"}, headers=bearer("admin"))
     assert client.post("/v1/suggest", json={"text": "x"}).json()["model"]["name"] == "nb"
@@ -164,7 +164,7 @@ def test_models(client):
 
 
 def test_labels(client):
-    """Search, and what is known of one."""
+    """Search labels, and describe one."""
     found = client.get("/v1/labels", params={"q": "FOOT"}).json()["labels"]
     assert [row["label"] for row in found] == ["sport/football"]
 
@@ -177,7 +177,7 @@ def test_labels(client):
 
 
 def test_a_model_file_cannot_learn(model):
-    """It answers, and says why it does not change."""
+    """A model file answers, but rejects changes with a reason."""
     with served(model, own_token=OWN) as client:
         done = client.post("/v1/suggest", json={"text": TEXT})
         assert done.json()["documents"][0]["labels"] == load(model).predict([TEXT])[0]
@@ -201,8 +201,8 @@ def test_a_model_file_cannot_learn(model):
         (b'{"text": "a", "level": 1}', 422, "needs a tree of labels"),
     ],
 )
-def test_requests_that_make_no_sense(client, body, status, sentence):
-    """A problem document with one sentence."""
+def test_invalid_requests(client, body, status, sentence):
+    """Invalid requests get a problem document with one sentence."""
     done = client.post("/v1/suggest", content=body, headers={"Content-Type": "application/json"})
 
     assert done.status_code == status
@@ -212,7 +212,7 @@ def test_requests_that_make_no_sense(client, body, status, sentence):
 
 
 def test_limits(path):
-    """Bodies that are too large or of another type are refused, and headers keep pages safe."""
+    """Reject bodies that are too large or of another type; send security headers."""
     with served(path, max_body_bytes=1000) as client:
         large = client.post("/v1/suggest", json={"text": "x" * 2000})
         assert large.status_code == 413
@@ -234,7 +234,7 @@ def test_limits(path):
 
 
 def test_health_and_metrics(client, tmp_path):
-    """Ready with a model, not ready with nothing learned; requests are counted."""
+    """The service is ready once it has a model; requests are counted."""
     assert client.get("/health/live").json() == {"status": "live"}
     assert client.get("/health/ready").json()["model"]["name"] == "pmm1"
     client.post("/v1/suggest", json={"text": "x"})
@@ -251,8 +251,8 @@ def test_health_and_metrics(client, tmp_path):
         assert "Nothing has been learned yet" in done.json()["detail"]
 
 
-def test_metrics_are_right(client):
-    """Prometheus reads them; documents and requests are counted, those that fail as well."""
+def test_metrics(client):
+    """Prometheus can parse the metrics, and failed requests are counted as well."""
     lines = b'{"text": "a"}\n{"nonsense": 1}\n{"text": "b"}\n'
     client.post("/v1/suggest", json={"documents": [{"text": "a"}] * 7})
     client.post("/v1/suggest", json={"text": 1})
@@ -285,8 +285,8 @@ def test_metrics_are_right(client):
     assert found["polytopic_request_seconds_count", "/v1/suggest"] == 3
 
 
-def test_too_much_to_do(path):
-    """Where too many wait, the next is sent away for a moment."""
+def test_full_queue(path):
+    """A request that finds the queue full is told to retry."""
     with served(path, threads=1, max_waiting=1) as client:
         service = client.app.state.service
         service.workers.pending = service.workers.limit
@@ -299,8 +299,8 @@ def test_too_much_to_do(path):
         assert client.post("/v1/suggest", json={"text": "x"}).status_code == 200
 
 
-def test_the_description(client):
-    """OpenAPI 3.1, with each route and its failures."""
+def test_openapi_document(client):
+    """The description is OpenAPI 3.1 and lists every route with its errors."""
     found = client.get("/openapi.json").json()
 
     assert found["openapi"].startswith("3.1")
@@ -318,8 +318,8 @@ def test_the_description(client):
     assert "application/x-ndjson" in found["paths"]["/v1/suggest"]["post"]["requestBody"]["content"]
 
 
-def test_pages_of_other_origins(path):
-    """Those that are named may send what the service takes; others may not read answers."""
+def test_other_origins(path):
+    """Allowed origins may send all headers; other origins may not read responses."""
     asked = {
         "Origin": "https://desk.example",
         "Access-Control-Request-Method": "POST",

@@ -1,10 +1,10 @@
-"""Where the bars and points of small charts stand."""
+"""Coordinates of bars and points in small charts."""
 
 from polytopic.server.pages.charts import HEIGHT, WIDTH, Bar, Point, bars, points
 
 
-def test_bars_fill_the_drawing():
-    """The highest is as high as the drawing, each takes four fifths of its part of the width."""
+def test_bars_fill_the_chart():
+    """The highest bar has the chart's height; each takes four fifths of its share of the width."""
     half, full = WIDTH / 2, HEIGHT
 
     assert bars(["2024", "2025"], [1.0, 4.0]) == [
@@ -14,13 +14,13 @@ def test_bars_fill_the_drawing():
 
 
 def test_low_bars_stay_low():
-    """Values below one are shown as parts of one, so that nothing looks like much."""
+    """Values below one are drawn relative to one, so that they do not look large."""
     assert [bar.height for bar in bars(["a", "b"], [0.5, 0.0])] == [HEIGHT / 2, 0.0]
     assert bars([], []) == []
 
 
-def test_points_stand_in_the_middle_of_their_part():
-    """From 0 at the bottom to the top; what has no value has no point."""
+def test_points_are_centred():
+    """Points range from 0 at the bottom to the top; missing values have no point."""
     assert points(["a", "b", "c"], [0.5, None, 2.0], 2.0) == [
         Point(WIDTH / 6, 0.75 * HEIGHT, "a", 0.5),
         Point(WIDTH * 5 / 6, 0.0, "c", 2.0),

@@ -1,4 +1,4 @@
-"""Clients that hold a connection, send a head without end, or do not take their answer."""
+"""Clients that hold connections, send endless heads, or do not read responses."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ LIMITS = ConnectionLimits(connections=20, head_seconds=1, reading_seconds=1, rea
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Return the path of a store, which tests leave as they found it."""
+    """Return the path of a store that tests do not change."""
     return filled(tmp_path_factory.mktemp("connections") / "news.db")
 
 
@@ -28,14 +28,14 @@ def client(path):
 
 
 def connected(client, data=b""):
-    """Return a connection to the service, on which something was sent."""
+    """Return a connection to the service after sending some bytes."""
     made = socket.create_connection((client.base_url.host, client.base_url.port), timeout=30)
     made.sendall(data)
     return made
 
 
 def received(connection):
-    """Return all that comes until the connection ends, in whatever way."""
+    """Return all bytes until the connection ends in any way."""
     parts = []
     with connection, suppress(ConnectionError):
         while part := connection.recv(65536):
@@ -44,7 +44,7 @@ def received(connection):
 
 
 def is_closed(connection):
-    """Tell whether the service has closed a connection."""
+    """Return whether the service has closed a connection."""
     connection.setblocking(False)
     try:
         return connection.recv(1) == b""
@@ -55,7 +55,7 @@ def is_closed(connection):
 
 
 def sent(connection, part, most):
-    """Send a part again and again until the service has closed the connection; return the bytes."""
+    """Send bytes repeatedly until the service closes the connection; return what it sent."""
     n_bytes = 0
     with suppress(ConnectionError):
         while n_bytes < most:
@@ -64,8 +64,8 @@ def sent(connection, part, most):
     return n_bytes
 
 
-def test_a_header_without_end(client):
-    """It is refused once it is too long, and the rest is not read."""
+def test_endless_header(client):
+    """A header is rejected once it is too long, and the rest is not read."""
     connection = connected(client, HEALTH + b"X: ")
     connection.sendall(b"x" * 100_000)
 
@@ -89,7 +89,7 @@ def test_a_header_without_end(client):
     ],
 )
 def test_heads(client, head, status):
-    """Up to the limits they are taken, whether they come at once or in parts."""
+    """Heads up to the limits are accepted, whether they arrive at once or in parts."""
     whole = connected(client, head)
     parts = connected(client)
     for start in range(0, len(head), 1000):
@@ -104,8 +104,8 @@ def test_heads(client, head, status):
 
 
 @pytest.mark.parametrize("begin", [b"", b"GET /", HEALTH + b"X: y", b"\r\n"])
-def test_a_head_that_does_not_come(client, begin):
-    """The connection ends soon, also if a byte comes now and then."""
+def test_incomplete_head(client, begin):
+    """The connection is closed soon, even if a byte arrives now and then."""
     connection = connected(client, begin)
     end = time.monotonic() + 20
 
@@ -118,8 +118,8 @@ def test_a_head_that_does_not_come(client, begin):
     connection.close()
 
 
-def test_a_body_of_a_byte_now_and_then(client):
-    """It must have come within the seconds that are promised, in all."""
+def test_slow_body(client):
+    """The whole body must arrive within the documented time."""
     head = b"POST /v1/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     connection = connected(client, head + b"Content-Length: 1000\r\n\r\n")
     begin = time.monotonic()
@@ -137,8 +137,8 @@ def test_a_body_of_a_byte_now_and_then(client):
     connection.close()
 
 
-def test_a_stream_may_take_longer_but_not_pause(client):
-    """Lines that go on coming are answered; the stream ends with a sentence where they do not."""
+def test_slow_stream(client):
+    """Lines are answered as long as they keep arriving; otherwise the stream ends with an error."""
     head = b"POST /v1/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"
     connection = connected(client, head + b"Content-Length: 100000\r\n\r\n")
     for _ in range(6):
@@ -151,8 +151,8 @@ def test_a_stream_may_take_longer_but_not_pause(client):
     assert b'{"line": 7, "error": "The body did not arrive within 2 seconds."}' in answer
 
 
-def test_the_rest_of_a_refused_body_is_not_waited_for(client):
-    """A client that goes on sending after its answer is disconnected."""
+def test_rest_of_a_rejected_body(client):
+    """A client that keeps sending after the response is disconnected."""
     head = b"POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
     connection = connected(client, head)
     assert connection.recv(65536).startswith(b"HTTP/1.1 401 ")
@@ -167,8 +167,8 @@ def test_the_rest_of_a_refused_body_is_not_waited_for(client):
     connection.close()
 
 
-def test_idle_connections_make_room(client):
-    """However many say nothing or half a head, who comes with a request is answered."""
+def test_idle_connections_are_replaced(client):
+    """However many clients send nothing or half a head, real requests are answered."""
     with ExitStack() as stack:
         for k in range(100):
             begin = (b"", HEALTH)[k % 2]
@@ -182,7 +182,7 @@ def test_idle_connections_make_room(client):
 
 
 def test_a_thousand_idle_connections(path):
-    """With the default limits, too."""
+    """The same holds with the default limits."""
     with served(path) as client, ExitStack() as stack:
         for k in range(1300):
             stack.enter_context(connected(client, (b"", HEALTH)[k % 2]))
@@ -194,8 +194,8 @@ def test_a_thousand_idle_connections(path):
     assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
 
 
-def test_too_many_at_work(path):
-    """Where all connections wait for the service, a newcomer is told to come back."""
+def test_too_many_busy_connections(path):
+    """If all connections wait for the service, a new one is told to retry."""
     limits = ConnectionLimits(connections=2)
     with served(path, limits, threads=1) as client:
         workers = client.app.state.service.workers
@@ -215,8 +215,8 @@ def test_too_many_at_work(path):
             connection.close()
 
 
-def test_an_answer_that_is_not_taken(path):
-    """The connection ends, and the memory of the answer with it."""
+def test_unread_response(path):
+    """The connection is closed, and the memory of the response is freed."""
     with served(path, LIMITS) as client:
         body = json.dumps({"documents": [{"text": "film"}] * 10_000}).encode()
         connection = socket.socket()
@@ -233,8 +233,8 @@ def test_an_answer_that_is_not_taken(path):
     assert len(answer) < length
 
 
-def test_requests_ahead_of_an_answer(client):
-    """The first is answered, and the connection ends: the others can be sent again."""
+def test_pipelined_requests(client):
+    """Only the first request is answered; the client can send the others again."""
     answer = received(connected(client, (HEALTH + b"\r\n") * 1000))
 
     assert answer.startswith(b"HTTP/1.1 200 ")
@@ -258,7 +258,7 @@ CHUNKED = (
     ids=["chunks", "extension", "trailer", "trailers"],
 )
 def test_bodies_that_are_mostly_framing(client, begin, part):
-    """They are cut off: tiny chunks, their extensions, and trailers."""
+    """Tiny chunks, chunk extensions and trailers are cut off."""
     connection = connected(client, CHUNKED + begin)
 
     n_bytes = sent(connection, part, 30_000_000)
@@ -268,7 +268,7 @@ def test_bodies_that_are_mostly_framing(client, begin, part):
 
 
 def test_small_chunks(client):
-    """A body may come in small parts."""
+    """A body may arrive in small parts."""
     body = b'{"text": "a film about a film"}'
     chunks = b"".join(b"3\r\n%s\r\n" % body[k : k + 3] for k in range(0, 30, 3))
 
@@ -294,15 +294,15 @@ def test_small_chunks(client):
     ],
 )
 def test_unusual_requests(client, request_line):
-    """They get an answer, and do no harm."""
+    """Malformed requests get a response and do no harm."""
     answer = received(connected(client, request_line + b"\r\nHost: localhost\r\n\r\n"))
 
     assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 404 ", b"HTTP/1.1 200 "))
 
 
 @pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
-def test_another_protocol(client, protocol):
-    """Nobody speaks it here; the request is answered, and what follows is not read for ever."""
+def test_upgrade_to_another_protocol(client, protocol):
+    """Upgrades are not supported; the request is answered, and what follows is not read forever."""
     head = HEALTH + b"Connection: Upgrade\r\nUpgrade: " + protocol + b"\r\n\r\n"
     connection = connected(client, head)
 

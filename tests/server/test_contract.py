@@ -1,4 +1,4 @@
-"""What the service describes is what it does, with requests drawn from its description."""
+"""The service behaves as its OpenAPI document says, tested with generated requests."""
 
 import subprocess
 import sys
@@ -21,10 +21,10 @@ QUICK = ["--exclude-name", "POST /v1/suggest", "--exclude-name", "POST /v1/model
 
 
 def draw(client, n, folder, headers, *options):
-    """Draw requests from a service's description, send them, and check each answer against it.
+    """Generate requests from a service's OpenAPI document, and check each response against it.
 
-    The description cannot tell which labels are known, so that a request it allows may be refused;
-    and what is drawn as false for a list in a query comes as one string, which is no mistake.
+    Two checks are excluded: the document does not say which labels are known, so a valid request
+    may be rejected; and an invalid list in a query is sent as one string, which is valid.
     """
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{client.base_url}/openapi.json"]
     command += ["--max-examples", str(n), "--seed", "1", "--no-color", "--no-shrink", *options]
@@ -36,7 +36,7 @@ def draw(client, n, folder, headers, *options):
 
 
 def statuses(client):
-    """Return the statuses that each route has answered with."""
+    """Return the statuses that each route has responded with."""
     found = defaultdict(set)
     for family in text_string_to_metric_families(client.get("/metrics").text):
         for sample in family.samples:
@@ -45,8 +45,8 @@ def statuses(client):
     return found
 
 
-def test_each_answer_is_as_described(client, tmp_path):
-    """Whatever comes, status, type and content of the answer are among those described."""
+def test_responses_are_documented(client, tmp_path):
+    """Status, media type and content of every response are documented."""
     for _ in range(2):  # so that there is one to go back to
         client.post("/v1/models", json={}, headers=bearer("admin"))
 
@@ -59,13 +59,13 @@ def test_each_answer_is_as_described(client, tmp_path):
 
 
 @pytest.mark.long
-def test_many_answers_are_as_described(client, tmp_path):
+def test_many_responses_are_documented(client, tmp_path):
     """The same with many requests."""
     draw(client, 300, tmp_path, bearer("admin"), "--phases", "coverage,fuzzing,stateful")
 
 
 def test_without_a_token(path, tmp_path):
-    """Nothing is told or done, whatever comes, and that is described, too."""
+    """Without a token, no request succeeds, and the responses are documented."""
     with served(path, open_reading=False) as client:
         draw(client, 1, tmp_path, {}, "--phases", "coverage", *QUICK)
 

@@ -1,4 +1,4 @@
-"""Services as processes: killed, asked to end, and two on one store."""
+"""Services as processes: killed, stopped, and two on one store."""
 
 import random
 import signal
@@ -29,13 +29,13 @@ class Process:
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
 
     def is_ready(self):
-        """Tell whether it answers."""
+        """Return whether the service answers."""
         with suppress(httpx.TransportError):
             return self.client.get("/health/ready").status_code == 200
         return False
 
     def learn(self, name):
-        """Learn a document; tell whether that was acknowledged."""
+        """Learn a document; return whether that was acknowledged."""
         document = {"id": name, "text": f"Word{name} of rye.", "labels": ["rye", f"l{name[-1]}"]}
         with suppress(httpx.TransportError):
             done = self.client.post(
@@ -45,13 +45,13 @@ class Process:
         return False
 
     def revision(self):
-        """Return the revision of the counts that answer."""
+        """Return the revision of the active model."""
         return self.client.post("/v1/suggest", json={"text": "x"}).json()["model"]["revision"]
 
 
 @contextmanager
 def running(*urls):
-    """Run services until they answer; kill them in the end."""
+    """Start services and wait until they answer; kill them at the end."""
     services = [Process(url) for url in urls]
     try:
         for service in services:
@@ -66,7 +66,7 @@ def running(*urls):
 
 @contextmanager
 def learning(service, prefix, threads=4):
-    """Let threads learn documents until that fails; give the list of those acknowledged."""
+    """Learn documents in threads until that fails; yield the list of acknowledged ones."""
     acknowledged, numbers = [], iter(range(10**6))
 
     def learn():
@@ -82,14 +82,14 @@ def learning(service, prefix, threads=4):
 
 
 def known(path):
-    """Return the ids of the documents of a store in which all agrees."""
+    """Return the ids of the documents of a store, after verifying it."""
     with Store(path) as store:
         assert store.verify().problems == []
         return {document.id for document in store.documents()}
 
 
 def kill_often(path, times):
-    """Kill a service under load, again and again: what it acknowledged is there."""
+    """Kill a service under load repeatedly; acknowledged changes survive."""
     rng, kept = random.Random(times), {document.id for document in load_sample()}
     for k in range(times):
         with running(path) as (service,):
@@ -106,7 +106,7 @@ def kill_often(path, times):
 
 
 def test_a_killed_service_loses_nothing(path):
-    """Every document that was acknowledged is in the store, which agrees with itself."""
+    """Every acknowledged document is in the store, which verifies."""
     kill_often(path, 1)
 
 
@@ -116,8 +116,8 @@ def test_many_killed_services_lose_nothing(path):
     kill_often(path, 20)
 
 
-def test_a_service_that_is_to_end_answers_first(path):
-    """Requests that have come are answered, and the process ends well."""
+def test_graceful_shutdown(path):
+    """Pending requests are answered, and the process exits cleanly."""
     with running(path) as (service,):
         with learning(service, "t") as acknowledged:
             until(lambda: len(acknowledged) > 5)
@@ -135,7 +135,7 @@ def test_a_service_that_is_to_end_answers_first(path):
 
 
 def test_two_services_on_one_server(server):
-    """What one learns, the other answers with within two seconds, and the other way round."""
+    """What one service learns, the other uses within two seconds, in both directions."""
     url = filled(server.new_url())
     with running(url, url) as services:
         one, other = services

@@ -1,4 +1,4 @@
-"""Defaults: docstrings, signatures and docs/service.md say the same."""
+"""Defaults in docstrings agree with the signatures."""
 
 from polytopic.server import create_app
 from polytopic.server.connections import ConnectionLimits
@@ -6,7 +6,7 @@ from tests.docstrings import declared_defaults, documented_defaults
 
 
 def test_documented_defaults():
-    """Whoever reads the docstring knows what is used if a parameter is not given."""
+    """The documented default of each parameter is the real one."""
     for function in (create_app, ConnectionLimits):
         declared = declared_defaults(function)
         documented = documented_defaults(function)

@@ -1,4 +1,4 @@
-"""What goes wrong around the service: its store is locked or gone, or something unexpected."""
+"""Failures around the service: a locked or missing store, and unexpected errors."""
 
 import logging
 import sqlite3
@@ -12,12 +12,12 @@ NEW = {"documents": [{"id": "new", "text": "The quokka sleeps.", "labels": ["quo
 
 
 def learned(client):
-    """Learn a document; return the answer."""
+    """Learn a document; return the response."""
     return client.post("/v1/learn", json=NEW, headers=bearer("write"))
 
 
 def assert_unavailable(done, sentence):
-    """Check that an answer says that it is worth trying again, and why."""
+    """Assert that a response says why the service is unavailable, and when to retry."""
     assert done.status_code == 503
     assert done.headers["Content-Type"] == "application/problem+json"
     assert int(done.headers["Retry-After"]) > 0
@@ -25,7 +25,7 @@ def assert_unavailable(done, sentence):
 
 
 def test_a_locked_store(path, monkeypatch):
-    """Changes are told to try again, answers go on, and then all is as ever."""
+    """Changes are told to retry, answers continue, and the service recovers."""
     monkeypatch.setattr(live, "LOCK_TIMEOUT", 0.5)
     with served(path) as client:
         other = sqlite3.connect(path, isolation_level=None)
@@ -41,8 +41,8 @@ def test_a_locked_store(path, monkeypatch):
         assert learned(client).json()["learned"] == 1
 
 
-def test_changes_that_wait_keep_no_answers_waiting(path, monkeypatch):
-    """While the store is locked, documents are labelled at once."""
+def test_waiting_changes_do_not_delay_answers(path, monkeypatch):
+    """While the store is locked, documents are still labelled at once."""
     monkeypatch.setattr(live, "LOCK_TIMEOUT", 1.5)
     with served(path, threads=1) as client:
         other = sqlite3.connect(path, isolation_level=None)
@@ -58,8 +58,8 @@ def test_changes_that_wait_keep_no_answers_waiting(path, monkeypatch):
         other.close()
 
 
-def test_a_damaged_log_of_erasures_stops_answers_until_it_is_mended(path):
-    """If the service cannot see what was erased, it answers nothing, and recovers by itself."""
+def test_damaged_log_of_erasures(path):
+    """If the service cannot see what was erased, it stops answering until it can."""
     with served(path) as client:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("UPDATE polytopic_label_sets SET labels = labels || 'x'")
@@ -78,8 +78,8 @@ def test_a_damaged_log_of_erasures_stops_answers_until_it_is_mended(path):
         assert client.get("/health/ready").status_code == 200
 
 
-def test_a_server_that_goes_and_comes(server):
-    """PostgreSQL is stopped below the service and started again: nobody else has to be."""
+def test_database_restart(server):
+    """The service survives a restart of PostgreSQL."""
     url = filled(server.new_url())
     with served(url) as client:
         server.stop()
@@ -98,8 +98,8 @@ def test_a_server_that_goes_and_comes(server):
         until(lambda: client.get("/health/ready").json()["model"]["revision"] == 2)
 
 
-def test_what_nobody_expected(path, monkeypatch, caplog):
-    """A plain sentence for the client, and the traceback for the log."""
+def test_unexpected_error(path, monkeypatch, caplog):
+    """The client gets a plain sentence, and the log the traceback."""
 
     def fails(*_):
         raise ZeroDivisionError("a secret")
@@ -120,8 +120,8 @@ def test_what_nobody_expected(path, monkeypatch, caplog):
         assert 'route="/v1/labels",status="500"} 1.0' in client.get("/metrics").text
 
 
-def test_the_store_is_followed_after_a_failure(path, monkeypatch):
-    """Whatever fails while it is looked at, it is looked at again."""
+def test_checks_continue_after_a_failure(path, monkeypatch):
+    """After a failed check, the store is checked again."""
     with served(path) as client:
         store = client.app.state.service.live.store
 

@@ -1,4 +1,4 @@
-"""What was forgotten answers no more, whichever model is the current one."""
+"""Forgotten documents no longer affect answers, whichever model is active."""
 
 import json
 import time
@@ -14,7 +14,7 @@ ADMIN, WRITER = bearer("admin"), bearer("write")
 
 
 def answers_private(client):
-    """Tell whether the label of the secret document is still given."""
+    """Return whether the secret document's label is still known."""
     done = client.post("/v1/explain", json={"text": "A xylophone."})
     listed = client.get("/v1/labels", params={"q": "private"})
     assert done.status_code == listed.status_code == 200
@@ -22,7 +22,7 @@ def answers_private(client):
 
 
 def learn_secret(client):
-    """Learn the secret document, and see it answer."""
+    """Learn the secret document, and wait until it affects answers."""
     client.post("/v1/learn", json={"documents": [SECRET]}, headers=WRITER)
     until(lambda: answers_private(client))
 
@@ -34,13 +34,13 @@ def forget_secret(client):
 
 
 def current(client):
-    """Return the published model that answers."""
+    """Return the active published model."""
     return next(model for model in client.get("/v1/models").json()["models"] if model["current"])
 
 
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 def test_after_a_rollback(path, model):
-    """A model that was rolled back to is refreshed at once, without what was forgotten."""
+    """A model that was rolled back to is refreshed at once without the forgotten document."""
     with served(path) as client:
         learn_secret(client)
         client.post("/v1/models", json={"model": model}, headers=ADMIN)
@@ -55,8 +55,8 @@ def test_after_a_rollback(path, model):
         assert client.get("/health/ready").json()["model"]["number"] == current(client)["id"] == 3
 
 
-def test_a_model_of_documents(path):
-    """A model that learns from documents need not wait for its next refreshment."""
+def test_document_model(path):
+    """A model that learns from documents does not wait for its next scheduled refresh."""
     with served(path) as client:
         learn_secret(client)
         client.post("/v1/models", json={"model": "mml"}, headers=ADMIN)
@@ -74,7 +74,7 @@ def test_a_model_of_documents(path):
 
 
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
-def test_a_service_that_starts(path, model):
+def test_start_with_a_marked_model(path, model):
     """A marked model is refreshed before the first answer."""
     with Store(path) as store:
         store.learn([SECRET])
@@ -88,7 +88,7 @@ def test_a_service_that_starts(path, model):
 
 
 def test_a_model_that_cannot_be_refreshed(path):
-    """A model from elsewhere is served no longer once something is forgotten; why is told."""
+    """A model from elsewhere stops answering after a document is forgotten, with a reason."""
     with Store(path) as store:
         store.publish(Labeler("pmm1").fit([*store.documents(), Document.from_dict(SECRET)]))
     with served(path) as client:
@@ -117,8 +117,8 @@ def test_a_model_that_cannot_be_refreshed(path):
         assert not answers_private(client)
 
 
-def test_a_refreshment_that_fails(path, monkeypatch):
-    """Nothing answers while it fails, and all is well when it succeeds."""
+def test_failed_refresh(path, monkeypatch):
+    """Nothing answers while the refresh fails; answers resume when it succeeds."""
     with served(path) as client:
         learn_secret(client)
         client.post("/v1/models", json={}, headers=ADMIN)
@@ -138,8 +138,8 @@ def test_a_refreshment_that_fails(path, monkeypatch):
         assert not answers_private(client)
 
 
-def test_a_stream_that_is_begun(path):
-    """A long stream goes on with what may answer, not with what it began with."""
+def test_running_stream(path):
+    """A long stream continues with the active model, not with the one it began with."""
     with served(path) as client:
         learn_secret(client)
         client.post("/v1/models", json={}, headers=ADMIN)
@@ -163,7 +163,7 @@ def test_a_stream_that_is_begun(path):
 
 
 def test_two_services(path):
-    """Both stop answering with it, and only one new model is published."""
+    """Both services stop using the old model, and only one new model is published."""
     with served(path) as client, served(path) as other:
         learn_secret(client)
         client.post("/v1/models", json={"model": "mml"}, headers=ADMIN)
@@ -177,7 +177,7 @@ def test_two_services(path):
 
 
 def test_refresh(path):
-    """An admin refreshes by a route, and what is fresh already stays."""
+    """An admin can refresh a model; a fresh one stays."""
     with Store(path) as store:
         store.publish(as_of=1)
     with served(path) as client:
@@ -193,7 +193,7 @@ def test_refresh(path):
 
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 def test_map_and_labels_after_a_rollback(path, model):
-    """They are drawn from the counts that the model was fitted on."""
+    """Doubtful documents are drawn from the counts that the model was fitted on."""
     with served(path) as client:
         client.post("/v1/models", json={"model": model}, headers=ADMIN)
         before = client.get("/v1/labels/sport/football?drift=false").json()

@@ -1,4 +1,4 @@
-"""Texts, names and clients that mean harm, or are just strange: the service stays well."""
+"""Hostile and strange texts, names and clients: the service keeps working."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from polytopic import LabelTree, Store
 from polytopic.server import live, schemas
-from polytopic.server.bodies import BodyMemory, json_size, parse_json
+from polytopic.server.bodies import BodyMemory, decode_json, json_size, validate
 from polytopic.server.suggest import read_lines
 from tests.server.conftest import bearer, filled, served, until
 
@@ -57,20 +57,20 @@ def client(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _stays_well(client):
-    """After each test, the service answers as ever."""
+    """After each test, the service still answers."""
     yield
     assert client.post("/v1/suggest", json={"text": "A film."}).status_code == 200
     assert client.get("/health/ready").status_code == 200
 
 
 def learned(client, **document):
-    """Learn a document; return the answer."""
+    """Learn a document; return the response."""
     return client.post("/v1/learn", json={"documents": [document]}, headers=bearer("write"))
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_texts(client, text):
-    """They are labelled, explained and learned as any other, and echoed as they are."""
+    """Strange texts are labelled, explained and learned like any other, and echoed unchanged."""
     short = text[:500].replace("\x00", "") or "x"
 
     suggested = client.post("/v1/suggest", json={"documents": [{"id": text[:500], "text": text}]})
@@ -85,7 +85,7 @@ def test_texts(client, text):
 
 
 def test_a_text_of_ten_megabytes(client):
-    """It takes a while, and that is all; to explain so much is refused."""
+    """A very long text is labelled and learned, but not explained."""
     text = "The striker scored a goal in the film. " * (10 * MEGABYTE // 39)
 
     refused = client.post("/v1/explain", json={"text": text})
@@ -97,7 +97,7 @@ def test_a_text_of_ten_megabytes(client):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_labels(client, name):
-    """Any name can be learned, and found again by its address."""
+    """Any name can be learned, and found again by its URL."""
     text = "zyzzyva " * 9
     assert learned(client, id=name, text=text, labels=[name]).json()["new_labels"] == [name]
 
@@ -133,11 +133,11 @@ def test_names_of_labels(client, name):
         ({"text": None, "counts": {"x" * 501: 1}}, "a store accepts at most 500"),
         ({"text": None}, "exactly one of text, fields and counts"),
         ({"text": 5}, "text: Input should be a valid string"),
-        ({"labels": "sport"}, "labels: Input should be a valid array"),
+        ({"labels": "sport"}, "labels: Input should be a valid list"),
     ],
 )
 def test_documents_that_cannot_be_learned(client, document, sentence):
-    """One sentence tells what is wrong, and nothing is changed."""
+    """One sentence says what is wrong, and nothing is changed."""
     store = client.app.state.service.live.store
     before = store.revision
 
@@ -175,8 +175,8 @@ def test_documents_that_cannot_be_learned(client, document, sentence):
     ],
     ids=range(20),
 )
-def test_bodies_that_are_no_request(client, route, body):
-    """A problem of a few characters, however wrong and long it is."""
+def test_malformed_bodies(client, route, body):
+    """The problem document is short, however long the body is."""
     done = client.post(f"/v1/{route}", content=body, headers={**JSON, **bearer("write")})
 
     assert done.status_code == 422
@@ -184,8 +184,8 @@ def test_bodies_that_are_no_request(client, route, body):
     assert 10 < len(done.json()["detail"]) < 5000
 
 
-def test_of_keys_that_come_twice_the_last_counts(client):
-    """As JSON is mostly read."""
+def test_repeated_keys(client):
+    """Of repeated keys the last one counts, as in most JSON parsers."""
     body = b'{"text": 3, "text": "x", "k": 9, "k": 1}'
 
     done = client.post("/v1/suggest", content=body, headers=JSON)
@@ -194,8 +194,8 @@ def test_of_keys_that_come_twice_the_last_counts(client):
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/jsonx", "multipart/form-data"])
-def test_other_types(client, kind):
-    """Every route that takes a body tells what it must be."""
+def test_unsupported_media_types(client, kind):
+    """Every route with a body says which media type it needs."""
     for route in ("suggest", "explain", "learn", "models"):
         headers = {"Content-Type": kind, **bearer("admin")}
         done = client.post(f"/v1/{route}", content=b"{}", headers=headers)
@@ -214,8 +214,8 @@ def test_other_types(client, kind):
         ("PATCH", "/health/live", "GET"),
     ],
 )
-def test_other_methods(client, method, address, allowed):
-    """A problem that tells the methods there are."""
+def test_unsupported_methods(client, method, address, allowed):
+    """The problem document lists the allowed methods."""
     done = client.request(method, address)
 
     assert (done.status_code, done.headers["Allow"]) == (405, allowed)
@@ -225,8 +225,8 @@ def test_other_methods(client, method, address, allowed):
 
 
 @pytest.mark.parametrize("address", ["/v1", "/v1/", "/v1/models/", "/v2/suggest", "/%00"])
-def test_other_addresses(client, address):
-    """Nothing is there, nor is one sent elsewhere."""
+def test_unknown_addresses(client, address):
+    """Unknown addresses get 404 and no redirect."""
     done = client.get(address)
 
     assert done.status_code == 404
@@ -234,8 +234,8 @@ def test_other_addresses(client, address):
 
 
 @pytest.mark.parametrize("asked", ["limit=3", "k=0", "k=x", "k=1e3", "q=" + "x" * 201])
-def test_queries(client, asked):
-    """What is not known or not allowed is refused."""
+def test_invalid_queries(client, asked):
+    """Unknown and invalid parameters are rejected."""
     done = client.get(f"/v1/labels?{asked}")
 
     assert done.status_code == 422
@@ -244,7 +244,7 @@ def test_queries(client, asked):
 
 @pytest.mark.parametrize("kind", ["include", "exclude"])
 def test_unknown_labels(client, kind):
-    """They are named; for lines, too, before anything is answered."""
+    """Unknown labels are named; in a stream, before anything is answered."""
     one = client.post("/v1/suggest", json={"text": "a", kind: ["nobody"]})
     lines = client.post(f"/v1/suggest?{kind}=nobody", content=b'{"text": "a"}', headers=LINES)
 
@@ -254,7 +254,7 @@ def test_unknown_labels(client, kind):
 
 
 def test_lines(client):
-    """A bad line is told in its place, whatever is wrong with it, and the others are answered."""
+    """An invalid line gets an error in its place, and the others are answered."""
     wrong = [b"{", b"\xff", b'{"text": "\\ud800"}', b'{"counts": {"a": NaN}}', b"[" * 100_000]
     wrong += [b'{"text": 1}', b"7", b'{"text": "a", "k": 3}', b'{"counts": {"a": -1}}']
     good = json.dumps({"text": "A film about a goal."}).encode()
@@ -269,8 +269,8 @@ def test_lines(client):
     assert all("labels" in row for row in read[1::2])
 
 
-def test_a_line_that_does_not_end(client):
-    """It ends the stream, which tells so; what came before is answered."""
+def test_endless_line(client):
+    """An endless line ends the stream with an error; earlier lines are answered."""
 
     def parts():
         yield b'{"text": "a"}\n'
@@ -290,7 +290,7 @@ def test_a_line_that_does_not_end(client):
 
 @pytest.mark.parametrize("route", ["suggest", "explain", "learn"])
 def test_large_bodies(path, route):
-    """Refused by their length before they come, and without one when it is too much."""
+    """Large bodies are rejected by their announced length, or once they exceed the limit."""
     with served(path, max_body_bytes=1000) as client:
         headers = {**JSON, **bearer("write")}
         told = client.post(f"/v1/{route}", content=b"x" * 2000, headers=headers)
@@ -316,8 +316,8 @@ def test_large_bodies(path, route):
         ("/v1/models", ["application/json"], 413),
     ],
 )
-def test_no_type_passes_the_limit_of_a_body(client, route, types, status):
-    """Only lines for labels may be of any length; others are refused before they are there."""
+def test_no_media_type_evades_the_body_limit(client, route, types, status):
+    """Only streams of lines may have any length; other bodies are rejected early."""
     headers = [("Content-Type", kind) for kind in types]
     headers += [("Authorization", f"{bearer('admin')['Authorization']}")]
     n_parts = 0
@@ -336,8 +336,8 @@ def test_no_type_passes_the_limit_of_a_body(client, route, types, status):
     assert done.status_code == status
 
 
-def test_lines_need_a_token_before_they_are_read(path):
-    """Where reading needs a token, nothing is read without one."""
+def test_token_is_checked_before_lines_are_read(path):
+    """Without open reading, no line is read before the token is checked."""
     with served(path, open_reading=False) as client:
         done = client.post("/v1/suggest", content=b'{"text": "a"}', headers=LINES)
 
@@ -347,8 +347,8 @@ def test_lines_need_a_token_before_they_are_read(path):
 @pytest.mark.parametrize(
     "name", ["Content-Type", "Authorization", "Host", "Idempotency-Key", "Content-Length"]
 )
-def test_a_header_field_that_comes_twice(client, name):
-    """It is refused: two parts of a network might choose differently."""
+def test_repeated_header_field(client, name):
+    """Repeated fields are rejected, because two parts of a network might choose differently."""
     head = ["GET /v1/labels HTTP/1.1", f"{name}: 1", f"{name}: 2", "Connection: close"]
 
     answer = received(send(client, head))
@@ -377,18 +377,19 @@ BOMBS = {
     "model",
     [
         schemas.SuggestRequest,
+        schemas.SuggestOneRequest,
         schemas.LearnRequest,
         schemas.RelabelRequest,
         schemas.ForgetRequest,
         schemas.ExplainRequest,
     ],
 )
-def test_few_errors_are_made_of_many_wrong_things(model, body):
-    """Reading a hostile body takes little more memory than parsing it does."""
+def test_memory_of_hostile_bodies(model, body):
+    """Parsing a hostile body takes little more memory than decoding it."""
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=r"\.$") as refused:
-            parse_json(model, body)
+            validate(model, decode_json(body))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -399,8 +400,8 @@ def test_few_errors_are_made_of_many_wrong_things(model, body):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_values_are_counted_before_a_body_is_parsed(seed):
-    """Strings may hold anything; empty objects and lists count twice."""
+def test_json_size(seed):
+    """Strings may contain anything; empty objects and arrays count twice."""
     rng = random.Random(seed)
 
     def drawn(depth):
@@ -427,8 +428,8 @@ def test_values_are_counted_before_a_body_is_parsed(seed):
     assert values - 1 <= found.values < values + containers
 
 
-def test_a_product_of_documents_and_suggestions(client):
-    """An answer has so many suggestions at most; how to ask is told."""
+def test_limit_of_suggestions(client):
+    """The number of suggestions per response is limited; the error says what to do."""
     labels = [row["label"] for row in client.get("/v1/labels").json()["labels"]]
     n_documents = 100_000 // len(labels) + 1
     body = {"documents": [{"text": "a"}] * n_documents, "k": 1000}
@@ -444,8 +445,8 @@ def test_a_product_of_documents_and_suggestions(client):
     assert lines.text.count('"labels"') == n_documents
 
 
-def test_a_product_of_characters_and_labels(client):
-    """A long text is explained for few labels."""
+def test_limit_of_explained_shares(client):
+    """A long text is explained for few labels only."""
     labels = [row["label"] for row in client.get("/v1/labels").json()["labels"]]
     text = "film " * 100_000
 
@@ -455,20 +456,20 @@ def test_a_product_of_characters_and_labels(client):
     assert "must have at most 419,430 to be explained for 20 labels" in refused.json()["detail"]
 
 
-def test_a_query_of_many_parameters(client):
-    """It is refused before it is taken apart."""
+def test_query_with_many_parameters(client):
+    """A long query is rejected before it is parsed."""
     done = client.get("/v1/labels?" + "a&" * 3000)
 
     assert done.status_code == 422
     assert done.json()["detail"] == "The query has more than 2,500 parameters."
 
 
-def test_a_line_byte_by_byte():
-    """What has come of a line is not copied for each byte that comes."""
+def test_line_byte_by_byte():
+    """The received part of a line is not copied for each further byte."""
     n_parts = 100_000
 
     class Body:
-        """A request whose body is a long line and then many parts."""
+        """A request whose body is a long line followed by many parts."""
 
         async def stream(self):
             yield b"x" * 15 * MEGABYTE
@@ -486,8 +487,8 @@ def test_a_line_byte_by_byte():
     assert time.process_time() - begin < 60  # copies would take many minutes
 
 
-def test_lines_that_do_not_end(path):
-    """Lines of many streams that do not end count among all bodies that are being read."""
+def test_many_endless_lines(path):
+    """Incomplete lines of all streams count towards the memory of all bodies."""
     head = ["POST /v1/suggest HTTP/1.1", "Content-Type: application/x-ndjson"]
     part = b'{"text": "' + b"a" * MEGABYTE
     with served(path, max_body_bytes=MEGABYTE) as client:
@@ -508,7 +509,7 @@ def test_lines_that_do_not_end(path):
 
 
 def send(client, head, body=b""):
-    """Send a request by hand; return the connection."""
+    """Send a raw request; return the connection."""
     connection = socket.create_connection((client.base_url.host, client.base_url.port), timeout=10)
     lines = [*head, "Host: localhost", f"Authorization: {bearer('write')['Authorization']}", "", ""]
     connection.sendall("\r\n".join(lines).encode() + body)
@@ -516,7 +517,7 @@ def send(client, head, body=b""):
 
 
 def received(connection):
-    """Return all that comes until the connection ends."""
+    """Return all bytes until the connection ends."""
     with connection:
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -529,8 +530,8 @@ def received(connection):
         ("learn", "application/json"),
     ],
 )
-def test_a_slow_body(client, route, kind):
-    """A body that does not come is not waited for."""
+def test_missing_body(client, route, kind):
+    """The service does not wait for a body that does not arrive."""
     head = [f"POST /v1/{route} HTTP/1.1", f"Content-Type: {kind}", "Content-Length: 100"]
 
     answer = received(send(client, head, b"{"))
@@ -540,8 +541,8 @@ def test_a_slow_body(client, route, kind):
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
-def test_a_client_that_hangs_up(client, kind, caplog, monkeypatch):
-    """Nobody cares, and nothing is logged."""
+def test_disconnect(client, kind, caplog, monkeypatch):
+    """A disconnect logs no error."""
     monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
     head = ["POST /v1/suggest HTTP/1.1", f"Content-Type: {kind}", "Content-Length: 100"]
 
@@ -552,8 +553,8 @@ def test_a_client_that_hangs_up(client, kind, caplog, monkeypatch):
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-def test_a_key_for_another_request(client):
-    """It is refused as a conflict; one that is too long makes no sense."""
+def test_reused_idempotency_key(client):
+    """A reused key is a conflict; a key that is too long is invalid."""
     headers = {**bearer("write"), "Idempotency-Key": "again"}
     one, other = ({"documents": [{"id": f"k{n}", "text": "x"}]} for n in (1, 2))
 
@@ -567,7 +568,7 @@ def test_a_key_for_another_request(client):
 
 
 def test_names_in_a_language(tmp_path):
-    """Labels are named in the language that is asked for, where the tree has it."""
+    """Labels have names in the requested language if the tree has them."""
     tree = LabelTree({"culture/film": None}, {"culture/film": {"en": "Film", "cs": "Kino"}})
     path = filled(tmp_path / "news.db")
     Store(path, tree=tree).close()
@@ -583,8 +584,8 @@ def test_names_in_a_language(tmp_path):
     assert found == ["Film", "Kino", "Film", "Film"]
 
 
-def test_drift_is_not_judged_for_very_many_labels(path, monkeypatch):
-    """It would take documents times labels; other facts about a label are still there."""
+def test_no_drift_with_too_many_labels(path, monkeypatch):
+    """Drift is omitted because it takes documents × labels; other facts remain."""
     monkeypatch.setattr(live, "MAX_DRIFT_LABELS", 2)
     with served(path) as client:
         facts = client.get("/v1/labels/sport/football").json()

@@ -1,4 +1,4 @@
-"""Limits of requests at their borders: what docs/service.md promises is taken, and no more."""
+"""Limits of requests: what docs/service.md promises is accepted, and no more."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ MOST = 2 * KB * KB
 
 
 class _Counts:
-    """Counts requests, in the place of the service's metrics."""
+    """Counts requests in place of the service's metrics."""
 
     def __init__(self):
         self.requests = []
@@ -27,7 +27,7 @@ class _Counts:
 
 
 def _limited(memory=None, hosts=None):
-    """Return an application that reads whole bodies behind limits; and its counts."""
+    """Return an application that reads whole bodies behind the limits, and its counts."""
     from fastapi import FastAPI
 
     async def reads(scope, receive, send):
@@ -45,7 +45,7 @@ def _limited(memory=None, hosts=None):
 
 
 def _send(app, method="POST", address="/", **asked):
-    """Return the answer to one request."""
+    """Return the response to one request."""
 
     async def send():
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -56,7 +56,7 @@ def _send(app, method="POST", address="/", **asked):
 
 
 async def _parts(n_bytes):
-    """Yield a body whose length is not told beforehand."""
+    """Yield a body without announcing its length."""
     for _ in range(n_bytes // KB):
         yield b"x" * KB
     yield b"x" * (n_bytes % KB)
@@ -74,7 +74,7 @@ async def _parts(n_bytes):
     ],
 )
 def test_bytes_of_a_body(address, most):
-    """A body of just so many bytes is read, of one more it is not, announced or not."""
+    """A body at the limit is read, one byte more is not, whether announced or not."""
     app, _ = _limited()
 
     taken = [_send(app, address=address, content=body) for body in (b"x" * most, _parts(most))]
@@ -88,8 +88,8 @@ def test_bytes_of_a_body(address, most):
     assert refused[0].headers["Connection"] == "close"
 
 
-def test_a_length_that_is_no_number():
-    """It is as good as too large, but for a stream of lines."""
+def test_invalid_content_length():
+    """An invalid length counts as too large, except for a stream of lines."""
     app, _ = _limited()
     lines = {"Content-Type": "Application/X-NDJSON; charset=utf-8"}
 
@@ -107,7 +107,7 @@ def test_a_length_that_is_no_number():
 
 
 def test_all_bodies_together():
-    """Bytes count while a body is read; whoever comes to more than there is room for is busy."""
+    """Bytes count while a body is read; a request that exceeds the total is told to retry."""
     memory = BodyMemory(3 * KB)
     app, _ = _limited(memory)
 
@@ -121,15 +121,15 @@ def test_all_bodies_together():
 
 
 def test_parameters_of_a_query():
-    """2,500 are taken."""
+    """A query may have 2,500 parameters."""
     app, _ = _limited()
 
     assert _send(app, "GET", "/?" + "&".join(["a"] * 2500)).status_code == 200
     assert _send(app, "GET", "/?" + "&".join(["a"] * 2501)).status_code == 422
 
 
-def test_names_of_the_service():
-    """A name may come with a port; others are refused, each time they come."""
+def test_host_header():
+    """A host may have a port; unknown hosts are rejected every time."""
     app, _ = _limited(hosts=("here", "localhost"))
 
     for host in ("here", "here:80", "localhost:65535", "here"):
@@ -140,8 +140,8 @@ def test_names_of_the_service():
         assert f"Host == {host!r}, must be one of here, localhost" in found.json()["detail"]
 
 
-def test_every_answer_is_safe_and_counted():
-    """Also a refusal has the headers that keep a browser safe."""
+def test_security_headers_and_metrics():
+    """Rejections carry the security headers as well."""
     app, counts = _limited(hosts=("here",))
 
     answers = [_send(app, "GET"), _send(app, "GET", headers={"Host": "there"})]
@@ -183,8 +183,8 @@ def test_every_answer_is_safe_and_counted():
         "transfer-encoding",
     ],
 )
-def test_header_fields_that_come_once(name):
-    """Two of them mean two things; of others there may be two."""
+def test_unique_header_fields(name):
+    """Ambiguous fields must not be repeated; others may."""
     app, _ = _limited()
 
     twice = _send(app, "GET", headers=[(name, "a"), (name, "a")])
@@ -195,7 +195,7 @@ def test_header_fields_that_come_once(name):
 
 
 def test_values_of_a_body():
-    """500,000 values, of them 100,000 objects and lists, are taken."""
+    """A body may have 500,000 values, 100,000 of them objects and arrays."""
     for body in (b"[" + b"1," * 499_999, b"[" * 100_000):
         check_json_size(body)
     with pytest.raises(ValueError, match="500,001 values, must have at most 500,000"):
@@ -205,15 +205,15 @@ def test_values_of_a_body():
 
 
 def test_values_of_a_long_body():
-    """A string may cross the border of what is looked through at once."""
+    """A string may span several blocks."""
     value = ["," * (1 << 20), "x" * (1 << 20), "[{" * (1 << 20), "é" * 300] * 3
 
     assert json_size(json.dumps(value).encode()) == (len(value), 1)
     assert json_size(b"") == (0, 0)
 
 
-def test_suggestions_in_one_answer(model):
-    """100,000 are given, and the sentence tells what to do for more."""
+def test_suggestions_in_one_response(model):
+    """A response may have 100,000 suggestions."""
     with served(model) as client:
         n_labels = len(client.get("/v1/labels").json()["labels"])
         each = max(n for n in range(1, n_labels + 1) if 100_000 % n == 0 and 100_000 // n <= 10_000)

@@ -1,4 +1,4 @@
-"""The page of the routes: what it makes of an OpenAPI document."""
+"""How the API page reads an OpenAPI document."""
 
 from polytopic.server.openapi import Field, Route, read_routes
 
@@ -89,21 +89,21 @@ def test_a_route_with_everything():
 
 
 def test_a_route_with_nothing():
-    """What a document does not say is empty."""
+    """What a document omits is empty."""
     _, route, _ = read_routes(DOCUMENT)
 
     assert route == Route("GET", "/things/{name}", "", "", [], [], [])
 
 
-def test_a_body_of_two_kinds():
-    """The fields of both are listed."""
+def test_alternative_bodies():
+    """The fields of both alternatives are listed."""
     *_, route = read_routes(DOCUMENT)
 
     assert route.fields == [*CHANGE, Field("all", "boolean", required=False, where="body")]
 
 
 def test_a_document_without_schemas():
-    """A reference that leads nowhere has no fields."""
+    """An unresolved reference has no fields."""
     (_, _, route) = read_routes({"paths": DOCUMENT["paths"]})
 
     assert [field.name for field in route.fields] == ["all"]

@@ -1,4 +1,4 @@
-"""The page in a real browser: paste, read, correct, save, undo; labels and models."""
+"""The pages in a real browser: label, correct, save, undo; labels and models."""
 
 import pytest
 
@@ -29,8 +29,8 @@ def document_of(path, id):
 # Signing in and out
 
 
-def test_the_address_signs_in(visit, demo):
-    """The token leaves the address for a cookie that scripts cannot read; signing out ends it."""
+def test_sign_in_by_url(visit, demo):
+    """The token moves from the URL to a cookie that scripts cannot read; signing out deletes it."""
     page = visit(demo, f"/labels?q=sport#token={OWN}", signed_in=False)
 
     page.get_by_role("button", name="Sign out").wait_for()
@@ -45,8 +45,8 @@ def test_the_address_signs_in(visit, demo):
     assert page.context.cookies() == []
 
 
-def test_the_form_signs_in(visit, demo):
-    """A wrong token is told; a right one leads back to where the visitor was."""
+def test_sign_in_by_form(visit, demo):
+    """A wrong token is reported; a valid one leads back to the previous page."""
     page = visit(demo, "/models", signed_in=False, statuses=[401])
     page.get_by_role("link", name="Sign in", exact=True).click()
 
@@ -60,15 +60,15 @@ def test_the_form_signs_in(visit, demo):
     assert page.url.endswith("/models")
 
 
-def test_a_wrong_token_in_the_address(visit, demo):
-    """It leads to the form."""
+def test_wrong_token_in_the_url(visit, demo):
+    """A wrong token in the URL leads to the form."""
     page = visit(demo, "/#token=wrong", signed_in=False, statuses=[401])
 
     page.get_by_label("Token").wait_for()
 
 
-def test_reading_may_need_a_token(visit, own_path):
-    """Each page leads to the form, and the token of an address to the page."""
+def test_reading_with_tokens_only(visit, own_path):
+    """Each page leads to the form; a token in the URL leads to the page."""
     with served(own_path, open_reading=False, own_token=OWN) as client:
         page = visit(client, "/labels?q=film", signed_in=False)
         expect(page.get_by_label("Token")).to_be_visible()
@@ -84,7 +84,7 @@ def test_reading_may_need_a_token(visit, own_path):
 
 
 def test_paste(visit, demo):
-    """A pasted text is labelled at once, and one that is pasted into another is not."""
+    """A pasted text is labelled at once, unless it is pasted into another text."""
     page = visit(demo, permissions=["clipboard-read", "clipboard-write"])
     page.evaluate("text => navigator.clipboard.writeText(text)", TEXT)
 
@@ -102,7 +102,7 @@ def test_paste(visit, demo):
 
 
 def test_drop(visit, demo):
-    """A file that is dropped is labelled at once."""
+    """A dropped file is labelled at once."""
     page = visit(demo)
     dropped = file_of(page, TEXT)
 
@@ -115,7 +115,7 @@ def test_drop(visit, demo):
 
 
 def test_read(visit, demo):
-    """Topics as bars with shares and confidence, words in their colours, a hover with shares."""
+    """Topics have bars, shares and confidence; words have colours, and shares on hover."""
     page = visit(demo)
     read(page)
 
@@ -149,7 +149,7 @@ def test_read(visit, demo):
 
 
 def test_one_topic(visit, demo):
-    """A click on a topic leaves its words alone marked; another, those of all."""
+    """Clicking a topic marks only its words; another click marks all."""
     page = visit(demo)
     read(page)
     name = page.get_by_role("button", name="health/medicine", exact=True)
@@ -165,7 +165,7 @@ def test_one_topic(visit, demo):
 
 
 def test_why_and_why_not(visit, demo):
-    """Words with shares and evidence for a topic, words for and against another."""
+    """Reasons list words with shares and evidence, for a topic and against another."""
     page = visit(demo)
     read(page)
 
@@ -192,7 +192,7 @@ def test_why_and_why_not(visit, demo):
 
 
 def test_correct(visit, demo):
-    """Topics are removed and added with completion, and shares and keywords follow."""
+    """Topics can be removed, and added with completion; shares and keywords follow."""
     page = visit(demo)
     read(page)
     before = page.locator("#keywords").inner_text()
@@ -216,7 +216,7 @@ def test_correct(visit, demo):
 
 
 def test_quick_changes(visit, demo):
-    """Two changes one right after the other are both made."""
+    """Two changes in quick succession are both made."""
     page = visit(demo)
     read(page)
 
@@ -228,7 +228,7 @@ def test_quick_changes(visit, demo):
 
 
 def test_save_and_undo(visit, demo):
-    """The store has what was saved, with a receipt; undone, it is as it was."""
+    """The store contains what was saved, with a receipt; undoing restores it."""
     before = digest_of(demo.path)
     page = visit(demo)
     read(page)
@@ -252,7 +252,7 @@ def test_save_and_undo(visit, demo):
 
 
 def test_saving_needs_a_token(visit, demo):
-    """Without one a link leads to the form, and back."""
+    """Without a token, a link leads to the form and back."""
     page = visit(demo, "/?id=fresh-1", signed_in=False)
     settle(page)
 
@@ -265,8 +265,8 @@ def test_saving_needs_a_token(visit, demo):
     assert page.url.endswith("/?id=fresh-1")
 
 
-def test_a_token_that_may_only_read(visit, path):
-    """It signs in, but saves nothing."""
+def test_read_only_token(visit, path):
+    """A read-only token signs in, but cannot save."""
     with served(path) as client:
         page = visit(client, f"/#token={bearer('read')['Authorization'][7:]}", signed_in=False)
         page.get_by_role("button", name="Sign out").wait_for()
@@ -277,7 +277,7 @@ def test_a_token_that_may_only_read(visit, path):
 
 
 def test_queue(visit, demo):
-    """The least certain text comes first; it is opened, corrected, and the correction undone."""
+    """The least certain text comes first; it can be opened, corrected and restored."""
     before = digest_of(demo.path)
     page = visit(demo, "/check")
     queue = page.get_by_role("region", name="No topics yet").locator("li")
@@ -308,7 +308,7 @@ def test_queue(visit, demo):
 
 
 def test_labels(visit, demo):
-    """A tree, a search, and of one label its words, neighbours, documents over time and drift."""
+    """Labels have a tree and a search; one has words, neighbours, counts and drift."""
     page = visit(demo, "/labels")
     expect(page.locator(".tree > li")).to_have_count(9)
     page.get_by_label("Search labels").fill("foot")
@@ -332,7 +332,7 @@ def test_labels(visit, demo):
 
 
 def test_map(visit, demo):
-    """A dendrogram beside the labels, and pairs of them."""
+    """The map shows a dendrogram next to the labels, and pairs of labels."""
     page = visit(demo, "/map")
 
     expect(page.locator(".leaves li")).to_have_count(20)
@@ -342,7 +342,7 @@ def test_map(visit, demo):
 
 
 def test_publish_and_roll_back(visit, own_path):
-    """Another model is published and answers; the first one answers again."""
+    """A second model is published and becomes active; rolling back restores the first."""
     with served(own_path, own_token=OWN) as client:
         page = visit(client, "/models")
         expect(page.get_by_role("region", name="Quality").locator("circle")).to_have_count(23)
@@ -361,8 +361,8 @@ def test_publish_and_roll_back(visit, own_path):
         expect(page.locator("#model")).to_contain_text("Model: pmm1")
 
 
-def test_reference_and_what_is_not_there(visit, demo):
-    """Programs' authors find the routes; a wrong address has a page of its own."""
+def test_api_page_and_error_pages(visit, demo):
+    """The API page lists the routes; a wrong address has an error page."""
     page = visit(demo, "/docs", statuses=[404, 422])
     expect(page.get_by_role("heading", name="POST /v1/suggest")).to_be_visible()
     expect(page.get_by_role("heading", name="GET /v1/queue")).to_be_visible()
@@ -378,7 +378,7 @@ def test_reference_and_what_is_not_there(visit, demo):
 
 
 def test_a_model_file(visit, model):
-    """It labels and explains, and says that it cannot learn."""
+    """A model file labels and explains, and the page says that it cannot learn."""
     with served(model) as client:
         page = visit(client, signed_in=False)
         read(page)
@@ -394,7 +394,7 @@ def test_a_model_file(visit, model):
 
 
 def test_the_first_text(visit, tmp_path):
-    """An empty store learns a first text through the page, and the next one is labelled."""
+    """An empty store learns a first text through the page, and labels the next one."""
     path = tmp_path / "empty.db"
     Store(path, keep_texts=True).close()
     with served(path, own_token=OWN) as client:
@@ -421,7 +421,7 @@ def test_the_first_text(visit, tmp_path):
 
 
 def test_a_store_without_texts(visit, path):
-    """A text to check is shown by its words."""
+    """A document without a text is shown by its words."""
     with Store(path) as store:
         store.learn([{"id": "bag", "text": "The striker scored. A striker!"}])
     with served(path) as client:

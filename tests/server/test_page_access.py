@@ -1,4 +1,4 @@
-"""The page for everyone: narrow and wide, dark and light, by keyboard, aloud, and in Czech."""
+"""Accessibility: narrow and wide, dark and light, keyboard, screen readers, and Czech."""
 
 import json
 import re
@@ -20,7 +20,7 @@ SENTENCE = re.compile(r"""\b_\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')"""
 
 
 def open_all(page):
-    """Ask the text's page for all that it can show."""
+    """Open everything that the text page can show."""
     read(page)
     add(page, "rehabilitation")
     page.get_by_role("button", name="Why sport/football?").click()
@@ -40,8 +40,8 @@ def open_all(page):
         pytest.param("narrow", "light", marks=pytest.mark.long),
     ],
 )
-def test_nobody_is_kept_out(visit, demo, size, scheme):
-    """No page has a serious flaw that axe-core finds, nor must be scrolled sideways."""
+def test_accessibility(visit, demo, size, scheme):
+    """axe-core finds no serious flaw on any page, and no page scrolls sideways."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = visit(demo, viewport=SIZES[size], color_scheme=scheme, statuses=[404])
 
@@ -55,7 +55,7 @@ def test_nobody_is_kept_out(visit, demo, size, scheme):
 
 
 def check(page, axe, name):
-    """Assert that a page is as wide as its window, and that axe-core finds nothing serious."""
+    """Assert that a page fits its window, and that axe-core finds nothing serious."""
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.viewport_size["width"], name
     found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
@@ -64,7 +64,7 @@ def check(page, axe, name):
 
 
 def test_theme(visit, demo):
-    """The browser's theme is taken until another is chosen, which is then remembered."""
+    """The browser's theme applies until the reader chooses one, which is then stored."""
     page = visit(demo, color_scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(ground)
@@ -80,7 +80,7 @@ def test_theme(visit, demo):
 
 
 def test_keyboard(visit, demo):
-    """Tab reaches all that can be used, Enter uses it, and arrow keys tell of each word."""
+    """Tab reaches every control, Enter activates it, and arrow keys describe each word."""
     page = visit(demo)
     page.locator("#text").focus()
     page.keyboard.insert_text(TEXT)
@@ -127,7 +127,7 @@ def reach(page):
 
 
 def test_skip_link(visit, demo):
-    """The first Tab offers the way past the header."""
+    """The first Tab offers to skip the header."""
     page = visit(demo, "/labels")
 
     page.keyboard.press("Tab")
@@ -138,8 +138,8 @@ def test_skip_link(visit, demo):
     expect(page.get_by_label("Search labels")).to_be_focused()
 
 
-def test_colour_is_not_the_only_sign(visit, demo):
-    """Topics have numbers, and their words underlines of different kinds."""
+def test_topics_differ_not_only_by_colour(visit, demo):
+    """Topics have numbers, and their words have different underlines."""
     page = visit(demo)
     read(page)
     style = "mark => getComputedStyle(mark).textDecorationStyle"
@@ -153,7 +153,7 @@ def test_colour_is_not_the_only_sign(visit, demo):
 
 
 def test_czech(visit, demo):
-    """The page speaks Czech, keeps to it, and leaves no English sentence on the text's page."""
+    """The pages stay in Czech, and the text page shows no English sentence."""
     page = visit(demo, "/?lang=cs")
     expect(page.locator("html")).to_have_attribute("lang", "cs")
     page.goto("/")
@@ -177,15 +177,15 @@ def test_czech(visit, demo):
     expect(page.locator("h1")).to_have_text("What is this text about?")
 
 
-def test_the_browser_s_language(visit, demo):
-    """A Czech browser gets Czech at once."""
+def test_browser_language(visit, demo):
+    """A Czech browser gets Czech pages at once."""
     page = visit(demo, locale="cs-CZ")
 
     expect(page.locator("h1")).to_have_text("O čem je tento text?")
 
 
 def test_all_sentences_are_translated():
-    """Each sentence of templates and scripts has a translation, and none is left over."""
+    """Every sentence of templates and scripts is translated, and no translation is unused."""
     sources = [*HERE.glob("templates/*.html"), *HERE.glob("static/*.js")]
     used = {a or b for file in sources for a, b in SENTENCE.findall(file.read_text("utf-8"))}
     translated = json.loads((HERE / "languages" / "cs.json").read_text("utf-8"))
@@ -195,8 +195,8 @@ def test_all_sentences_are_translated():
         assert sorted(re.findall(r"\{\w+\}", sentence)) == sorted(re.findall(r"\{\w+\}", other))
 
 
-def test_colours_are_those_of_the_library():
-    """The style has the colours of all drawings, in their order."""
+def test_palette():
+    """The style sheet has the library's palette, in order."""
     style = (HERE / "static" / "style.css").read_text("utf-8")
 
     found = re.findall(r"\.l(\d) \{ --c: (\d+) (\d+) (\d+) \}", style)

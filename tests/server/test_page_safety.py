@@ -1,4 +1,4 @@
-"""Hostile texts and labels in a real browser: they are shown as they are, and nothing runs."""
+"""Hostile texts and labels in a real browser: they are shown literally, and nothing runs."""
 
 import pytest
 
@@ -50,14 +50,14 @@ def hostile(tmp_path_factory):
 
 
 def read_by_words(page):
-    """Return the drawn text, and the words that are told when they are pointed at."""
+    """Return the drawn text, and each word with the term in its tooltip."""
     return page.locator("#words").evaluate("""place => [place.textContent,
         [...place.children].map(one => [one.textContent, one.title.split(":")[0]])]""")
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_hostile_texts(visit, demo, name):
-    """They are drawn as they are, with marks in their places, whatever stands before."""
+    """Texts are drawn literally, with marks in the right places."""
     text = TEXTS[name]
     page = visit(demo)
 
@@ -71,7 +71,7 @@ def test_hostile_texts(visit, demo, name):
 
 
 def test_a_text_of_a_megabyte(visit, demo):
-    """Its beginning is drawn, and all of it is labelled."""
+    """The beginning is drawn, and the whole text is labelled."""
     text = (TEXT + "\n") * (1_000_000 // len(TEXT))
     page = visit(demo)
 
@@ -85,7 +85,7 @@ def test_a_text_of_a_megabyte(visit, demo):
 
 
 def test_hostile_names(visit, hostile):
-    """Ids, labels, names, notes and texts that are markup are shown as they are on all pages."""
+    """Ids, labels, names, notes and texts that are markup are shown literally on all pages."""
     page = visit(hostile, "/check")
     settle(page)
     expect(page.locator("main")).to_contain_text(f"{MARKUP}8")
@@ -116,7 +116,7 @@ def test_hostile_names(visit, hostile):
 
 @pytest.mark.parametrize("k", range(6))
 def test_hostile_documents(visit, hostile, k):
-    """A document of the store comes within the page, and stays a text."""
+    """A document embedded in the page remains text."""
     page = visit(hostile, f"/?id=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E{k}")
 
     settle(page)
@@ -126,7 +126,7 @@ def test_hostile_documents(visit, hostile, k):
 
 
 def test_hostile_addresses(visit, demo):
-    """What the address says is shown as it is."""
+    """Parts of the URL are shown literally."""
     page = visit(demo, "/labels?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", statuses=[404])
     expect(page.get_by_label("Search labels")).to_have_value('"><script>alert(1)</script>')
 

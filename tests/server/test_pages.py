@@ -1,4 +1,4 @@
-"""The pages and what they read, without a browser: headers, cookies, other sites, and escapes."""
+"""The pages without a browser: headers, cookies, other sites, and escaping."""
 
 import re
 
@@ -17,7 +17,7 @@ PARTS = ["/parts/doubtful", "/parts/quality", "/parts/drift/sport%2Ffootball"]
 
 @pytest.mark.parametrize("path", [*PAGES, *PARTS, "/sign-in", "/nothing", "/static/text.js"])
 def test_headers(demo, path):
-    """Nothing but the service's own scripts and styles runs, and nobody frames or keeps a page."""
+    """Only the service's own scripts and styles run, and pages are neither framed nor cached."""
     answer = demo.get(path, headers=HTML)
 
     policy = dict(part.strip().split(" ", 1) for part in answer.headers[POLICY].split(";"))
@@ -38,7 +38,7 @@ POLICY = "Content-Security-Policy"
 
 
 def test_hosts(own_path):
-    """Another name than the service's own is that of a site that pretends to be this machine."""
+    """Unknown host names are rejected, because another site may pretend to be this machine."""
     with served(own_path, hosts=("127.0.0.1", "localhost", "[::1]")) as client:
         answers = {
             host: client.get("/", headers={"Host": host}).status_code
@@ -59,7 +59,7 @@ def test_hosts(own_path):
 
 
 def test_the_cookie(demo):
-    """Scripts cannot read it, and other sites' pages do not send it."""
+    """Scripts cannot read the cookies, and other sites' pages do not send them."""
     answer = demo.post("/sign-in", data={"token": OWN, "next": "/models"})
     language = demo.get("/labels?lang=cs").headers["Set-Cookie"]
     demo.cookies.clear()
@@ -85,7 +85,7 @@ def test_the_cookie(demo):
     ],
 )
 def test_other_sites_cannot_use_the_cookie(demo, sent, status):
-    """What it changes must come from the page; a token in a header is another matter."""
+    """A cookie allows changes only from our own pages; a token in a header always does."""
     demo.cookies.set("polytopic_token", OWN)
     question = {"labels": {"fresh-1": []}}
     by_cookie = demo.post("/v1/relabel", json=question, headers=sent)
@@ -118,8 +118,8 @@ def test_other_sites_cannot_use_the_cookie(demo, sent, status):
         "",
     ],
 )
-def test_signing_in_leads_nowhere_else(demo, target):
-    """Who signs in stays with the service, whatever the address of the form says."""
+def test_sign_in_redirects_to_own_pages_only(demo, target):
+    """Signing in never redirects to another site."""
     answer = demo.post("/sign-in", data={"token": OWN, "next": target})
     form = demo.get("/sign-in", params={"next": target}, headers=HTML)
     demo.cookies.clear()
@@ -129,7 +129,7 @@ def test_signing_in_leads_nowhere_else(demo, target):
 
 
 def test_texts_are_escaped(own_path):
-    """Texts, ids and labels stand in a page as they are, also within its JSON."""
+    """Texts, ids and labels are escaped in pages and in embedded JSON."""
     hostile = "</script><script>alert(1)</script><!--'\"&"
     with Store(own_path, create=False) as store:
         store.learn([{"id": hostile, "text": hostile, "labels": [hostile]}])
@@ -153,8 +153,8 @@ def test_texts_are_escaped(own_path):
     assert all("<!--" not in page.text for page in pages)
 
 
-def test_reading_may_need_a_token(path):
-    """Pages lead to the form, parts as well, and programs get 401."""
+def test_reading_with_tokens_only(path):
+    """Pages and their parts redirect to the form, and programs get 401."""
     with served(path, open_reading=False) as client:
         for page in [*PAGES, *PARTS]:
             answer = client.get(page, headers=HTML)
@@ -167,8 +167,8 @@ def test_reading_may_need_a_token(path):
             assert client.get(f"/v1/{route}", headers=bearer("read")).status_code == 200
 
 
-def test_failures_of_pages_are_pages(demo):
-    """People get a page with the sentence, programs a problem document."""
+def test_error_pages(demo):
+    """Browsers get an error page, programs a problem document."""
     for path, status in [("/labels?q=" + "x" * 201, 422), ("/labels/no", 404), ("/no", 404)]:
         page, problem = demo.get(path, headers=HTML), demo.get(path)
         assert page.status_code == problem.status_code == status
@@ -181,7 +181,7 @@ def test_failures_of_pages_are_pages(demo):
 
 
 def test_queue(demo, demo_path):
-    """Documents without labels, least certain first, as the library says."""
+    """Documents without labels come least certain first, as in the library."""
     found = demo.get("/v1/queue").json()["documents"]
 
     with Store(demo_path, create=False) as store:
@@ -198,7 +198,7 @@ def test_queue(demo, demo_path):
 
 
 def test_queue_of_doubtful_documents(demo, demo_path):
-    """Documents whose labels suit them least, as the library's audit says."""
+    """Doubtful documents are those of the library's audit."""
     found = demo.get("/v1/queue?kind=doubtful&k=5").json()["documents"]
 
     with Store(demo_path, create=False) as store:
@@ -219,7 +219,7 @@ def test_queue_of_a_model_file(model):
 
 
 def test_drift(demo, demo_path):
-    """The last periods, as the library judges them."""
+    """The last periods agree with the library."""
     found = demo.get("/v1/drift").json()
 
     with Store(demo_path, create=False) as store:
@@ -228,7 +228,7 @@ def test_drift(demo, demo_path):
 
 
 def test_documents(demo, path):
-    """A document with its text, or with its words where the store keeps no texts."""
+    """A document has its text, or its counts if the store keeps no texts."""
     first = load_sample()[0]
     found = demo.get(f"/v1/documents/{first.id}").json()
     with served(path) as client:
@@ -242,7 +242,7 @@ def test_documents(demo, path):
 
 
 def test_completion(demo):
-    """Labels that begin with what is written come before those that hold it."""
+    """Labels that start with the query come before those that contain it."""
     rows = demo.get("/v1/labels?q=E").json()["labels"]
     exact = demo.get("/v1/labels?q=SPORT/football&k=1").json()["labels"]
 
@@ -254,7 +254,7 @@ def test_completion(demo):
 
 
 def test_drift_of_one_label(demo, demo_path):
-    """Of the periods of a store, those entries that are about the label."""
+    """A label's drift consists of its entries in the store's periods."""
     found = demo.get("/v1/labels/sport%2Ffootball?drift=true").json()["drift"]
 
     with Store(demo_path) as store:
@@ -270,7 +270,7 @@ def test_drift_of_one_label(demo, demo_path):
 
 
 def test_charts_fill_their_frame(demo):
-    """Bars stand in the frame that the page gives them, and reach its top and its end."""
+    """Bars fill their chart in width and height."""
     text = demo.get("/labels/sport%2Ffootball", headers=HTML).text
 
     width, height = map(float, re.search(r'viewBox="0 0 (\d+) (\d+)"', text).groups())
@@ -281,8 +281,8 @@ def test_charts_fill_their_frame(demo):
     assert x[-1] + widths[-1] * 0.9 / 0.8 == pytest.approx(width, abs=0.2)
 
 
-def test_documents_to_check(own_path):
-    """Twenty are listed, however many there are."""
+def test_length_of_the_review_list(own_path):
+    """The page lists twenty documents, however many there are."""
     with Store(own_path) as store:
         store.learn({"id": f"free-{k}", "text": "film goal", "labels": []} for k in range(25))
     with served(own_path, own_token=OWN) as client:
@@ -291,8 +291,8 @@ def test_documents_to_check(own_path):
     assert text.count("certainty ") == 20
 
 
-def test_tokens_are_asked_for(own_path):
-    """Programs are told how to send one."""
+def test_authentication_challenge(own_path):
+    """Programs are told how to send a token."""
     with served(own_path, open_reading=False) as client:
         for headers in ({}, {"Authorization": "Bearer nobody"}):
             answer = client.get("/v1/labels", headers=headers)
@@ -301,8 +301,8 @@ def test_tokens_are_asked_for(own_path):
             assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_calls_that_wait_are_counted(own_path):
-    """Those that read and those that write."""
+def test_waiting_calls_are_counted(own_path):
+    """Waiting calls that read and that write are counted."""
     with served(own_path) as client:
         service = client.app.state.service
         service.workers.pending, service.writers.pending = 2, 3

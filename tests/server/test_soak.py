@@ -1,4 +1,4 @@
-"""A short soak; ``make soak`` runs it for half an hour on each database."""
+"""A short soak test; ``make soak`` runs it for half an hour on each database."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.soak import soak
 @pytest.mark.long
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_mixed_load_loses_nothing_and_leaves_no_trace(database, request):
-    """Two services, one of them killed again and again, keep and erase what they acknowledged."""
+    """Two services, one killed repeatedly, keep and erase what they acknowledged."""
     if database == "postgresql":
         request.getfixturevalue("server")  # skips where PostgreSQL is not installed
 

@@ -1,4 +1,4 @@
-"""Requests that are answered together: the same answers, and each fails alone."""
+"""Requests in batches: the same answers, and each fails alone."""
 
 import asyncio
 import threading
@@ -12,14 +12,14 @@ from tests.server.conftest import served
 
 
 def halves(items):
-    """Halve even numbers, and refuse a batch with an odd one."""
+    """Halve even numbers, and reject a batch with an odd one."""
     if any(item % 2 for item in items):
         raise ValueError("an odd number")
     return [item // 2 for item in items]
 
 
 def gathered(function, calls, *, threads=2, max_items=64):
-    """Return the results or failures of calls (kind, item) that come at the same time."""
+    """Return the results or errors of simultaneous calls (key, item)."""
 
     async def run():
         workers = Workers(threads, 256)
@@ -34,16 +34,16 @@ def gathered(function, calls, *, threads=2, max_items=64):
     return asyncio.run(run())
 
 
-def test_results_come_in_their_places():
-    """Each call gets its own result, however the batches are cut."""
+def test_results_are_in_order():
+    """Each call gets its own result, whatever the batches are."""
     calls = [("", 2 * k) for k in range(50)]
 
     assert gathered(halves, calls) == list(range(50))
     assert gathered(halves, calls, max_items=7) == list(range(50))
 
 
-def test_what_waits_is_taken_together():
-    """Of ten that come at once, four go at a time."""
+def test_waiting_items_share_a_batch():
+    """Ten simultaneous calls are processed four at a time."""
     sizes = []
 
     def noted(items):
@@ -55,8 +55,8 @@ def test_what_waits_is_taken_together():
     assert sizes == [4, 4, 2]
 
 
-def test_kinds_are_not_mixed():
-    """A batch has one kind, and all have their turn."""
+def test_keys_are_not_mixed():
+    """A batch has one key, and all keys get their turn."""
     batches = []
 
     def noted(items):
@@ -68,23 +68,23 @@ def test_kinds_are_not_mixed():
     assert [{item % 2 for item in batch} for batch in batches] == [{0}, {1}]
 
 
-def test_one_fails_alone():
-    """A bad item among good ones."""
+def test_bad_items_fail_alone():
+    """A bad item does not affect the good ones."""
     *good, bad = gathered(halves, [("", 0), ("", 2), ("", 4), ("", 3)])
 
     assert good == [0, 1, 2]
     assert isinstance(bad, ValueError)
 
 
-def test_a_wrong_number_of_results_is_told():
-    """Nobody waits for ever."""
+def test_wrong_number_of_results():
+    """A wrong number of results is an error, and nobody waits forever."""
     found = gathered(lambda items: [], [("", 0), ("", 2)])
 
     assert all(isinstance(error, ValueError) for error in found)
 
 
-def test_too_many_are_sent_away():
-    """Each call counts, not each batch."""
+def test_batches_respect_the_queue_limit():
+    """Each call counts towards the limit, not each batch."""
     free = threading.Event()
 
     async def run():
@@ -102,8 +102,8 @@ def test_too_many_are_sent_away():
     assert asyncio.run(run()) == [0, 1, 2, 3]
 
 
-def test_nobody_waits_any_more():
-    """Who has gone away does not disturb the others."""
+def test_cancelled_call():
+    """A cancelled call does not disturb the others."""
 
     async def run():
         workers = Workers(1, 256)
@@ -119,8 +119,8 @@ def test_nobody_waits_any_more():
     assert asyncio.run(run()) == 2
 
 
-def test_the_service_answers_many_as_one_by_one(path):
-    """At once in threads, asked for in several ways, with bad ones among them."""
+def test_simultaneous_requests(path):
+    """Simultaneous requests with different options get the same answers as single ones."""
     texts = [document.text for document in load_sample()[:40]]
     ways = [{}, {"k": 2}, {"include": ["sport/football", "culture/film"]}]
     asked = [{"text": text, **ways[k % 3]} for k, text in enumerate(texts)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -51,29 +52,27 @@ def check_media_type(request: Request, *allowed: str) -> None:
         raise HTTPException(415, f"Content-Type == {found!r}, must be {' or '.join(allowed)}.")
 
 
-def parse_json(model: type[Model], body: bytes) -> Model:
-    """Return a body as an instance of ``model``; raise :class:`ValueError` if it is not one."""
-    try:
-        if len(body) <= SMALL:
-            return model.model_validate_json(body, strict=True)
+def decode_json(body: bytes) -> Any:
+    """Return the value of a JSON body; raise :class:`ValueError` if it is invalid or too large."""
+    if len(body) > SMALL:
         check_json_size(body)
-        return model.model_validate(_parse(body), strict=True)
-    except ValidationError as error:
-        raise ValueError(describe_errors(error)) from error
-
-
-def _parse(body: bytes) -> Any:
     try:
         return from_json(body)
     except ValueError as error:
         raise ValueError(f"The request: Invalid JSON: {error}.") from error
 
 
-async def parse_json_in(workers: Workers, model: type[Model], body: bytes) -> Model:
-    """Return a body as an instance of ``model``; large bodies are parsed by a worker thread."""
-    if len(body) <= SMALL:
-        return parse_json(model, body)
-    return await workers.run(parse_json, model, body)
+def validate(model: type[Model], value: Any) -> Model:
+    """Return a value as an instance of ``model``; raise :class:`ValueError` if it is not one."""
+    try:
+        return model.model_validate(value, strict=True)
+    except ValidationError as error:
+        raise ValueError(describe_errors(error)) from error
+
+
+async def parse_body(workers: Workers, parse: Callable[[bytes], Any], body: bytes) -> Any:
+    """Return ``parse(body)``; large bodies are parsed by a worker thread."""
+    return parse(body) if len(body) <= SMALL else await workers.run(parse, body)
 
 
 class JSONSize(NamedTuple):
@@ -118,9 +117,11 @@ def json_body(model: type[BaseModel]) -> Any:
     FastAPI resolves it after the dependencies of the route, so that the token is checked first.
     """
 
+    def parse(body: bytes) -> BaseModel:
+        return validate(model, decode_json(body))
+
     async def read(request: Request) -> BaseModel:
         check_media_type(request, JSON)
-        workers = request.app.state.service.workers
-        return await parse_json_in(workers, model, await request.body())
+        return await parse_body(request.app.state.service.workers, parse, await request.body())
 
     return Depends(read)

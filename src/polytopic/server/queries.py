@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from polytopic.corpus.document import Document
 from polytopic.labeler import Answer, Labeler
 from polytopic.server.live import ActiveModel
-from polytopic.server.schemas import ExplainRequest, SuggestOptions
+from polytopic.server.schemas import ExplainRequest, Item, SuggestOptions
 
 NDJSON = "application/x-ndjson"
 MAX_SUGGESTIONS = 100_000  # in one response
@@ -28,21 +28,21 @@ EXCERPT_TERMS = 40  # of a document without a text
 
 
 def suggest(
-    active: ActiveModel, documents: Sequence[Document], options: SuggestOptions
+    active: ActiveModel, items: Sequence[Item], options: SuggestOptions
 ) -> list[dict[str, Any]]:
     """Label documents."""
     labeler = active.labeler
     each = min(options.k, labeler.classes_.size)
-    if len(documents) * each > MAX_SUGGESTIONS:
+    if len(items) * each > MAX_SUGGESTIONS:
         raise ValueError(
-            f"{len(documents):,} documents with {each:,} suggestions each exceed "
+            f"{len(items):,} documents with {each:,} suggestions each exceed "
             f"{MAX_SUGGESTIONS:,} suggestions. Send fewer documents, a smaller k, or {NDJSON}."
         )
     if options.abstain is not None and options.abstain != labeler.abstain:
         labeler = copy(labeler)
         labeler.abstain = options.abstain
     answers = labeler.suggest(
-        documents,
+        [item.content for item in items],
         options.k,
         include=options.include or None,
         exclude=options.exclude or None,
@@ -52,8 +52,8 @@ def suggest(
     if options.threshold is not None:
         answers = [_without_improbable(answer, options.threshold) for answer in answers]
     return [
-        {"id": document.id, **answer.to_dict(name)}
-        for document, answer in zip(documents, answers, strict=True)
+        {"id": item.id, **answer.to_dict(name)}
+        for item, answer in zip(items, answers, strict=True)
     ]
 
 

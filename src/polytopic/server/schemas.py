@@ -6,12 +6,12 @@ their own here: :func:`response_schema` derives it from the record's class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import cache
 from itertools import islice
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
@@ -90,6 +90,13 @@ class StrictModel(BaseModel):
 CONTENT = {"text": "string", "fields": "object", "counts": "object"}
 
 
+class Item(NamedTuple):
+    """A document to label: its id, and a text, fields or counts."""
+
+    id: str
+    content: str | Mapping[str, Any]
+
+
 class Content(StrictModel):
     """The content of a document: exactly one of text, fields and counts."""
 
@@ -123,6 +130,13 @@ class NewDocument(Content):
 
     id: str | None = None
 
+    def to_item(self, number: int) -> Item:
+        """Return what to label; ``number`` is its id if it has none."""
+        if self.text is not None:  # the usual case, without the checks of a document
+            return Item(self.id or str(number), self.text)
+        document = self.to_document(number)
+        return Item(document.id, document.content)
+
 
 class LabelledDocument(Content):
     """A document to learn."""
@@ -146,8 +160,11 @@ class SuggestOptions(StrictModel):
     @property
     def key(self) -> tuple:
         """A hashable value that is equal for equal options."""
-        values = (getattr(self, name) for name in SuggestOptions.model_fields)
-        return tuple(tuple(v) if isinstance(v, list) else v for v in values)
+        values = [getattr(self, name) for name in OPTIONS]
+        return tuple([tuple(v) if type(v) is list else v for v in values])
+
+
+OPTIONS = tuple(SuggestOptions.model_fields)
 
 
 class SuggestRequest(SuggestOptions):
@@ -155,19 +172,14 @@ class SuggestRequest(SuggestOptions):
 
     documents: list[NewDocument] = Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _wrap_single_document(cls, values):
-        """Accept the fields of one document in place of ``documents``."""
-        if isinstance(values, dict) and "documents" not in values:
-            document = {name: values[name] for name in NewDocument.model_fields if name in values}
-            options = {name: value for name, value in values.items() if name not in document}
-            return {**options, "documents": [document]}
-        return values
-
 
 class SuggestOneRequest(SuggestOptions, NewDocument):
     """A document to label."""
+
+    @property
+    def documents(self) -> list[NewDocument]:
+        """The document, as a list of one."""
+        return [self]
 
 
 class ExplainRequest(Content):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.routing import APIRoute
@@ -21,18 +21,19 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from polytopic.corpus.document import Document
 from polytopic.errors import PolytopicError
 from polytopic.server import openapi, queries, schemas
 from polytopic.server.bodies import (
     JSON,
     BodyMemory,
     check_media_type,
+    decode_json,
     media_type,
-    parse_json,
-    parse_json_in,
+    parse_body,
+    validate,
 )
 from polytopic.server.queries import NDJSON
+from polytopic.server.schemas import Item
 from polytopic.server.service import Service
 from polytopic.server.workers import Batcher, BusyError, Workers
 
@@ -72,9 +73,9 @@ def add_suggest_route(app: FastAPI, service: Service) -> None:
         """
         check_media_type(request, JSON, NDJSON)  # JSON itself takes the fast path
 
-        def answer(documents: Sequence[Document]) -> list[dict]:
+        def answer(items: Sequence[Item]) -> list[dict]:
             # asks for the active model per block: it may change or vanish during a long stream
-            found = queries.suggest(service.live.active, documents, options)
+            found = queries.suggest(service.live.active, items, options)
             service.metrics.count_labelled(len(found))
             return found
 
@@ -109,11 +110,12 @@ def _is_json(scope: Scope) -> bool:
 # JSON
 
 
-class BatchItem(NamedTuple):
-    """A document to label, and the options of its request."""
-
-    document: Document
-    options: schemas.SuggestOptions
+def parse_request(body: bytes) -> schemas.SuggestRequest | schemas.SuggestOneRequest:
+    """Return a JSON body as a request for one document, or for many."""
+    value = decode_json(body)
+    if isinstance(value, dict) and "documents" in value:
+        return validate(schemas.SuggestRequest, value)
+    return validate(schemas.SuggestOneRequest, value)
 
 
 class JSONSuggest:
@@ -136,11 +138,10 @@ class JSONSuggest:
         """Answer a request, as an ASGI application."""
         if not self.service.guard.open_reading:
             await self._check_token(Request(scope, receive))
-        body = await _read_body(receive)
-        request = await parse_json_in(self.service.workers, schemas.SuggestRequest, body)
+        request = await parse_body(self.service.workers, parse_request, await _read_body(receive))
         if len(request.documents) == 1:
-            item = BatchItem(request.documents[0].to_document(1), request)
-            content = await self._batcher.run(request.key, item)
+            item = request.documents[0].to_item(1)
+            content = await self._batcher.run(request.key, (item, request))
         else:
             content = await self.service.workers.run(self._answer_all, request)
         length = str(len(content)).encode()
@@ -148,22 +149,23 @@ class JSONSuggest:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
-    def _answer_each(self, batch: Sequence[BatchItem]) -> list[bytes]:
+    def _answer_each(self, batch: Sequence[tuple[Item, schemas.SuggestOptions]]) -> list[bytes]:
         """Return one response per document; all have equal options."""
-        model, answers = self._label([item.document for item in batch], batch[0].options)
+        _, options = batch[0]
+        model, answers = self._label([item for item, _ in batch], options)
         return [to_json({"model": model, "documents": [answer]}) for answer in answers]
 
-    def _answer_all(self, request: schemas.SuggestRequest) -> bytes:
+    def _answer_all(self, request: schemas.SuggestRequest | schemas.SuggestOneRequest) -> bytes:
         """Return one response for all documents of a request."""
-        documents = [one.to_document(n) for n, one in enumerate(request.documents, start=1)]
-        model, answers = self._label(documents, request)
+        items = [one.to_item(n) for n, one in enumerate(request.documents, start=1)]
+        model, answers = self._label(items, request)
         return to_json({"model": model, "documents": answers})
 
     def _label(
-        self, documents: Sequence[Document], options: schemas.SuggestOptions
+        self, items: Sequence[Item], options: schemas.SuggestOptions
     ) -> tuple[dict, list[dict]]:
         active = self.service.live.active
-        answers = queries.suggest(active, documents, options)
+        answers = queries.suggest(active, items, options)
         self.service.metrics.count_labelled(len(answers))
         return active.to_dict(), answers
 
@@ -218,7 +220,7 @@ async def read_lines(
 async def answer_blocks(
     blocks: AsyncIterator[list[bytes]],
     workers: Workers,
-    answer: Callable[[Sequence[Document]], Sequence[dict]],
+    answer: Callable[[Sequence[Item]], Sequence[dict]],
 ) -> AsyncIterator[bytes]:
     """Yield the answers to blocks of lines, in order.
 
@@ -249,19 +251,19 @@ async def _retry(workers: Workers, *arguments: Any) -> Any:
 
 
 def _answer_block(
-    lines: Sequence[bytes], number: int, answer: Callable[[Sequence[Document]], Sequence[dict]]
+    lines: Sequence[bytes], number: int, answer: Callable[[Sequence[Item]], Sequence[dict]]
 ) -> bytes:
     """Return a line per line, an answer or an error; ``number`` is that of the first line."""
     parsed = [_parse_line(line, n) for n, line in enumerate(lines, start=number)]
-    documents = [one for one in parsed if isinstance(one, Document)]
-    answers = iter(answer(documents) if documents else ())
-    return _to_lines(next(answers) if isinstance(one, Document) else one for one in parsed)
+    items = [one for one in parsed if isinstance(one, Item)]
+    answers = iter(answer(items) if items else ())
+    return _to_lines(next(answers) if isinstance(one, Item) else one for one in parsed)
 
 
-def _parse_line(line: bytes, number: int) -> Document | dict[str, Any]:
+def _parse_line(line: bytes, number: int) -> Item | dict[str, Any]:
     """Return the document of a line, or its error."""
     try:
-        return parse_json(schemas.NewDocument, line).to_document(number)
+        return validate(schemas.NewDocument, decode_json(line)).to_item(number)
     except ValueError as error:
         return {"line": number, "error": str(error)}
 

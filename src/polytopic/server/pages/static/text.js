@@ -315,7 +315,7 @@ function showBreakdown() {
       [_("probability of the words in all documents"), breakdown.corpus],
       [_("evidence of the words for the topics"), breakdown.words],
       [_("cost of mixing topics"), breakdown.mixing],
-      [_("temperature: words divided by {x}", { x: breakdown.temperature.toPrecision(3) }), breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood],
+      [_("temperature: log-likelihood divided by {x}", { x: breakdown.temperature.toPrecision(3) }), breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood],
       [_("prior probability of these topics"), breakdown.log_prior],
     ];
   if (breakdown) rows.push([_("score of these topics"), breakdown.score]);
