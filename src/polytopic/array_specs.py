@@ -1,4 +1,4 @@
-"""What arrays that come from a file must be like: their type, their shape and their range."""
+"""Specifications of arrays in files: their type, shape and range."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 DOUBLE = ("float64",)
 REAL = ("float64", "float32")
 
-FREE_MEMORY = 1 << 30  # bytes that any file may make of its arrays
-EXPANSION = 250  # bytes that a file may make of each byte of its arrays beyond that
+FREE_MEMORY = 1 << 30  # bytes that the arrays of any file may expand to
+EXPANSION = 250  # bytes that each byte may expand to beyond that
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """What one array must be like.
+    """The specification of an array.
 
     Attributes
     ----------
     dtypes : tuple of str
-        Names of the types that its numbers may have.
+        Names of the types allowed.
     shape : tuple of str or int
-        Its sizes. A size with a name is the same wherever the name stands; ``"n_rows+1"`` is one
-        more than ``n_rows``.
+        Its sizes. Equal names mean equal sizes; ``"n_rows+1"`` is one more than ``n_rows``.
     least, most : float
-        Range of its numbers, both ends included. NaN is in no range.
+        The range of its numbers, both ends included. NaN is in no range.
     below : str, default=None
-        Name of a size that all numbers are less than, for columns.
+        The name of a size that all numbers must be below, for columns.
     """
 
     dtypes: tuple[str, ...]
@@ -45,16 +44,16 @@ class ArraySpec:
 def check_arrays(
     arrays: Mapping[str, np.ndarray], specs: Mapping[str, ArraySpec], **sizes: int
 ) -> dict[str, int]:
-    """Raise ValueError if an array is missing or not as specified; return all sizes by name.
+    """Raise ValueError if an array is missing or invalid; return all sizes by name.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        Arrays by name; those without a specification are not looked at.
+        Arrays by name; those without a specification are ignored.
     specs : mapping of str to ArraySpec
-        What they must be like.
+        Their specifications.
     **sizes : int
-        Sizes that are known. Others are taken from the first array that has them.
+        Known sizes. Others are taken from the first array that has them.
 
     Examples
     --------
@@ -103,7 +102,7 @@ def _check_range(name, array, spec, sizes) -> None:
 
 
 def check_rows(name: str, indices: np.ndarray, indptr: np.ndarray, *, empty: bool = True) -> None:
-    """Raise ValueError unless ``indptr`` splits ``indices`` into rows of rising columns."""
+    """Raise ValueError unless ``indptr`` splits ``indices`` into rows of ascending columns."""
     ends = indptr.astype(np.int64, copy=False)
     sizes = np.diff(ends)
     if not ends.size or ends[0] != 0 or ends[-1] != indices.size or sizes.min(initial=0) < 0:
@@ -118,7 +117,7 @@ def check_rows(name: str, indices: np.ndarray, indptr: np.ndarray, *, empty: boo
 
 
 def check_memory(n_bytes: int, arrays: Mapping[str, np.ndarray]) -> None:
-    """Raise ValueError if so many bytes are out of proportion to the arrays they come from."""
+    """Raise ValueError if ``n_bytes`` is out of proportion to the arrays that it comes from."""
     if n_bytes > max(FREE_MEMORY, EXPANSION * sum(array.nbytes for array in arrays.values())):
         raise ValueError(
             f"its arrays would take {n_bytes / 2**30:,.1f} GiB of memory, "

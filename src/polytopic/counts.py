@@ -1,4 +1,4 @@
-"""The table of counts: all that a count model sees of a corpus."""
+"""The table of counts per label set, through which count models see a corpus."""
 
 from __future__ import annotations
 
@@ -120,17 +120,17 @@ class LabelSetCounts:
 
     @property
     def n_docs(self):
-        """Number of documents, or the sum of their weights where these are fractions."""
+        """Number of documents, or the sum of their weights if these are fractional."""
         total = float(self.set_docs.sum())
         return int(total) if total.is_integer() else total
 
     @property
     def most_frequent(self) -> int:
-        """Row of the label set with most documents; of several, the first."""
+        """Row of the label set with the most documents; the first one in a tie."""
         return int(np.argmax(self.set_docs))
 
     def select(self, columns, terms: Sequence) -> LabelSetCounts:
-        """Return the view of some columns, under these names."""
+        """Return the table of some columns, with new names."""
         view = copy(self)
         view.matrix = self.matrix[:, columns]
         view.matrix.sort_indices()
@@ -157,7 +157,7 @@ class LabelSetCounts:
         self._become(self + _table_of(documents, labels, sample_weight))
 
     def remove(self, documents, labels=None, *, sample_weight=None) -> None:
-        """Remove documents that were added; raise if they cannot have been."""
+        """Remove documents; raise if they cannot have been added."""
         self._become(self - _table_of(documents, labels, sample_weight))
 
     def _become(self, other: LabelSetCounts) -> None:
@@ -168,7 +168,7 @@ class LabelSetCounts:
         return self._stacked(other, 1)._grouped()
 
     def __sub__(self, other: LabelSetCounts) -> LabelSetCounts:
-        """Return the table without the documents of the other; raise if they are not in it."""
+        """Return the table without the documents of the other; raise if they cannot be in it."""
         if not (self.exact and other.exact):
             raise ValueError(
                 "counts are not all integers, so removing would not be exact; fit again instead."
@@ -204,7 +204,7 @@ class LabelSetCounts:
     # Arrays for files and stores
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the numbers of the table; ``labels`` and ``terms`` go apart."""
+        """Return the table as plain arrays, without ``labels`` and ``terms``."""
         return {
             "set_indices": self.indicator.indices.astype(np.int64),
             "set_indptr": self.indicator.indptr.astype(np.int64),
@@ -217,7 +217,7 @@ class LabelSetCounts:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping, *, labels, terms, exact: bool) -> LabelSetCounts:
-        """Return the table that :meth:`to_arrays` gave; raise ValueError if no table gives it."""
+        """Restore what :meth:`to_arrays` returned; other arrays raise ValueError."""
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_terms=len(terms))
         check_rows("counts", arrays["indices"], arrays["indptr"])
         check_rows("label sets", arrays["set_indices"], arrays["set_indptr"], empty=False)
@@ -234,7 +234,7 @@ class LabelSetCounts:
         return table
 
     def _check_order(self) -> None:
-        """Raise unless this is how a table is kept in order, and exact if it says so."""
+        """Raise unless the table is in canonical order, and exact if it claims to be."""
         if not np.array_equal(group_rows(self.indicator), np.arange(self.set_docs.size)):
             raise ValueError("label sets must be in sorted order, each once")
         if not np.bincount(self.indicator.indices, minlength=len(self.labels)).all():
@@ -250,7 +250,7 @@ class LabelSetCounts:
     # How it is kept in order
 
     def _stacked(self, other: LabelSetCounts, sign: int) -> LabelSetCounts:
-        """Put the rows of both tables, the other's times ``sign``, under common columns."""
+        """Stack the rows of both tables, the other's times ``sign``, over common columns."""
         stacked = LabelSetCounts()
         stacked.labels = self.labels
         if other.labels != self.labels:
@@ -275,7 +275,7 @@ class LabelSetCounts:
         return stacked
 
     def _in_order(self) -> LabelSetCounts:
-        """Sort the columns by term and leave out labels and terms that do not occur."""
+        """Sort the columns by term, and drop labels and terms that do not occur."""
         if not isinstance(self.terms, range):
             order = sorted(range(len(self.terms)), key=self.terms.__getitem__)
             if order != list(range(len(order))):
@@ -305,7 +305,7 @@ class LabelSetCounts:
         return self
 
     def _checked(self) -> LabelSetCounts:
-        """Raise if what was removed cannot have been there."""
+        """Raise if the removed documents cannot have been in the table."""
         words, terms = self.matrix.sum(axis=1).A1, self.matrix.sum(axis=0).A1
         if (
             (self.set_docs < 0).any()
@@ -322,7 +322,7 @@ class LabelSetCounts:
         return self
 
     def _pruned(self) -> LabelSetCounts:
-        """Leave out label sets without documents, then labels and terms that do not occur."""
+        """Drop label sets without documents, then labels and terms that do not occur."""
         kept = self.set_docs != 0
         if not kept.all():
             self.indicator, self.matrix = self.indicator[kept], self.matrix[kept]
@@ -341,7 +341,7 @@ class LabelSetCounts:
 
 
 def group_rows(Y: sparse.csr_matrix) -> np.ndarray:
-    """Give the rows of an indicator numbers: equal rows the same, in sorted order.
+    """Return a number for each row of an indicator: equal rows share one, in sorted order.
 
     Equivalent to::
 
@@ -364,7 +364,7 @@ def group_rows(Y: sparse.csr_matrix) -> np.ndarray:
 
 
 def _table_of(documents, labels, sample_weight) -> LabelSetCounts:
-    """Return the table of documents in any form that :meth:`LabelSetCounts.add` takes."""
+    """Return the table of documents in any form that :meth:`LabelSetCounts.add` accepts."""
     if labels is not None and (sparse.issparse(documents) or isinstance(documents, np.ndarray)):
         return LabelSetCounts.from_matrix(
             documents, read_targets(labels), sample_weight=sample_weight
@@ -394,7 +394,7 @@ def _table_of(documents, labels, sample_weight) -> LabelSetCounts:
 
 
 def canonical_counts(X) -> sparse.csr_matrix:
-    """Return counts as a CSR matrix of floats in canonical form, the caller's left as it is."""
+    """Return counts as a CSR matrix of floats in canonical form, without changing the argument."""
     clean = sparse.csr_matrix(X, dtype=np.float64)
     if not clean.has_canonical_format or not clean.data.all():
         clean = clean.copy()
@@ -441,7 +441,7 @@ def _places(names: Sequence, among: Sequence) -> np.ndarray:
 
 
 def _widened(matrix, names: Sequence, among: Sequence) -> sparse.csr_matrix:
-    """Return the matrix with its columns where these names stand among others."""
+    """Return the matrix with its columns at the places of their names among others."""
     if len(names) == len(among):
         return matrix
     return sparse.csr_matrix(

@@ -1,4 +1,4 @@
-"""Model files: arrays in safetensors with a JSON manifest. No code is ever in them, or run."""
+"""Model files: safetensors with a JSON manifest. They contain no code."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FORMAT = "polytopic-model"
 VERSION = 3
 READABLE = (2, VERSION)  # arrays of format 2 are not packed
 ALIGNMENT = 8  # bytes
-LENGTH_BYTES = 8  # that tell how long the header is
-LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
+LENGTH_BYTES = 8  # of the length of the header, which comes first
+LONGEST_HEADER = 100_000_000  # bytes, the limit of safetensors
 DTYPES = ("F64", "F32", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
 BEGINNING = b'{"__metadata__":{"manifest":'
 
-FACTS: dict[str, Any] = {  # of a manifest, and their kinds
+FACTS: dict[str, Any] = {  # of a manifest, and their types
     "polytopic_version": str,
     "model": {"name": str, "parameters": dict, "chosen": dict},
     "labels": list,
@@ -54,15 +54,15 @@ def write_model(path: str | Path, manifest: Mapping[str, Any], arrays: Mapping[s
 
 
 def model_bytes(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
-    """Return what a model file holds."""
+    """Return the content of a model file."""
     return b"".join(_pieces(manifest, arrays))
 
 
 def _pieces(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
-    """Yield what a model file holds, without a copy of the arrays.
+    """Yield the content of a model file without copying the arrays.
 
-    It is what safetensors writes: a header that tells what is where, and the arrays, those of
-    large numbers first.
+    The layout is that of safetensors: a header with the place of each array, and the arrays, those
+    with the widest numbers first.
     """
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
@@ -74,19 +74,19 @@ def _pieces(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Iterator[
         end = begin + array.nbytes
         kind = f"{array.dtype.kind.upper()}{8 * array.itemsize}"
         header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [begin, end]}
-    told = json.dumps(header, separators=(",", ":")).encode()
-    told += b" " * (-len(told) % ALIGNMENT)
-    yield len(told).to_bytes(8, "little") + told
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    encoded += b" " * (-len(encoded) % ALIGNMENT)
+    yield len(encoded).to_bytes(8, "little") + encoded
     yield from (_content(tensors[name]) for name in order)
 
 
 def read_model(path: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the manifest and the arrays of a model file; raise one sentence if it is none."""
+    """Return the manifest and the arrays of a model file; raise ModelFileError if it is not one."""
     return parse_model(_read_bytes(Path(path)), path)
 
 
 def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the manifest and the arrays of what a model file holds; failures are of this name."""
+    """Return the manifest and the arrays in the content of a file; errors call it ``name``."""
     manifest = _read_manifest(name, content)
     version = manifest["format_version"]
     if version not in READABLE:
@@ -113,9 +113,9 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
 
 
 def _read_bytes(path: Path) -> bytes:
-    """Return what a file holds, if it begins as a model file does.
+    """Return the content of a file if it begins like a model file.
 
-    Only regular files are read: they have an end, which a device or a pipe may not have.
+    Only regular files are read, because devices and pipes may be endless.
     """
     try:
         if path.exists() and not path.is_file():
@@ -134,7 +134,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _check_length(path: str | Path, beginning: bytes, size: int) -> None:
-    """Refuse a file whose header, by the length that stands first, is not in it."""
+    """Raise if the file is too short for the length of its header."""
     length = int.from_bytes(beginning[:LENGTH_BYTES], "little")
     header = beginning[LENGTH_BYTES:]
     if header.startswith(b"{") and 0 < length <= min(size - LENGTH_BYTES, LONGEST_HEADER):
@@ -147,7 +147,7 @@ def _check_length(path: str | Path, beginning: bytes, size: int) -> None:
 
 
 def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
-    """Return the manifest in the header, after a check of its facts and of the arrays' types."""
+    """Return the manifest in the header, after checking the types of the arrays."""
     _check_length(path, content[: LENGTH_BYTES + len(BEGINNING)], len(content))
     length = int.from_bytes(content[:LENGTH_BYTES], "little")
     try:
@@ -169,7 +169,7 @@ def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
 
 
 def _check_facts(facts: Mapping[str, Any], kinds: Mapping[str, Any], where: str = "") -> None:
-    """Raise ValueError if a part of the manifest lacks a fact, or has one of another kind."""
+    """Raise ValueError if a part of the manifest is missing, or has the wrong type."""
     for name, kind in kinds.items():
         inner, kind = (kind, dict) if isinstance(kind, dict) else ({}, kind)
         if name not in facts or not isinstance(facts[name], kind):
@@ -180,7 +180,7 @@ def _check_facts(facts: Mapping[str, Any], kinds: Mapping[str, Any], where: str 
 
 
 def _digest(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
-    """Return a digest of all that the file says."""
+    """Return a digest of the manifest and the arrays."""
     digest = hashlib.sha256(_to_json(manifest).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

@@ -1,4 +1,4 @@
-"""Checks of numbers, and the limits that they are held to."""
+"""Validation of numbers, and their limits."""
 
 import math
 from numbers import Real
@@ -8,13 +8,13 @@ LARGEST_COUNT = 2**53  # of a term in a document: whole numbers up to here are e
 
 
 def check_number(value: Any, name: str, **bounds: Any) -> None:
-    """Refuse what is not a finite number within bounds, which are those of ``check_scalar``."""
-    from sklearn.utils import check_scalar  # here: reading documents must not wait for it
+    """Raise if a value is not a finite number within the bounds of ``check_scalar``."""
+    from sklearn.utils import check_scalar  # here: it is slow to import
 
     check_scalar(value, name, Real, **bounds)
     try:
         finite = math.isfinite(value)
-    except OverflowError:  # a whole number that no float holds
+    except OverflowError:  # an integer too large for a float
         finite = False
     if not finite:
         raise ValueError(f"{name} == {value}, must be finite.")

@@ -1,4 +1,4 @@
-"""Reasons: evidence by word, shares of labels, keywords, why not another label; the label map."""
+"""Explanations: evidence by word, shares of labels, keywords, why not; and the label map."""
 
 from polytopic.explain.explanation import (
     Explanation,

@@ -22,7 +22,7 @@ class LabelPair(NamedTuple):
 
 
 def documents_together(sets, set_docs) -> np.ndarray:
-    """Return the documents that have each two labels, and on the diagonal each label.
+    """Return the number of documents with each pair of labels, and on the diagonal each label.
 
     ``sets`` is the indicator (n_label_sets, n_labels), ``set_docs`` has their documents.
     """
@@ -37,8 +37,8 @@ def phi(together: np.ndarray, n_docs: float) -> np.ndarray:
 
     .. math:: \frac{n\, n_{cd} - n_c n_d}{\sqrt{n_c (n - n_c)\, n_d (n - n_d)}}
 
-    NaN where that means nothing: for pairs that never occur together, for labels that all
-    documents have or none, and on the diagonal.
+    NaN if undefined: for pairs that never occur together, for labels of all or no documents, and
+    on the diagonal.
     """
     docs = together.diagonal()
     covariance = n_docs * together - np.outer(docs, docs)
@@ -65,7 +65,7 @@ def of_covariance(covariance, together: np.ndarray, n_docs: float) -> np.ndarray
 
 
 def _correlations(covariance, variance, together) -> np.ndarray:
-    """Return correlations, NaN where they are not defined or nothing was seen together."""
+    """Return correlations; NaN if undefined, or if labels never occur together."""
     deviation = np.sqrt(np.clip(variance, 0.0, None))
     scale = np.outer(deviation, deviation)
     known = (scale > 0) & (together > 0) & ~np.eye(len(scale), dtype=bool)
@@ -92,7 +92,7 @@ def centred_row(covariance, column: int) -> tuple[np.ndarray, np.ndarray]:
 def strongest_pairs(
     labels: Sequence, correlations: np.ndarray, together: np.ndarray, n_pairs: int
 ) -> list[LabelPair]:
-    """Return the pairs with the highest correlation above zero; equal ones by their documents."""
+    """Return the pairs with the highest positive correlation; ties are ordered by documents."""
     first, second = np.nonzero(np.triu(correlations > 0, 1))
     values, docs = correlations[first, second], together[first, second]
     best = np.lexsort((second, first, -docs, -values))[:n_pairs]
@@ -101,7 +101,7 @@ def strongest_pairs(
 
 
 def whole(number: float) -> float:
-    """Return a number of documents, which is an integer where documents have no weights."""
+    """Return a number of documents, as an integer if documents have no weights."""
     return int(number) if float(number).is_integer() else float(number)
 
 
@@ -109,11 +109,11 @@ BLOCK = 1024  # labels whose words are compared at once
 
 
 class Neighbours(NamedTuple):
-    """The labels around one label.
+    """The neighbours of a label.
 
-    ``together`` has the labels that it is given with more often than by chance, strongest
-    correlation first, and then those with which it is given less often; ``alike`` has the labels
-    whose documents use the most similar words.
+    ``together`` has the labels that occur with it more often than by chance, strongest correlation
+    first, followed by those that do so less often; ``alike`` has the labels with the most similar
+    words.
     """
 
     together: list[LabelPair]
@@ -123,7 +123,7 @@ class Neighbours(NamedTuple):
 def labels_together(
     labels, column: int, sets: sparse.csr_matrix, set_docs, *, covariance=None, n_pairs: int
 ) -> list[LabelPair]:
-    """Return the labels that go with a label, ``n_pairs`` above and below zero at most.
+    """Return labels correlated with a label, at most ``n_pairs`` positively and negatively.
 
     The values are those of :func:`~polytopic.explain.correlations.phi`, or of
     :func:`~polytopic.explain.correlations.of_covariance` if a model has a covariance of labels.
@@ -131,7 +131,7 @@ def labels_together(
     n_docs, docs = float(set_docs.sum()), sets.T @ set_docs
     rows = sets[:, [column]].nonzero()[0]
     together = sets[rows].T @ set_docs[rows]
-    together[column] = 0  # a label is no neighbour of itself
+    together[column] = 0  # a label is not its own neighbour
     excess = n_docs * together - docs[column] * docs
     if covariance is None:
         values = correlate(excess, docs * (n_docs - docs), column, together)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from polytopic.explain.dendrogram import Dendrogram
     from polytopic.explain.label_map import LabelMap
 
-PALETTE = (  # Okabe and Ito: told apart by colour-blind readers, too
+PALETTE = (  # Okabe and Ito: distinguishable by colour-blind readers
     "#0072b2",  # blue
     "#e69f00",  # orange
     "#009e73",  # green
@@ -24,12 +24,12 @@ PALETTE = (  # Okabe and Ito: told apart by colour-blind readers, too
     "#d55e00",  # vermilion
     "#f0e442",  # yellow
 )
-FAINT = 0.12  # strength below which a word says too little to be marked
-DIGITS = {"nats": 1, "score": 2}  # of evidence that are shown, by its unit
+FAINT = 0.12  # strength below which a word is not marked
+DIGITS = {"nats": 1, "score": 2}  # of evidence, by its unit
 
 
 class Mark(NamedTuple):
-    """A known word in the text: whose colour it takes, and how strongly, from 0 to 1."""
+    """A known word in the text: the label whose colour it has, and the strength from 0 to 1."""
 
     place: Place
     label: int  # place in the explanation's labels
@@ -37,10 +37,10 @@ class Mark(NamedTuple):
 
 
 def marks(explanation: Explanation) -> Iterator[Mark]:
-    """Give the marks of all known words in order; a strength of 0 stands for no colour.
+    """Yield the marks of all known words in order; a strength of 0 means no colour.
 
-    The strength is the label's share of the word times its evidence, in parts of the strongest
-    word's; words that say next to nothing, or speak against the labels, have none.
+    The strength is the label's share of the word times its evidence, relative to the strongest
+    word; words with little or negative evidence have strength 0.
     """
     order = {reason.label: k for k, reason in enumerate(explanation.labels)}
     strongest = max((max(p.shares.values()) * p.evidence for p in explanation.places), default=0.0)
@@ -52,12 +52,12 @@ def marks(explanation: Explanation) -> Iterator[Mark]:
 
 
 def with_name(label: str, name: str) -> str:
-    """Return a label for people: with its name beside it, if it has one."""
+    """Return a label for display, with its name if it has one."""
     return f"{label} · {name}" if name != label else label
 
 
 def with_names(explanation: Explanation, names: Mapping[str, str]) -> Explanation:
-    """Return the explanation for people: labels that have a name show it beside their id."""
+    """Return the explanation for display, with the names of labels next to their ids."""
 
     def shown(label):
         return with_name(label, names.get(label, label))
@@ -79,12 +79,12 @@ def with_names(explanation: Explanation, names: Mapping[str, str]) -> Explanatio
 
 
 def spoken(reason: LabelReason, limit: int, digits: int) -> list[Word]:
-    """Return the words to show for a label: not those that would be shown as zero."""
+    """Return the words to show for a label, without those whose evidence rounds to zero."""
     return [word for word in reason.words[:limit] if word.evidence >= _least(digits)]
 
 
 def sides(reason: WhyNot, limit: int, digits: int) -> dict[str, list[tuple[str, float]]]:
-    """Return the words to show against another label and for it, each with how much it says."""
+    """Return the words to show against and for another label, each with its evidence."""
     least, words = _least(digits), reason.words
     return {
         "against it": [(term, a) for term, a in words[:limit] if a >= least],
@@ -93,7 +93,7 @@ def sides(reason: WhyNot, limit: int, digits: int) -> dict[str, list[tuple[str, 
 
 
 def percent(part: float) -> str:
-    """Return a share or probability in percent; only nothing is 0%, and only all is 100%."""
+    """Return a share or probability in percent; only 0 is 0%, and only 1 is 100%."""
     shown = f"{part:.0%}"
     if shown == "0%" and part > 0:
         return "<1%"
@@ -105,7 +105,7 @@ def _least(digits: int) -> float:
 
 
 def breakdown_lines(explanation: Explanation) -> list[tuple[str, float]]:
-    """Return in plain words what adds up to the score, without what adds nothing."""
+    """Return the parts of the score with their descriptions, without parts that are zero."""
     breakdown = explanation.breakdown
     if explanation.unit == "score":
         return [("evidence of the words for the labels", breakdown.words)]
@@ -123,12 +123,12 @@ def breakdown_lines(explanation: Explanation) -> list[tuple[str, float]]:
 ROW = 0.17  # height of a label in inches
 LARGEST_SIDE = 60  # of the correlations in inches: labels get smaller beyond
 LONGEST_NAME = 40  # characters of a label that are drawn
-TICKS = 4  # heights told
-LINE, EMPTY = "#333333", "#e6e6e6"  # lines, and what is not compared
+TICKS = 4  # on the axis of heights
+LINE, EMPTY = "#333333", "#e6e6e6"  # lines, and pairs without a correlation
 
 
 def draw_map(found: LabelMap):
-    """Draw the dendrogram and, beside it, the correlations in its order; return the figure."""
+    """Return a figure with the dendrogram and, in its order, the correlations."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -178,7 +178,7 @@ def _draw_correlations(axes, found: LabelMap):
 
 
 def _write_names(axes, names: list[str], size: float) -> None:
-    """Write names beside the rows and below the columns, as they are: no formula in them."""
+    """Write names next to rows and below columns, without interpreting them as formulas."""
     places = range(len(names))
     plain = {"fontsize": size, "parse_math": False}
     axes.set_yticks(places, names, **plain)

@@ -1,7 +1,7 @@
-"""What an explanation consists of.
+"""The parts of an explanation, and the places of words in the text.
 
-Evidence of a model with likelihoods is in nats, the unit of natural logarithms: 0.7 makes the
-labels twice as likely, 2.3 ten times. That of a linear model (MML) is what a word adds to the
+The evidence of a probabilistic model is in nats, the unit of natural logarithms: 0.7 means that a
+word is twice as likely, 2.3 ten times. That of a linear model (MML) is what a word adds to the
 score.
 """
 
@@ -20,15 +20,15 @@ from polytopic.text import Analyzer
 
 
 class Word(NamedTuple):
-    """A term that speaks for a label, or against it.
+    """A term with its evidence for a label, negative if it is against it.
 
-    ``share`` is the label's part of the term. ``evidence`` is this part of the term's evidence:
-    of how much more likely the labels make its occurrences than the corpus as a whole does; or
-    by a linear model what the term adds to the score by this label.
+    ``share`` is the label's share of the term. ``evidence`` is the label's part of how much
+    likelier the term is under the labels than in the whole corpus or, in a linear model, what the
+    term adds to the score through this label.
     """
 
     term: str
-    count: float  # type: ignore[assignment]  # a tuple's own count is of no use here
+    count: float  # type: ignore[assignment]  # replaces the method of tuples
     share: float
     evidence: float
 
@@ -36,8 +36,8 @@ class Word(NamedTuple):
 class Place(NamedTuple):
     """A word in the text, ``text[start:end]``.
 
-    ``shares`` has the share of each label in it, ``evidence`` is that of this one occurrence for
-    all labels together, and ``field`` the name of the field that it stands in, if there are fields.
+    ``shares`` has the share of each label, ``evidence`` is that of this occurrence for all labels
+    together, and ``field`` is the name of the field, if the text has fields.
     """
 
     start: int
@@ -50,10 +50,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelReason:
-    """A label of a text: how much of the text it says, and with which words, strongest first.
+    """A label of a text: its share of the text, and its words, strongest evidence first.
 
-    ``score`` and ``probability`` (to about the third digit) are the model's, as in a suggestion;
-    ``evidence`` is the sum of that of the words.
+    ``score`` and ``probability`` (to about three digits) are those of a suggestion; ``evidence`` is
+    the sum over the words.
     """
 
     label: str
@@ -65,10 +65,10 @@ class LabelReason:
 
 
 class Keyword(NamedTuple):
-    """A word that tells the labels of a text apart.
+    """A word that distinguishes the labels of a text.
 
-    ``entropy`` is that of its label shares: 0 if one label says the word alone. ``label`` has the
-    largest ``share`` of it; ``evidence`` is that for all labels together.
+    ``entropy`` is that of its shares: 0 if it belongs to one label alone. ``label`` has the largest
+    ``share``; ``evidence`` is that for all labels together.
     """
 
     term: str
@@ -79,7 +79,7 @@ class Keyword(NamedTuple):
 
 
 class Objection(NamedTuple):
-    """What a term says against another label set; below zero it speaks for it."""
+    """The evidence of a term against another label set; negative if it is for it."""
 
     term: str
     amount: float
@@ -89,9 +89,9 @@ class Objection(NamedTuple):
 class WhyNot:
     """Why a text does not have a label.
 
-    ``labels`` is the best set that holds it, and ``difference`` how much lower its score is than
-    that of the explained set (below zero: the explained set is the worse one). All amounts of
-    ``words``, strongest objection first, and ``mixing`` and ``prior`` add up to it.
+    ``labels`` is the best set that contains it, and ``difference`` how much lower its score is than
+    that of the explained set (negative if it is higher). The amounts of all ``words``, strongest
+    objection first, ``mixing`` and ``prior`` add up to the difference.
     """
 
     label: str
@@ -104,24 +104,23 @@ class WhyNot:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a text has its labels.
+    """The explanation of a text's labels.
 
     Attributes
     ----------
     labels : list of LabelReason
         The labels, largest share first; shares sum to one.
     keywords : list of Keyword
-        The words that the labels make likelier than the corpus does, those of one label before
-        those of several: by rising entropy, then falling evidence. Other labels give others.
+        Words with positive evidence, those of a single label first: by ascending entropy, then
+        descending evidence. They depend on the labels.
     breakdown : ScoreBreakdown
         What the score of the label set is made of.
     why_not : list of WhyNot
-        Reasons against the labels that were asked for.
+        Why the text does not have the labels that were asked about.
     unknown : list of str
         Terms that the model does not know.
     places : list of Place
-        The known words where they stand in the text, found when first asked for; empty for a bag
-        of words.
+        The known words in the text, found on first use; empty for a bag of words.
     unit : {"nats", "score"}
         The unit of the evidence: nats, or the score of a linear model.
     """
@@ -136,7 +135,7 @@ class Explanation:
 
     @cached_property
     def places(self) -> list[Place]:
-        """The known words where they stand in the text."""
+        """The known words in the text."""
         return self.find_places()
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,16 +161,16 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class PlaceFinder:
-    """Finds the known words of a text when it is asked to, as not everyone wants to know.
+    """Finds the known words of a text on demand.
 
     Parameters
     ----------
     analyzer : Analyzer
-        What the text was analysed with.
+        The analyzer of the text.
     strings : dict
         The strings of the text, see :func:`strings_of`.
     weights : mapping of str to float
-        Weights of fields; 1 for those not named.
+        Weights of fields; the default weight is 1.
     terms, labels : sequence of str
         The known terms, and the labels.
     shares : ndarray of shape (n_terms, n_labels)
@@ -209,7 +208,7 @@ class PlaceFinder:
 
 
 def strings_of(text) -> dict[str | None, str]:
-    """Return the strings of a text by field: one without a name, several, or none of a bag."""
+    """Return the strings of a text by field: one named None, several, or none for a bag."""
     content = getattr(text, "content", text)
     if isinstance(content, str):
         return {None: content}

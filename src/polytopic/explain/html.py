@@ -74,21 +74,21 @@ COLOURS = "\n".join(
 
 
 def whole_page(title: object, sections: Iterable[str], style: str = "") -> str:
-    """Return a page of safe sections, those that are empty left out, with a style of its own."""
+    """Return a page of escaped sections, without empty ones, and with an additional style."""
     return PAGE.substitute(
         title=safe(title), style=f"{style}{COLOURS}", sections="\n".join(filter(None, sections))
     )
 
 
 def section(heading: object, content: str) -> str:
-    """Return a part of a page under a heading; its content is safe."""
+    """Return a section with a heading; its content must be escaped."""
     return f"<section>\n<h2>{safe(heading)}</h2>\n{content}\n</section>"
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[str]], total: Iterable[str] = ()) -> str:
-    """Return a table of safe cells.
+    """Return a table of escaped cells.
 
-    Columns whose name starts with ``>`` are set to the right; one without a name has bars.
+    Columns whose name starts with ``>`` are aligned to the right; one without a name has bars.
     """
     columns = list(columns)
     kinds = [' class="n"' if c[:1] == ">" else "" if c else ' class="wide"' for c in columns]
@@ -106,7 +106,7 @@ def _row(cells: Iterable[str], kinds: list[str]) -> str:
 
 
 def bar(part: float) -> str:
-    """Return a bar that is filled to a part of its width."""
+    """Return a bar that is filled to this part of its width."""
     return f'<span class="bar" aria-hidden="true"><span style="width: {part:.1%}"></span></span>'
 
 
@@ -116,7 +116,7 @@ def signed(number: float, digits: int) -> str:
 
 
 def safe(text: object) -> str:
-    """Return a text without markup, control characters and what UTF-8 cannot write."""
+    """Return an escaped text without control characters and surrogates."""
     return escape(CONTROL.sub(" ", str(text)))
 
 
@@ -200,7 +200,7 @@ def _texts(explanation: Explanation, text, language: str | None) -> Iterator[str
 
 
 def _marked(text: str, found: Iterable[Mark], digits: int) -> Iterator[str]:
-    """Give the text in pieces, each known word with what it says on its title."""
+    """Yield the text in pieces, each known word with its evidence as a title."""
     end = 0
     for place, label, strength in found:
         yield safe(text[end : place.start])
@@ -277,8 +277,8 @@ def _colour(label: int) -> str:
     return f"l{label % len(PALETTE)}"
 
 
-WIDTH = 1000  # of the drawing, in units of its own
-LONGEST = 36  # characters of a label beside the drawing
+WIDTH = 1000  # of the drawing, in its own units
+LONGEST = 36  # characters of a label next to the drawing
 CORRELATION_NOTES = {  # on correlations, by what they are of
     "phi": "A correlation of +1 means that two labels always occur together, 0 that they do so as "
     "often as by chance, and below 0 less often.",
@@ -300,7 +300,7 @@ td:first-child { padding-right: 1rem } .side td:first-child { width: 55% } .wide
 
 
 def map_to_html(found: LabelMap, *, title: str = "The map of labels") -> str:
-    """Return a map as a page for readers who know the labels, not the theory."""
+    """Return a map as a page for readers who know the labels, but not the theory."""
     sections = [_summary(found), _clusters(found), _pairs(found), _topics(found), _terms(found)]
     return whole_page(title, sections, MAP_STYLE)
 
@@ -339,7 +339,7 @@ def _leaf(label: MapLabel) -> str:
 
 
 def _drawing(dendrogram: Dendrogram) -> str:
-    """Return the joins as one path: a row is one unit high, its middle a label's place."""
+    """Return the joins as one path; each row is one unit high, with its label in the middle."""
     n_rows, path = len(dendrogram.labels), " ".join(strokes(dendrogram))
     return (
         f'<svg viewBox="0 0 {WIDTH} {n_rows}" preserveAspectRatio="none" role="img" '
@@ -349,7 +349,7 @@ def _drawing(dendrogram: Dendrogram) -> str:
 
 
 def strokes(dendrogram: Dendrogram) -> Iterator[str]:
-    """Yield what a pen does to draw the joins, :data:`WIDTH` wide and a unit high for each row."""
+    """Yield the SVG path of each join, :data:`WIDTH` wide and one unit high per row."""
 
     def across(height):
         return round(10 + (WIDTH - 10) * dendrogram.depth(height))

@@ -1,4 +1,4 @@
-"""The map of labels: which go together, whose words are alike, and which words are whose."""
+"""The map of labels: which occur together, which are similar, and their words and topics."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from polytopic.explain.dendrogram import Dendrogram
 
 GENERIC = 0.3  # power of a term's probability in the corpus that relevance is divided by
-NOTICED = 0.05  # share of a topic in a label from which on it is worth telling
-LABELS = 5  # that are told of a topic
+NOTICED = 0.05  # smallest share of a topic in a label that is listed
+LABELS = 5  # listed per topic
 
 
 class RelevantTerm(NamedTuple):
-    """A term with its probability in a label or topic, and how much more that is than elsewhere.
+    """A term with its probability in a label or topic, and its lift.
 
     ``lift`` is the probability divided by that in the corpus as a whole.
     """
@@ -43,14 +43,14 @@ class RelevantTerm(NamedTuple):
 
 
 class TopicShare(NamedTuple):
-    """A label that uses a topic, and the share of its words that the topic is expected to say."""
+    """A label that uses a topic, and the expected share of its words from the topic."""
 
     label: str
     share: float
 
 
 class LabelTopic(NamedTuple):
-    """A topic that a label uses, and the share of its words that the topic is expected to say."""
+    """A topic that a label uses, and the expected share of the label's words from it."""
 
     topic: int
     share: float
@@ -58,7 +58,7 @@ class LabelTopic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic of a model: how many documents' worth it says, its terms, and who uses it most."""
+    """A topic: the number of documents it amounts to, its terms, and the labels that use it."""
 
     topic: int
     documents: float
@@ -87,7 +87,7 @@ def relevant_terms(
 
 
 def topic_shares(label_topics, docs: np.ndarray) -> np.ndarray:
-    """Return labels in topic space: shares that add up to 1, and 0 of labels without documents."""
+    """Return the shares of topics in labels; rows sum to 1, or 0 for labels without documents."""
     weights = np.asarray(label_topics, dtype=np.float64)
     weights = np.where(docs[:, None] > 0, weights, 0.0)
     total = weights.sum(axis=1, keepdims=True)
@@ -95,7 +95,7 @@ def topic_shares(label_topics, docs: np.ndarray) -> np.ndarray:
 
 
 def label_topics(shares: np.ndarray) -> list[LabelTopic]:
-    """Return the topics that a label uses noticeably, most used first."""
+    """Return the topics with a noticeable share in a label, largest first."""
     best = np.argsort(-shares, kind="stable").tolist()
     return [LabelTopic(topic, float(shares[topic])) for topic in best if shares[topic] >= NOTICED]
 
@@ -109,9 +109,9 @@ def used_topics(
     terms: Sequence[str],
     n_terms: int,
 ) -> list[Topic]:
-    """Return the topics that a label uses noticeably, most used first.
+    """Return the topics with a noticeable share in some label, most used first.
 
-    A topic says the sum of the labels' documents times its shares in them.
+    The documents of a topic are those of the labels, times its shares in them.
     """
     used = docs @ shares
     noticed = np.flatnonzero(shares.max(axis=0) >= NOTICED)
@@ -128,7 +128,7 @@ def used_topics(
 
 
 def _users(shares: np.ndarray, labels: Sequence[str]) -> list[TopicShare]:
-    """Return the labels that use a topic noticeably, most of all first."""
+    """Return the labels with a noticeable share of a topic, largest first."""
     best = np.argsort(-shares, kind="stable")[:LABELS]
     return [TopicShare(labels[c], float(shares[c])) for c in best.tolist() if shares[c] >= NOTICED]
 

@@ -1,4 +1,4 @@
-"""Reasons: what a model's score of a label set is made of, word by word."""
+"""Computes explanations: what the score of a label set is made of, word by word."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from polytopic.text import Analyzer
 
 
 class Reasons:
-    r"""One document and one of its label sets, as a model sees them.
+    r"""The evidence of one document for a label set, by a model.
 
-    By a count model the evidence of a word :math:`w` is
-    :math:`x_w (\log \varphi_w - \log g_w)`, with :math:`\varphi` the words' distribution under
-    the label set and :math:`g` that of the corpus; a label's part of it is its share of the word.
-    By a linear model (MML) a label's part is what the word adds to the score by this label, and
-    the evidence their sum; a word of weight 0, as one that is in every document has, adds 0.
+    In a probabilistic model, the evidence of a word :math:`w` is
+    :math:`x_w (\log \varphi_w - \log g_w)`, where :math:`\varphi` is the word distribution of
+    the label set and :math:`g` that of the corpus; a label's part is its share of the word. In a
+    linear model (MML), a label's part is what the word adds to the score through this label, and
+    the evidence is their sum; a word of weight 0, such as one in every document, adds 0.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ class Reasons:
     terms : sequence of str
         Names of the model's words.
     x : csr_matrix of shape (1, n_words)
-        The document as the model sees it: counts, or weights.
+        The document as the model reads it: counts, or weights.
     y : csr_matrix of shape (1, n_labels)
         Indicator of the label set.
     counts : csr_matrix of shape (1, n_words)
-        Word counts of the document; ``x`` itself if the model sees counts.
+        Word counts of the document; ``x`` itself if the model reads counts.
     sharer : mixture model, default=None
-        Shares the words out instead of the model.
+        Shares words among labels in place of the model.
     """
 
     def __init__(
@@ -59,13 +59,13 @@ class Reasons:
         self.contributions = self._contributions()
 
     def _spread(self, values, rest=0.0):
-        """Return values of the words that the model sees for all words that are counted."""
+        """Return values of the words of ``x`` over all words of ``counts``."""
         spread = np.full((self.counts.nnz, *values.shape[1:]), rest)
         spread[np.searchsorted(self.counts.indices, self.x.indices)] = values
         return spread
 
     def _word_scores(self, y) -> WordScores:
-        """Return what the score of a label set is made of, over all words that are counted."""
+        """Return what each word of ``counts`` adds to the score of a label set."""
         found = self.model.explain_words(self.x, y)
         if self.x.nnz == self.counts.nnz:
             return found
@@ -79,7 +79,7 @@ class Reasons:
         )
 
     def of_labels(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
-        """Return the reasons for each label, given the model's scores and probabilities."""
+        """Return the labels with their evidence, given the model's scores and probabilities."""
         whole = self._label_shares()
         reasons = [
             LabelReason(
@@ -95,7 +95,7 @@ class Reasons:
         return sorted(reasons, key=lambda reason: (-reason.share, reason.label))
 
     def _word_shares(self):
-        """Return the share of each label in each word; equal ones where a word weighs nothing."""
+        """Return the share of each label in each word; equal shares if a word has no weight."""
         n_labels = self.y.nnz
         if self.sharer is not None:
             return self.sharer.word_labels(self.counts, self.y).share.reshape(-1, n_labels)
@@ -103,13 +103,13 @@ class Reasons:
         return self._spread(shares, 1 / n_labels)
 
     def _contributions(self):
-        """Return each label's part of each word's evidence: exact, or by its share."""
+        """Return each label's part of the evidence of each word: exact, or by its share."""
         if self.scores.by_label is None:
             return self.shares * self.evidence[:, None]
         return self.scores.weights[:, None] * self.scores.by_label
 
     def _label_shares(self):
-        """Return each label's share of the document: the mixture's, or of its words."""
+        """Return each label's share of the document: that of the mixture, or of the words."""
         if self.sharer is not None:
             return self.sharer.mixture(self.counts, self.y)[0, self.y.indices]
         said = self.counts.data @ self.shares
@@ -128,9 +128,9 @@ class Reasons:
     def keywords(self) -> list[Keyword]:
         r"""Return the words by the entropy of their label shares, lowest first.
 
-        It is :math:`-\sum_l p_l \log p_l` (Sato and Nakagawa, section 5.3). Words that the
-        labels do not make likelier than the corpus does are none; of those with the same
-        entropy, as all have under one label, the stronger evidence comes first, then the term.
+        It is :math:`-\sum_l p_l \log p_l` (Sato and Nakagawa, section 5.3). Words without positive
+        evidence are left out. Ties, such as all words of a single label, are ordered by evidence,
+        then by term.
         """
         entropy = -special.xlogy(self.shares, self.shares).sum(axis=1) + 0.0  # no -0.0
         order = np.lexsort((-self.evidence, entropy))
@@ -146,7 +146,7 @@ class Reasons:
         return list(map(Keyword._make, zip(*columns, strict=True)))
 
     def why_not(self, columns: Iterable[int]) -> list[WhyNot]:
-        """Return the reasons against labels that are not in the set."""
+        """Return why the document does not have these labels."""
         return [self._why_not(column) for column in columns]
 
     def _why_not(self, column):
@@ -166,7 +166,7 @@ class Reasons:
         )
 
     def place_finder(self, analyzer: Analyzer, text, weights) -> PlaceFinder:
-        """Return what finds the words in the text that the counts are of."""
+        """Return what finds the counted words in the text."""
         evidence = self.evidence / self.counts.data  # of one occurrence
         return PlaceFinder(
             analyzer, strings_of(text), weights, self.terms, self.labels, self.shares, evidence

@@ -1,8 +1,7 @@
-"""What models have learned, as plain arrays for files and stores, and what these must be like.
+"""The arrays of fitted models in files and stores, and their validation.
 
-Each table below tells what a valid set of arrays is: the type, the shape and the range of each.
-The functions that read a model's arrays check them against its table, and then what one array
-tells of another.
+Each table below specifies the type, shape and range of each array of a model. The functions that
+read a model's arrays check them against its table, and then whether the arrays fit together.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from polytopic.array_specs import (
 from polytopic.counts import LARGEST, group_rows
 from polytopic.labels import indicator
 
-SMALLEST = 1 / LARGEST  # of numbers that others are divided by
+SMALLEST = 1 / LARGEST  # of divisors
 LARGEST_WEIGHT = 1e15  # of linear weights: products of two are finite in single precision
 SMALLEST_SINGLE = float(np.finfo(np.float32).smallest_subnormal)
-ROUNDING = 1e-6  # that sums of probabilities are off by at most, in double precision
+ROUNDING = 1e-6  # largest error of sums of probabilities, in double precision
 SINGLE_ROUNDING = 1e-3  # in single precision
 
-# Naive Bayes: counts of words by label, label sets and their documents, counts of words of all
+# Naive Bayes: word counts per label, label sets and their documents, word counts of the corpus
 COUNTS = {
     "data": ArraySpec(DOUBLE, ("n_counts",), 0, LARGEST),
     "indices": ArraySpec(WHOLE, ("n_counts",), 0, below="n_words"),
@@ -42,7 +41,7 @@ COUNTS = {
     "world_counts": ArraySpec(DOUBLE, ("n_words",), 0, LARGEST),
 }
 
-# PMM1 and PDMM: also how learning went
+# PMM1 and PDMM: also the trace of learning
 MIXTURE = COUNTS | {
     "objective": ArraySpec(DOUBLE, (1,), -np.inf, np.inf),
     "n_iter": ArraySpec(WHOLE, (1,), 0),
@@ -51,15 +50,15 @@ MIXTURE = COUNTS | {
 # PMM2: also the biases between labels
 BIASED_MIXTURE = MIXTURE | {"bias": ArraySpec(DOUBLE, ("n_labels", "n_labels"), 0, 1)}
 
-# Models of documents: the labels that have documents, and how many
+# Document models: the labels that have documents, and how many
 LABELS = {
     "columns": ArraySpec(WHOLE, ("n_columns",), 0, below="n_labels"),
     "fallback": ArraySpec(WHOLE, ("n_fallback",), 0, below="n_labels"),
     "label_docs": ArraySpec(WHOLE, ("n_labels",), 0),
-    "docs": ArraySpec(WHOLE, (2,), 1),  # all, and those with the fallback
+    "docs": ArraySpec(WHOLE, (2,), 1),  # in all, and with the fallback
 }
 
-# MML: weights of words for labels, and vectors of sizes of label sets
+# MML: weights of words for labels, and vectors of the sizes of label sets
 MARGINS = LABELS | {
     "weights": ArraySpec(REAL, ("n_words", "rank", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
     "vectors": ArraySpec(REAL, ("n_sizes", "rank"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
@@ -72,7 +71,7 @@ RULES = LABELS | {
     "z": ArraySpec(DOUBLE, ("n_rules",), -ROUNDING, 1 + ROUNDING),  # a difference, so inexact
 }
 
-# CoL: topics of labels, words of topics, and which labels go together
+# CoL: topics of labels, words of topics, and the covariance of labels
 TOPICS = LABELS | {
     "alpha": ArraySpec(DOUBLE, ("n_columns", "n_topics"), SMALLEST, LARGEST),
     "beta": ArraySpec(REAL, ("n_words", "n_topics"), SMALLEST_SINGLE, 1 + ROUNDING),
@@ -85,7 +84,7 @@ TOPICS = LABELS | {
     "label_objective": ArraySpec(DOUBLE, ("n_label_steps",)),
 }
 
-# What each model chooses by documents: the range of a number, None for a curve of probabilities
+# What each model tunes on documents: the range of a number, None for a curve of probabilities
 Ranges = Mapping[str, tuple[float, float] | None]
 NOTHING_TUNED: Ranges = {}
 TUNED_BY_MIXTURES: Ranges = {"smoothing": (SMALLEST, LARGEST), "temperature": (1e-6, 1e6)}
@@ -98,7 +97,7 @@ TUNED_BY_TOPICS: Ranges = {
 
 
 def pack(label_counts, sets, set_docs, world_counts):
-    """Return word counts of labels and of all, and label sets with their documents, by name."""
+    """Return word counts of labels and of the corpus, and label sets with their documents."""
     return {
         "data": label_counts.data,
         "indices": label_counts.indices.astype(np.int64),
@@ -111,7 +110,7 @@ def pack(label_counts, sets, set_docs, world_counts):
 
 
 def unpack(arrays, n_labels, n_words, specs=COUNTS):
-    """Return what was packed, by the names of its parts, after a check."""
+    """Return the arguments of :func:`pack`, by name, after validation."""
     sizes = check_arrays(arrays, specs, n_labels=n_labels, n_words=n_words)
     check_rows("data", arrays["indices"], arrays["indptr"])
     check_rows("set_indices", arrays["set_indices"], arrays["set_indptr"], empty=False)
@@ -133,7 +132,7 @@ def unpack(arrays, n_labels, n_words, specs=COUNTS):
 
 
 def check_margins(arrays, n_labels, n_words):
-    """Refuse arrays that are no weights of these labels and words."""
+    """Raise if arrays are not weights of this number of labels and words."""
     sizes = check_arrays(arrays, MARGINS, n_labels=n_labels, n_words=n_words)
     _check_labels(arrays)
     if not 2 <= sizes["n_sizes"] <= sizes["n_columns"] + 1 or not sizes["rank"]:
@@ -144,13 +143,13 @@ def check_margins(arrays, n_labels, n_words):
 
 
 def check_rules(arrays, n_labels, n_words):
-    """Refuse arrays that are no rules of these labels and words."""
+    """Raise if arrays are not rules of this number of labels and words."""
     check_arrays(arrays, RULES, n_labels=n_labels, n_words=n_words)
     _check_labels(arrays)
 
 
 def check_topics(arrays, n_labels, n_words):
-    """Refuse arrays that are no topics of these labels and words."""
+    """Raise if arrays are not topics of this number of labels and words."""
     sizes = check_arrays(arrays, TOPICS, n_labels=n_labels, n_words=n_words)
     _check_labels(arrays)
     check_memory(8 * n_words * sizes["n_columns"], arrays)  # the words of labels
@@ -177,7 +176,7 @@ def _check_covariance(covariance):
 
 
 def _check_labels(arrays):
-    """Refuse labels and documents that do not fit together."""
+    """Raise if labels and documents do not fit together."""
     columns, fallback, label_docs = (arrays[name] for name in ("columns", "fallback", "label_docs"))
     n_docs, fallback_docs = arrays["docs"].tolist()
     if not np.array_equal(np.sort(columns), np.flatnonzero(label_docs)):
@@ -191,9 +190,9 @@ def _check_labels(arrays):
 
 
 def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, Any]:
-    """Return what was chosen by documents; refuse it unless each value is in its range.
+    """Return tuned parameters; raise unless each value is in its range.
 
-    A curve is a pair of lists, scores and the probabilities they stand for; both rise.
+    A curve is a pair of ascending lists: scores, and their probabilities.
     """
     if tuned is not None and not isinstance(tuned, Mapping):
         raise ValueError(f"what was chosen is a {type(tuned).__name__}, must be a mapping")

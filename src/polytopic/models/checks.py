@@ -1,4 +1,4 @@
-"""Checks of what models are given: documents, labels, parameters and counts."""
+"""Validation of documents, labels, parameters and counts."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def check_pseudo_count(value, name):
 
 
 def check_name(value, name, known):
-    """Refuse what is none of the known names."""
+    """Raise if a value is not one of the known names."""
     if not (isinstance(value, str) and value in known):
         raise ValueError(f"{name} == {value!r}, must be one of {', '.join(known)}.")
 
 
 def is_auto(value):
-    """Tell whether a parameter is to be chosen by documents."""
+    """Return whether a parameter is to be tuned on documents."""
     return isinstance(value, str) and value == "auto"
 
 
 def check_number_or(others, value, name):
-    """Refuse what is no number, and say what else there could have been."""
+    """Raise if a value is not a number; ``others`` says what else is allowed."""
     if not isinstance(value, Real):
         wrong = ValueError if isinstance(value, str) else TypeError
         raise wrong(f"{name} == {value!r}, must be a number{others}.")
@@ -71,7 +71,7 @@ def _are_counts(model, X):
 
 
 def check_documents(model, X, Y, sample_weight, *, reset):
-    """Return the word counts, targets and weights; counting them checks that they are as many."""
+    """Return word counts, targets and weights; their numbers are compared when they are counted."""
     targets = read_targets(Y)
     X = check_words(model, X, reset=reset)
     if sample_weight is not None:
@@ -107,7 +107,7 @@ def check_sets(X, Y, classes):
 
 
 def check_as_many(X, Y):
-    """Refuse documents and labels that are not as many."""
+    """Raise if the numbers of documents and labels differ."""
     if X.shape[0] != Y.shape[0]:
         raise ValueError(
             f"X has {X.shape[0]} documents and Y has {Y.shape[0]}; they must be as many."
@@ -115,7 +115,7 @@ def check_as_many(X, Y):
 
 
 def check_form(targets, form, declared):
-    """Refuse targets of another form, or with other columns, than before."""
+    """Raise if targets have another form, or other columns, than before."""
     if not form.fits(targets.form):
         raise ValueError(
             f"Y came as {targets.form.kind} and before as {form.kind}; keep to one form."
@@ -128,7 +128,7 @@ def check_form(targets, form, declared):
 
 
 def declare(known, classes, targets):
-    """Return the labels declared so far and now."""
+    """Return the labels declared before, and those of ``classes``."""
     classes = canonical(np.asarray(classes).tolist())
     unknown = sorted(set(targets.labels) - set(classes) - set(known))
     if unknown:
@@ -137,7 +137,7 @@ def declare(known, classes, targets):
 
 
 def whole_documents(X, targets, sample_weight):
-    """Return the documents that count once, and their targets."""
+    """Return the documents whose weight is one, and their targets."""
     if sample_weight is None:
         return X, targets
     whole = sample_weight == 1.0
@@ -147,7 +147,7 @@ def whole_documents(X, targets, sample_weight):
 
 
 def require_counts(counts, lack="it cannot learn or forget"):
-    """Return the counts, or say what is lacking without them."""
+    """Return the counts; raise if a model file has left them out."""
     if counts is None:
         raise PolytopicError(
             f"this model was saved without its counts, so {lack}; save it with counts=True."

@@ -1,4 +1,4 @@
-"""Naive Bayes: one unigram model a label."""
+"""Naive Bayes: one unigram model per label."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from polytopic.models.words import softmax
 
 
 class NaiveBayes(CountModel):
-    r"""Multinomial naive Bayes with one unigram model a label.
+    r"""Multinomial naive Bayes with one unigram model per label.
 
     A document counts for each of its labels. Its score for a label is its log likelihood
     ([1]_, Eq. (1), with equal priors)
 
     .. math:: \log p(A \mid T) = \sum_t x_t \log p(t \mid T)
 
-    The answer is the one best label; any other rule is a
-    :class:`~polytopic.decision.LabelDecision`. ``decision_function`` gives the log likelihoods,
-    ``predict_proba`` the posterior over single labels.
+    It predicts the single best label; use a :class:`~polytopic.decision.LabelDecision` for other
+    rules. ``decision_function`` returns the log likelihoods, and ``predict_proba`` the posterior
+    over single labels.
 
     Parameters
     ----------
     smoothing : float, default=0.1
-        Pseudo-count of every pair of a label and a word.
+        Pseudo-count of every word in every label.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
         Label ids in sorted order, or column numbers if fitted on an indicator.
     counts_ : LabelSetCounts
-        The table of the documents learned so far.
+        The table of the learned documents.
     word_proba_ : ndarray of shape (n_labels, n_words)
         Word distribution of each label.
     world_log_proba_ : ndarray of shape (n_words,)
-        Logarithm of the word distribution of all documents together, the general model.
+        Logarithm of the word distribution of the whole corpus.
 
     References
     ----------
@@ -61,7 +61,7 @@ class NaiveBayes(CountModel):
         return sparse.csr_matrix(sets.T @ matrix)
 
     def world_score(self, X):
-        """Return each document's log likelihood under the general model."""
+        """Return the log likelihood of each document under the model of the whole corpus."""
         check_is_fitted(self)
         return self._check_words(X) @ self.world_log_proba_
 

@@ -132,7 +132,7 @@ def _block_scores(data, indices, indptr, log_theta):
 
 
 def word_labels(X, sets, weights, theta) -> WordLabels:
-    """Share each word among the labels of its document's set, whose words are so weighted."""
+    """Share each word among the labels of its document, by weighted word probabilities."""
     n_labels, offsets = np.diff(sets.indptr), _offsets(X, sets)
     share = shares(X, sets, weights, theta)
     doc = np.repeat(np.arange(X.shape[0]), np.diff(offsets))
@@ -143,7 +143,7 @@ def word_labels(X, sets, weights, theta) -> WordLabels:
 
 
 def shares(X, sets, weights, theta) -> np.ndarray:
-    """Return the shares of :func:`word_labels` alone: by document, word by word."""
+    """Return the shares of :func:`word_labels`, by document and word."""
     offsets = _offsets(X, sets)
     share = np.empty(offsets[-1])
 
@@ -156,7 +156,7 @@ def shares(X, sets, weights, theta) -> np.ndarray:
 
 
 def _offsets(X, sets):
-    """Return where the shares of each document begin, and where the last one's end."""
+    """Return where the shares of each document begin, and where the last ones end."""
     return np.concatenate([[0], np.cumsum(np.diff(X.indptr) * np.diff(sets.indptr))])
 
 
