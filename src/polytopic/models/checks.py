@@ -81,7 +81,7 @@ def check_documents(model, X, Y, sample_weight, *, reset):
 
 def _check_sample_weight(sample_weight, n_docs):
     """Return one weight per document; a number stands for the same weight everywhere."""
-    if np.ndim(sample_weight) == 0:
+    if isinstance(sample_weight, Real):
         sample_weight = np.full(n_docs, sample_weight, dtype=np.float64)
     weights = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
