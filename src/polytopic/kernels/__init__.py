@@ -87,8 +87,8 @@ def reordered(function):
     return helper(fastmath={"reassoc", "nsz"})(function)
 
 
-# A kernel that is copied into those that call it, where a call takes longer than what it does.
-inlined = numba.njit(inline="always")
+# A small helper in an inner loop, where a call would take longer than what it does.
+inlined = numba.njit(forceinline=True)
 
 
 class _CompileNotice(event.Listener):

@@ -31,32 +31,32 @@ def new_heap(capacity):
 @helper
 def push(heap, n, key, rank, item):
     """Add an item to ``n`` others: ``heapq.heappush(h, (key, rank, item))``."""
+    keys, ranks, items = heap.key, heap.rank, heap.item
     place = n
     while place > 0:
         parent = (place - 1) // 2
-        if not (key < heap.key[parent] or (key == heap.key[parent] and rank < heap.rank[parent])):
+        if not (key < keys[parent] or (key == keys[parent] and rank < ranks[parent])):
             break
-        heap.key[place], heap.rank[place] = heap.key[parent], heap.rank[parent]
-        heap.item[place] = heap.item[parent]
+        keys[place], ranks[place], items[place] = keys[parent], ranks[parent], items[parent]
         place = parent
-    heap.key[place], heap.rank[place], heap.item[place] = key, rank, item
+    keys[place], ranks[place], items[place] = key, rank, item
 
 
 @helper
 def pop(heap, n):
     """Remove the smallest of ``n`` items: ``heapq.heappop(h)``."""
+    keys, ranks, items = heap.key, heap.rank, heap.item
     last, place, child = n - 1, 0, 1
-    key, rank, item = heap.key[last], heap.rank[last], heap.item[last]
+    key, rank, item = keys[last], ranks[last], items[last]
     while child < last:
         other = child + 1
         if other < last and (
-            heap.key[other] < heap.key[child]
-            or (heap.key[other] == heap.key[child] and heap.rank[other] < heap.rank[child])
+            keys[other] < keys[child]
+            or (keys[other] == keys[child] and ranks[other] < ranks[child])
         ):
             child = other
-        if not (heap.key[child] < key or (heap.key[child] == key and heap.rank[child] < rank)):
+        if not (keys[child] < key or (keys[child] == key and ranks[child] < rank)):
             break
-        heap.key[place], heap.rank[place] = heap.key[child], heap.rank[child]
-        heap.item[place] = heap.item[child]
+        keys[place], ranks[place], items[place] = keys[child], ranks[child], items[child]
         place, child = child, 2 * child + 1
-    heap.key[place], heap.rank[place], heap.item[place] = key, rank, item
+    keys[place], ranks[place], items[place] = key, rank, item

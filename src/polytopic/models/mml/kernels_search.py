@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled, helper, reordered
+from polytopic.kernels import compiled, helper, inlined, reordered
 from polytopic.kernels.heaps import Heap, new_heap, pop, push
 from polytopic.kernels.ranking import highest
 
@@ -86,7 +86,7 @@ def project_rows(data, indices, indptr, W, Z):
         project_row(data, indices, indptr[d], indptr[d + 1], W, Z[d])
 
 
-@helper
+@inlined
 def size_scores(Z, vectors, size, out):
     """Set ``out`` to the scores of all labels in a set of this size: ``vectors[size] @ Z``."""
     factor = vectors[size, 0]
@@ -98,7 +98,7 @@ def size_scores(Z, vectors, size, out):
             out[j] += factor * Z[q, j]
 
 
-@helper
+@inlined
 def column_norms(Z, out):
     """Set ``out`` to the length of each column: ``np.linalg.norm(Z, axis=0)``."""
     for j in range(out.size):
@@ -173,7 +173,7 @@ def bound_sum(values, n, mean, above_zero, logs):
 # The merit of a set
 
 
-@helper
+@inlined
 def distance(vectors, a, b, n_common):
     """Return the squared distance between the embeddings of two sets with a and b labels.
 
@@ -186,7 +186,7 @@ def distance(vectors, a, b, n_common):
     return total
 
 
-@helper
+@inlined
 def required(goal, vectors, a, b, n_common):
     """Return the margin that two sets must have, and the scale by which it is divided.
 
@@ -198,7 +198,7 @@ def required(goal, vectors, a, b, n_common):
     return 1.0 - 2.0 * n_common / (a + b), 1.0
 
 
-@helper
+@inlined
 def merit(goal, vectors, base, n_own, size, n_common, score):
     """Return the score of a set, or by how much it violates the margin.
 
@@ -270,49 +270,52 @@ def best_set(Z, own, goal, sizes, floor, work):
     The sizes between two knots are tried only if a bound on the merit of all of them exceeds the
     best merit so far, and each of them only if its own bound does.
     """
-    vectors, scores, norms, logs = sizes.vectors, work.scores, work.norms, work.logs
+    vectors, knots, slacks = sizes.vectors, sizes.knots, sizes.slack
+    scores, norms, means = work.scores, work.norms, work.means
+    own_scores, own_norms, own_below = work.own_scores, work.own_norms, work.own_below
     sums_below, sums_here = work.sums_below, work.sums_here
+    is_own, logs = work.is_own, work.logs
     n_own = own.size
     best_size, best_merit, base = np.int64(-1), floor, 0.0
     if n_own:
         size_scores(Z, vectors, n_own, scores)
-        take_out(scores, own, 0.0, work.own_scores)
+        take_out(scores, own, 0.0, own_scores)
         total = Z.dtype.type(0)
         for k in range(n_own):
-            total += work.own_scores[k]
+            total += own_scores[k]
         base = np.float64(total)
         if sizes.has_empty:
             value = merit(goal, vectors, base, n_own, np.int64(0), np.int64(0), 0.0)
             if value > best_merit:
                 best_size, best_merit = np.int64(0), value
     for label in own:
-        work.is_own[label] = True
-    row_means(Z, work.means)
+        is_own[label] = True
+    row_means(Z, means)
     column_norms(Z, norms)
-    take_out(norms, own, 0.0, work.own_norms)
+    take_out(norms, own, 0.0, own_norms)
     norm_bound = bound_sum(
         norms, min(FEW, norms.size), 0.0, np.float64(sum_above(norms, 0.0)), logs
     )
     below, first = SumBound(0.0, 0.0), np.int64(1)
-    for k in range(sizes.knots.size):
-        last, slack = sizes.knots[k], sizes.slack[k]  # the sizes are first, ..., last
+    for k in range(knots.size):
+        last, slack = knots[k], slacks[k]  # the sizes are first, ..., last
         size_scores(Z, vectors, last, scores)
-        take_out(scores, own, -np.inf, work.own_scores)
+        take_out(scores, own, -np.inf, own_scores)
         here = SumBound(0.0, np.float64(sum_above(scores, 0.0)))
         if first == last:  # the knot is not compared with the one below
             below = here
             for i in range(n_own):
-                work.own_below[i] = work.own_scores[i]
-        bound_own_sums(work.own_below, slack, work.own_norms, n_own, sums_below)
-        bound_own_sums(work.own_scores, slack, work.own_norms, n_own, sums_here)
+                own_below[i] = own_scores[i]
+        bound_own_sums(own_below, slack, own_norms, n_own, sums_below)
+        bound_own_sums(own_scores, slack, own_norms, n_own, sums_here)
         for i in range(n_own):
-            work.own_below[i] = work.own_scores[i]
+            own_below[i] = own_scores[i]
         bounds = KnotBounds(below, here, norm_bound, slack)
         limit = limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here)
         if may_exceed(limit, best_merit):  # a better price is worth its time
             mean = 0.0
             for q in range(Z.shape[0]):
-                mean += vectors[last, q] * work.means[q]
+                mean += vectors[last, q] * means[q]
             here = bound_sum(scores, last, mean, here.excess, logs)
             bounds = KnotBounds(here if first == last else below, here, norm_bound, slack)
             limit = limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here)
@@ -324,23 +327,23 @@ def best_set(Z, own, goal, sizes, floor, work):
                 if may_exceed(limit, best_merit):
                     if first < last:
                         size_scores(Z, vectors, size, scores)
-                        take_out(scores, own, -np.inf, work.own_scores)
+                        take_out(scores, own, -np.inf, own_scores)
                     value = improve(own, goal, vectors, base, size, best_merit, work)
                     if value > best_merit:
                         best_size, best_merit = size, value
         below, first = here, last + 1
     for label in own:
-        work.is_own[label] = False
+        is_own[label] = False
     return best_size, best_merit
 
 
-@helper
+@inlined
 def may_exceed(limit, value):
     """Return whether a bound is above a value, or would be without rounding."""
     return limit + ROUNDING * (1.0 + abs(limit)) > value
 
 
-@helper
+@inlined
 def take_out(values, own, replacement, own_values):
     """Move the values of own labels to ``own_values``, and put another value there."""
     for k in range(own.size):
@@ -348,7 +351,7 @@ def take_out(values, own, replacement, own_values):
         values[own[k]] = replacement
 
 
-@helper
+@inlined
 def bound_own_sums(scores, slack, norms, n, out):
     """Set ``out[c]`` to a bound on the sum of c own scores, at sizes below a knot.
 
@@ -365,7 +368,7 @@ def bound_own_sums(scores, slack, norms, n, out):
         out[k + 1] += out[k]
 
 
-@helper
+@inlined
 def limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here):
     """Return a bound on the merit of all sets from one knot to the next.
 
@@ -411,7 +414,8 @@ def improve(own, goal, vectors, base, size, best_merit, work):
 
     For each number of own labels, a set has those that score highest, and the highest others.
     """
-    scores, own_scores, order, top = work.scores, work.own_scores, work.order, work.top
+    scores, own_scores, best = work.scores, work.own_scores, work.best
+    order, top = work.order, work.top
     n_own = own.size
     for k in range(n_own):  # insertion sort; of equal scores the first label comes first
         place = k
@@ -435,9 +439,9 @@ def improve(own, goal, vectors, base, size, best_merit, work):
         if value > best_merit:
             best_merit = value
             for k in range(n_common):
-                work.best[k] = own[order[k]]
+                best[k] = own[order[k]]
             for k in range(size - n_common):
-                work.best[n_common + k] = top[k]
+                best[n_common + k] = top[k]
     return best_merit
 
 
@@ -449,13 +453,13 @@ def best_sets(Z, sizes, work, found, n_found):
     ``n_found`` their sizes. A document whose scores are not numbers has none. Returns how many
     labels there are in all.
     """
-    no_labels, n = np.empty(0, np.int64), 0
+    no_labels, best, n = np.empty(0, np.int64), work.best, 0
     for d in range(Z.shape[0]):
         size, _ = best_set(Z[d], no_labels, np.int64(SCORE), sizes, -np.inf, work)
         n_found[d] = max(size, 0)
-        sort_labels(work.best, n_found[d])
+        sort_labels(best, n_found[d])
         for k in range(n_found[d]):
-            found[n] = work.best[k]
+            found[n] = best[k]
             n += 1
     return n
 
@@ -594,6 +598,7 @@ def n_best_sets(Z, sizes, listing, found, scores):
     their scores, ``-inf`` where there are fewer sets. Of equal sets the smaller one comes first.
     """
     n_best, n_labels, n_knots = found.shape[1], Z.shape[2], sizes.knots.size
+    kept, sets = listing.kept, listing.sets
     values, norms = np.empty(n_labels), np.empty(n_labels)
     top, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
     counts = np.zeros(2, np.int64)  # sets that are kept, and that have been
@@ -608,22 +613,22 @@ def n_best_sets(Z, sizes, listing, found, scores):
             limit = max(here, below) + sizes.slack[k] * spread
             below = here
             for size in range(first, last + 1):
-                if counts[0] == n_best and not may_exceed(limit, listing.kept.key[0]):
+                if counts[0] == n_best and not may_exceed(limit, kept.key[0]):
                     break
                 if first < last:
                     size_scores(Z[d], sizes.vectors, size, values)
                     here = np.float64(sum_above(values, 0.0))
-                if counts[0] < n_best or may_exceed(here, listing.kept.key[0]):
+                if counts[0] < n_best or may_exceed(here, kept.key[0]):
                     n_held = highest(values, none, min(size + n_best, n_labels), top)
                     _list_size(values, top, n_held, size, listing, counts)
             first = last + 1
         for k in range(counts[0], n_best):
             scores[d, k] = -np.inf
         for k in range(counts[0] - 1, -1, -1):
-            scores[d, k] = listing.kept.key[0]
+            scores[d, k] = kept.key[0]
             for j in range(n_labels):
-                found[d, k, j] = listing.sets[listing.kept.item[0], j]
-            pop(listing.kept, k + 1)
+                found[d, k, j] = sets[kept.item[0], j]
+            pop(kept, k + 1)
 
 
 @helper
@@ -634,8 +639,8 @@ def _list_size(values, top, n_held, size, listing, counts):
     no shift. A set leads to two others: that with its first positive shift one larger, and that
     with the shift before it one larger. So each set is reached once, and after all better ones.
     """
-    waiting, shifts, kept = listing.waiting, listing.shifts, listing.kept
-    n_best, free, zero = listing.sets.shape[0], n_held - size, np.int64(0)
+    waiting, shifts, kept, sets = listing.waiting, listing.shifts, listing.kept, listing.sets
+    n_best, free, zero = sets.shape[0], n_held - size, np.int64(0)
     best = 0.0
     for k in range(size):
         best += values[top[k]]
@@ -655,10 +660,10 @@ def _list_size(values, top, n_held, size, listing, counts):
             counts[0] -= 1
         push(kept, counts[0], score, -counts[1], place)
         counts[0], counts[1] = counts[0] + 1, counts[1] + 1
-        for j in range(listing.sets.shape[1]):
-            listing.sets[place, j] = False
+        for j in range(sets.shape[1]):
+            sets[place, j] = False
         for k in range(size):
-            listing.sets[place, top[k + shifts[current, k]]] = True
+            sets[place, top[k + shifts[current, k]]] = True
         shifted = 0
         while shifted < size and shifts[current, shifted] == 0:
             shifted += 1

@@ -81,15 +81,16 @@ def new_visit(rank, n_labels, dtype, step_dtype):
 @helper
 def add_some(corpus, d, W, first, width, labels, n, visit):
     """Add ``x ⊗ steps[first:width, labels[:n]]`` to the weights."""
-    places, changes, n_labels = visit.places, visit.changes, visit.Z.shape[1]
-    n_changes = 0
+    places, changes, steps = visit.places, visit.changes, visit.steps
+    data, indices = corpus.data, corpus.indices
+    n_labels, n_changes = steps.shape[1], 0
     for q in range(first, width):
         for k in range(n):
             places[n_changes] = q * n_labels + labels[k]
-            changes[n_changes] = visit.steps[q, labels[k]]
+            changes[n_changes] = steps[q, labels[k]]
             n_changes += 1
     for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
-        x, word = corpus.data[k], corpus.indices[k]
+        x, word = data[k], indices[k]
         for m in range(n_changes):
             W[word, places[m]] += x * changes[m]
 
@@ -138,7 +139,9 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
     it is there, and makes a few passes over the dual variables. ``old`` has the working sets, and
     ``new`` takes those with a positive dual variable. What is measured is added to ``measured``.
     """
-    vectors, rank = sizes.vectors, visit.Z.shape[0]
+    vectors, Z, is_own = sizes.vectors, visit.Z, visit.is_own
+    data, indices, indptr = corpus.data, corpus.indices, corpus.indptr
+    need, scale, slope, before = duals.need, duals.scale, duals.slope, duals.before
     n_sets = np.int64(0)
     missed, gap, linear = measured[MISSED], measured[GAP], measured[LINEAR]
     new.first[0] = 0
@@ -148,16 +151,15 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
         begin = n_sets
         new.start[place] = begin
         n_sets = _copy_sets(old, old.start[place], old.start[place + 1], new, n_sets)
-        start, stop = corpus.indptr[d], corpus.indptr[d + 1]
-        project_row(corpus.data, corpus.indices, start, stop, W, visit.flat)
+        project_row(data, indices, indptr[d], indptr[d + 1], W, visit.flat)
         for label in own:
-            visit.is_own[label] = True
-        base, known = _score(own, vectors, visit.Z), 0.0
+            is_own[label] = True
+        base, known = _score(own, vectors, Z), 0.0
         for s in range(n_sets - begin):
             _measure(own, base, new, begin, s, vectors, task.goal, visit, duals)
-            known = max(known, duals.slope[s])
+            known = max(known, slope[s])
         # only a set with a higher violation is of interest, which rules out most sizes
-        size, violation = best_set(visit.Z, own, task.goal, sizes, known, search)
+        size, violation = best_set(Z, own, task.goal, sizes, known, search)
         is_worth_it = size >= 0 and violation > ENOUGH * task.tol
         if is_worth_it and _append(new, begin, n_sets, search.best, size):
             _measure(own, base, new, begin, n_sets - begin, vectors, task.goal, visit, duals)
@@ -170,12 +172,12 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
             gap += part + (task.C * violation if task.shared else 0.0)
             needed = 0.0
             for s in range(value.size):
-                needed += value[s] * duals.need[s]
-                if value[s] != duals.before[s]:
-                    step = (value[s] - duals.before[s]) / duals.scale[s]
+                needed += value[s] * need[s]
+                if value[s] != before[s]:
+                    step = (value[s] - before[s]) / scale[s]
                     _move(own, new, begin + s, vectors, step, visit)
             linear += needed
-            add_some(corpus, d, W, 0, rank, visit.touched, n_touched, visit)
+            add_some(corpus, d, W, np.int64(0), Z.shape[0], visit.touched, n_touched, visit)
             n_sets = _drop_zeros(new, begin, n_sets)
         _leave(n_touched, visit)
     new.start[order.size] = n_sets
@@ -185,33 +187,36 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
 @helper
 def _copy_sets(old, start, stop, new, n_sets):
     """Append sets to those in ``new``; return how many there are now."""
+    label, first, value = new.label, new.first, new.value
+    old_label, old_first, old_value = old.label, old.first, old.value
     for s in range(start, stop):
-        end = new.first[n_sets]
-        for k in range(old.first[s], old.first[s + 1]):
-            new.label[end] = old.label[k]
+        end = first[n_sets]
+        for k in range(old_first[s], old_first[s + 1]):
+            label[end] = old_label[k]
             end += 1
-        new.value[n_sets] = old.value[s]
+        value[n_sets] = old_value[s]
         n_sets += 1
-        new.first[n_sets] = end
+        first[n_sets] = end
     return n_sets
 
 
 @helper
 def _append(sets, begin, n_sets, labels, size):
     """Append a set with a dual variable of zero, unless it is there; return whether it is new."""
+    label, first = sets.label, sets.first
     sort_labels(labels, size)
     for s in range(begin, n_sets):
-        if sets.first[s + 1] - sets.first[s] == size:
+        if first[s + 1] - first[s] == size:
             n_equal = 0
-            while n_equal < size and sets.label[sets.first[s] + n_equal] == labels[n_equal]:
+            while n_equal < size and label[first[s] + n_equal] == labels[n_equal]:
                 n_equal += 1
             if n_equal == size:
                 return False
-    end = sets.first[n_sets]
+    end = first[n_sets]
     for k in range(size):
-        sets.label[end + k] = labels[k]
+        label[end + k] = labels[k]
     sets.value[n_sets] = 0.0
-    sets.first[n_sets + 1] = end + size
+    first[n_sets + 1] = end + size
     return True
 
 
@@ -234,17 +239,18 @@ def _measure(own, base, sets, begin, s, vectors, goal, visit, duals):
     Inner products follow from distances:
     ``2 * (L - s) @ (L - t) = |L - s|² + |L - t|² - |s - t|²``.
     """
+    labels, first, is_own = sets.label, sets.first, visit.is_own
     need, scale, gram = duals.need, duals.scale, duals.gram
-    other = sets.label[sets.first[begin + s] : sets.first[begin + s + 1]]
-    n_common = 0
+    other = labels[first[begin + s] : first[begin + s + 1]]
+    n_common = np.int64(0)
     for label in other:
-        n_common += visit.is_own[label]
+        n_common += is_own[label]
     need[s], scale[s] = required(goal, vectors, own.size, other.size, n_common)
     duals.slope[s] = need[s] - (base - _score(other, vectors, visit.Z)) / scale[s]
     gram[s, s] = distance(vectors, own.size, other.size, n_common)
     for t in range(s):
-        third = sets.label[sets.first[begin + t] : sets.first[begin + t + 1]]
-        n_common, k = 0, 0
+        third = labels[first[begin + t] : first[begin + t + 1]]
+        n_common, k = np.int64(0), 0
         for label in other:  # labels rise in both sets
             while k < third.size and third[k] < label:
                 k += 1
@@ -263,18 +269,19 @@ def _ascend(value, task, duals):
     up, a set takes from another one instead. Returns the document's part of the gap before the
     visit; where the limit is shared, without its loss.
     """
-    slope, before, gram, n = duals.slope, duals.before, duals.gram, value.size
-    gap, total = 0.0, 0.0
+    slope, before, gram = duals.slope, duals.before, duals.gram
+    C, shared, enough = task.C, task.shared, ENOUGH * task.tol
+    n, gap, total = value.size, 0.0, 0.0
     for s in range(n):
         before[s] = value[s]
         total += value[s]
         gap -= value[s] * slope[s]
-        if not task.shared:
-            gap += task.C * max(slope[s], 0.0)
+        if not shared:
+            gap += C * max(slope[s], 0.0)
     for _ in range(PASSES):
         worst = 0.0
         for s in range(n):
-            limit = task.C - (total - value[s]) if task.shared else task.C
+            limit = C - (total - value[s]) if shared else C
             after = min(max(value[s] + slope[s] / gram[s, s], 0.0), limit)
             step = after - value[s]
             if step != 0.0:
@@ -283,9 +290,9 @@ def _ascend(value, task, duals):
                 value[s] = after
                 for t in range(n):
                     slope[t] -= step * gram[s, t]
-            elif task.shared and slope[s] > 0.0:
+            elif shared and slope[s] > 0.0:
                 worst = max(worst, _exchange(s, value, slope, gram))
-        if worst <= ENOUGH * task.tol:
+        if worst <= enough:
             break
     return gap
 
@@ -314,27 +321,28 @@ def _exchange(s, value, slope, gram):
 @helper
 def _move(own, sets, s, vectors, step, visit):
     """Add ``step * (phi(L) - phi(s))`` to the steps of a visit."""
-    other = sets.label[sets.first[s] : sets.first[s + 1]]
-    for q in range(visit.Z.shape[0]):
+    steps, other = visit.steps, sets.label[sets.first[s] : sets.first[s + 1]]
+    for q in range(steps.shape[0]):
         for label in own:
-            visit.steps[q, label] += step * vectors[own.size, q]
+            steps[q, label] += step * vectors[own.size, q]
         for label in other:
-            visit.steps[q, label] -= step * vectors[other.size, q]
+            steps[q, label] -= step * vectors[other.size, q]
 
 
 @helper
 def _touch(own, sets, begin, n_sets, visit):
     """List the labels of the document and of its sets in ``visit.touched``; return how many."""
-    n_touched = 0
+    is_own, touched, is_touched = visit.is_own, visit.touched, visit.is_touched
+    labels, n_touched = sets.label, 0
     for label in own:
-        visit.is_own[label] = visit.is_touched[label] = True
-        visit.touched[n_touched] = label
+        is_own[label] = is_touched[label] = True
+        touched[n_touched] = label
         n_touched += 1
     for k in range(sets.first[begin], sets.first[n_sets]):
-        label = sets.label[k]
-        if not visit.is_touched[label]:
-            visit.is_touched[label] = True
-            visit.touched[n_touched] = label
+        label = labels[k]
+        if not is_touched[label]:
+            is_touched[label] = True
+            touched[n_touched] = label
             n_touched += 1
     return n_touched
 
@@ -342,26 +350,29 @@ def _touch(own, sets, begin, n_sets, visit):
 @helper
 def _leave(n_touched, visit):
     """Prepare the workspace for the next visit."""
+    is_own, touched, is_touched = visit.is_own, visit.touched, visit.is_touched
+    steps = visit.steps
     for k in range(n_touched):
-        label = visit.touched[k]
-        visit.is_own[label] = visit.is_touched[label] = False
-        for q in range(visit.steps.shape[0]):
-            visit.steps[q, label] = 0.0
+        label = touched[k]
+        is_own[label] = is_touched[label] = False
+        for q in range(steps.shape[0]):
+            steps[q, label] = 0.0
 
 
 @helper
 def _drop_zeros(sets, begin, n_sets):
     """Drop the sets of a document whose dual variable is zero; return how many sets there are."""
-    n_kept, end = begin, sets.first[begin]
+    label, first, value = sets.label, sets.first, sets.value
+    n_kept, end = begin, first[begin]
     for s in range(begin, n_sets):
-        start, stop, value = sets.first[s], sets.first[s + 1], sets.value[s]
-        if value > 0.0:
+        start, stop = first[s], first[s + 1]
+        if value[s] > 0.0:
             for k in range(start, stop):
-                sets.label[end] = sets.label[k]
+                label[end] = label[k]
                 end += 1
-            sets.value[n_kept] = value
+            value[n_kept] = value[s]
             n_kept += 1
-            sets.first[n_kept] = end
+            first[n_kept] = end
     return n_kept
 
 
@@ -376,12 +387,12 @@ def start_weights(corpus, order, sizes, task, W, sets, visit):
         n_touched = _touch(own, sets, begin, end, visit)
         for s in range(begin, end):
             other = sets.label[sets.first[s] : sets.first[s + 1]]
-            n_common = 0
+            n_common = np.int64(0)
             for label in other:
                 n_common += visit.is_own[label]
             scale = required(task.goal, vectors, own.size, other.size, n_common)[1]
             _move(own, sets, s, vectors, sets.value[s] / scale, visit)
-        add_some(corpus, d, W, 0, rank, visit.touched, n_touched, visit)
+        add_some(corpus, d, W, np.int64(0), rank, visit.touched, n_touched, visit)
         _leave(n_touched, visit)
 
 
@@ -432,8 +443,8 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new, visit, scores, alpha
             _add_all(corpus, d, W, width, visit)
             add_some(corpus, d, W, width, own_width, own, n, visit)
         else:
-            add_some(corpus, d, W, 0, width, visit.touched, n_changed, visit)
-            add_some(corpus, d, W, 0, own_width, own, n, visit)
+            add_some(corpus, d, W, np.int64(0), width, visit.touched, n_changed, visit)
+            add_some(corpus, d, W, np.int64(0), own_width, own, n, visit)
         _leave(n_changed, visit)
         for label in own:
             visit.is_own[label] = False
