@@ -52,8 +52,7 @@ def suggest(
     if options.threshold is not None:
         answers = [_without_improbable(answer, options.threshold) for answer in answers]
     return [
-        {"id": item.id, **answer.to_dict(name)}
-        for item, answer in zip(items, answers, strict=True)
+        {"id": item.id, **answer.to_dict(name)} for item, answer in zip(items, answers, strict=True)
     ]
 
 
