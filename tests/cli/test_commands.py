@@ -413,8 +413,8 @@ def test_the_best_rule(folder, tmp_path):
     ("options", "sentence"),
     [
         (["--rule", "tree-cohort"], "--rule tree-cohort needs --tree"),
-        (["--rule", "top-2", "--ratio", "0.5"], "--ratio is for world-model, cohort"),
-        (["--ratio", "0.5"], "--ratio is for world-model, cohort"),
+        (["--rule", "top-2", "--ratio", "0.5"], "--ratio is for cohort, t-norm"),
+        (["--ratio", "0.5"], "--ratio is for cohort, t-norm"),
         (["--rule", "t-norm", "--size", "5"], "--size is for cohort"),
     ],
 )

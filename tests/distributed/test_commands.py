@@ -58,7 +58,10 @@ def test_local_cluster(news, tmp_path):
         (["suggest", "m", "x", "--workers", "1"], "write files: give --to FOLDER"),
         (["suggest", "m", "x", "--to", "y"], "--to needs --dask or --workers"),
         (["train", "x", "--to", "y", "--model", "boostexter", "--workers", "1"], "one machine"),
-        (["train", "x", "--to", "y", "--rule", "auto", "--workers", "1"], "--rule auto is for"),
+        (
+            ["train", "x", "--to", "y", "--rule", "auto", "--workers", "1"],
+            "--rule auto works on one machine only",
+        ),
         (["train", "x", "--to", "y", "--keep-documents", "--workers", "1"], "workers keep"),
         (["train", "x", "--to", "y", "--workers", "1", "--dask", "z"], "cannot be combined"),
     ],
@@ -104,4 +107,4 @@ def test_compare_on_a_cluster(client, news, tmp_path):
 
     assert found.returncode == 0, found.stderr
     assert measures(found) == measures(alone) == measures(again)
-    assert "2 of 2 cells are known already" in again.stderr
+    assert "2 of 2 results are known already" in again.stderr

@@ -392,9 +392,10 @@ def test_a_seen_set_is_found_by_its_key():
     prior = prior_of("labelset")
     sets = [np.flatnonzero([code >> k & 1 for k in range(N_LABELS)]) for code in range(1, 16)]
 
+    keys = [np.uint64(candidate_kernels.set_key(prior, labels)) for labels in sets]
     rows = [
-        candidate_kernels.find_seen(prior, labels, candidate_kernels.set_key(prior, labels))
-        for labels in sets
+        candidate_kernels.find_seen(prior, labels, key)
+        for labels, key in zip(sets, keys, strict=True)
     ]
 
     seen = [labels.tolist() for labels in np.split(prior.sets, prior.indptr[1:-1])]
