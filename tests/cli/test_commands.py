@@ -135,7 +135,7 @@ def test_explain_why_not(folder):
     _, err = run(
         "explain", folder / "news.model", "--why-not", label, "A goal in the match.", code=1
     )
-    assert f"why_not == '{label}' is one of the labels" in err
+    assert f"why_not == '{label}', must not be one of" in err
 
 
 def test_explain_writes_a_page(folder, tmp_path):
