@@ -7,6 +7,7 @@ n_words).
 from itertools import combinations, product
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import digamma, gammaln, logsumexp, roots_jacobi, softmax
 
 
@@ -36,20 +37,70 @@ def joint_bound(n, alpha, beta, gamma):
     return float(n @ np.log(t / len(alpha))) + dirichlet_terms(alpha, gamma)
 
 
-def factored_bound(n, alpha, beta, n_iter=200):
-    """Return the bound of the paper's factored family, Eq. (4) to (6), with its -log M a word."""
+def infer_factored(n, alpha, beta, n_iter=20_000, tol=1e-12):
+    """Return gamma, sigma, phi and the bound of the paper's factored family, Eq. (4) to (6).
+
+    The bound has the -log M per word that the paper leaves out.
+    """
     M, K = alpha.shape
     sigma, phi = np.full((n.size, M), 1 / M), np.full((n.size, K), 1 / K)
+    gamma = alpha + np.einsum("w,wm,wk->mk", n, sigma, phi)
     for _ in range(n_iter):
-        gamma = alpha + np.einsum("w,wm,wk->mk", n, sigma, phi)
         psi = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
         phi = softmax(np.log(beta.T) + sigma @ psi, axis=1)
         sigma = softmax(phi @ psi.T, axis=1)
-    gamma = alpha + np.einsum("w,wm,wk->mk", n, sigma, phi)
+        before, gamma = gamma, alpha + np.einsum("w,wm,wk->mk", n, sigma, phi)
+        if np.abs(gamma - before).sum() <= tol * n.sum():
+            break
     psi = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+    phi = softmax(np.log(beta.T) + sigma @ psi, axis=1)
     words = np.einsum("wm,wk,mk->w", sigma, phi, psi) + (phi * np.log(beta.T)).sum(axis=1)
     words -= (sigma * np.log(sigma)).sum(axis=1) + (phi * np.log(phi)).sum(axis=1)
-    return float(n @ (words - np.log(M))) + dirichlet_terms(alpha, gamma)
+    return gamma, sigma, phi, float(n @ (words - np.log(M))) + dirichlet_terms(alpha, gamma)
+
+
+def factored_bound(n, alpha, beta):
+    """Return the bound of :func:`infer_factored`."""
+    return infer_factored(n, alpha, beta)[-1]
+
+
+def log_posteriors(n, alpha, beta, mu, sigma):
+    """Return the log posterior of each label alone, Eq. (9), with bounds as likelihoods."""
+    values = [
+        factored_bound(n, alpha[[c]], beta) + label_maximum(c, mu, sigma) for c in range(len(alpha))
+    ]
+    return np.array(values) - logsumexp(values)
+
+
+def label_maximum(label, mu, sigma):
+    """Return the largest :func:`label_bound` of one label, by a general optimizer."""
+    C = mu.size
+
+    def negative(parameters):
+        return -label_bound([label], parameters[:C], np.exp(parameters[C:]), mu, sigma)
+
+    start = np.concatenate([mu, np.zeros(C)])
+    return -minimize(negative, start, method="BFGS", options={"gtol": 1e-9}).fun
+
+
+def relevance(n_rows, sets, alpha, beta):
+    """Return s(w | c) of Eq. (18): the mean of log p(w | c) over the documents of each label."""
+    total, docs = np.zeros((len(alpha), beta.shape[1])), np.zeros(len(alpha))
+    for n, labels in zip(n_rows, sets, strict=True):
+        gamma = infer_factored(n, alpha[labels], beta)[0]
+        total[labels] += np.log(gamma / gamma.sum(axis=1, keepdims=True) @ beta)
+        docs[labels] += 1
+    return total / docs[:, None]
+
+
+def label_topics(n_rows, sets, alpha, beta):
+    """Return r(c) of Eq. (17): the mean posterior topic shares of each label's documents."""
+    total, docs = np.zeros(alpha.shape), np.zeros(len(alpha))
+    for n, labels in zip(n_rows, sets, strict=True):
+        gamma = infer_factored(n, alpha[labels], beta)[0]
+        total[labels] += gamma / gamma.sum(axis=1, keepdims=True)
+        docs[labels] += 1
+    return total / docs[:, None]
 
 
 def log_evidence(n, alpha, beta, n_nodes=40):

@@ -20,7 +20,7 @@ from polytopic.distributed.engine import (
     tree_reduce,
 )
 from polytopic.models.col.label_prior import distinct_sets
-from polytopic.models.col.topics import Inference, Topics, WordIndex
+from polytopic.models.col.topics import Topics, WordIndex
 from polytopic.models.col.training import (
     TopicDocuments,
     TrainingTrace,
@@ -166,8 +166,7 @@ class TopicParts:
             if trace.converged or step == max_iter:
                 break
             current = following
-        shares = delayed(_topic_shares)
-        found = [shares(*pair, current) for pair in zip(self.parts, known, strict=True)]
+        found = map_tasks(_topic_shares, known)
         trace.topics, sums = self._gather([current, tree_reduce(found, sum_results)])
         trace.label_topics = label_means(sums, self.label_docs)
         return trace
@@ -200,10 +199,9 @@ def _with_labels(part, columns):
 def _expect(part, known, topics):
     """Return the posteriors of a part, and sums of their expectations: the E step."""
     X, Y = part
-    earlier = None if known is None else Inference(topics, Y, known)
-    inference = topics.infer(X, Y, known=earlier)
+    inference = topics.infer(X, Y, known=known)
     sums = inference.bounds.sum(), inference.log_shares(), inference.word_counts(WordIndex(X))
-    return inference.blocks, sums
+    return inference, sums
 
 
 def _bound(topics, sums, smoothing):
@@ -214,8 +212,8 @@ def _maximize(topics, docs, sums, smoothing):
     return maximize(topics, docs, sums[1], sums[2].copy(), smoothing)
 
 
-def _topic_shares(part, known, topics):
-    return Inference(topics, part[1], known).topic_shares()
+def _topic_shares(inference):
+    return inference.topic_shares()
 
 
 def _merge_sets(parts):

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import CoL
 from polytopic.metrics import samples_f1, subset_accuracy
+from polytopic.models.col.label_prior import SetPosteriors
 from polytopic.models.col.prediction import best_threshold, log_odds
 from polytopic.models.col.topics import Precision, Topics, WordIndex
 from polytopic.models.col.training import TopicDocuments, dirichlet_objective, fit_dirichlets
@@ -301,6 +302,84 @@ def test_a_planted_correlation_is_found(corpus):
     np.testing.assert_allclose(covariance.sum(axis=0), 0, atol=1e-9)
 
 
+@pytest.fixture(scope="module")
+def paper_model():
+    """Return the paper's model, fitted on a small corpus, and that corpus."""
+    X, Y, _ = drawn(n_docs=40, n_labels=3, n_words=20, n_topics=6, length=25)
+    model = CoL(
+        5, inference="paper", init="random", covariance="variational", predict_mode="paper",
+        smoothing=0.3, max_iter=40, tol=1e-4,
+    )  # fmt: skip
+    return model.fit(X, Y), X, Y
+
+
+def paper_parameters(model):
+    """Return alpha, beta, mu and Sigma of a model, in double precision."""
+    beta = model.topic_word_proba_.astype(float)
+    return model.topic_prior_, beta, model.label_mean_, model.label_covariance_
+
+
+def test_the_papers_inference_is_that_of_its_equations(paper_model):
+    """The bound, Eq. (15), (17) and (18) are those of a transcription."""
+    model, X, Y = paper_model
+    alpha, beta, mu, sigma = paper_parameters(model)
+    sets = [np.flatnonzero(y) for y in Y]
+
+    bounds = [twins.factored_bound(n, alpha[y], beta) for n, y in zip(X, sets, strict=True)]
+    posteriors = np.array([twins.log_posteriors(n, alpha, beta, mu, sigma) for n in X[:10]])
+
+    np.testing.assert_allclose(model.bound(X, Y), bounds, rtol=1e-8)
+    np.testing.assert_allclose(model.label_topics_, twins.label_topics(X, sets, alpha, beta), 1e-6)
+    np.testing.assert_allclose(model.relevance(X, Y), twins.relevance(X, sets, alpha, beta), 1e-8)
+    np.testing.assert_allclose(model.decision_function(X[:10]), log_odds(posteriors), rtol=1e-5)
+    perplexity = np.exp(-posteriors[Y[:10] > 0].mean())
+    assert model.class_perplexity(X[:10], Y[:10]) == pytest.approx(perplexity, rel=1e-8)
+
+
+def test_the_papers_mean_and_covariance(paper_model):
+    """One more step of Eq. (7), (8), (10) and (11) hardly changes the mean and the covariance."""
+    model, _, Y = paper_model
+    mu, sigma = model.label_mean_, model.label_covariance_
+    posteriors = SetPosteriors(sparse.csr_matrix(Y, dtype=float), mu, sigma)
+
+    posteriors.maximum()
+
+    off = posteriors.mean - posteriors.mean.mean(axis=0)
+    following = off.T @ off / len(Y) + np.diag(posteriors.variance.mean(axis=0))
+    np.testing.assert_allclose(following, sigma, atol=0.05)
+
+
+def test_the_papers_bound_never_falls(corpus):
+    """Each EM step raises the bound, or keeps it."""
+    X, Y, _ = corpus
+
+    model = CoL(8, inference="paper", init="random", max_iter=30, tol=0.0).fit(X[:200], Y[:200])
+
+    assert (np.diff(model.elbo_) >= -1e-9 * np.abs(model.elbo_[:-1])).all()
+
+
+def test_planted_shared_topics_are_found():
+    """Two labels that share a topic are alike in topic space; labels that share none are not."""
+    rng = np.random.default_rng(0)
+    beta = rng.dirichlet(np.full(80, 0.05), 6)
+    alpha = np.full((4, 6), 0.02)
+    for label, topics in enumerate([(0, 1), (1, 2), (3, 4), (5,)]):
+        alpha[label, list(topics)] = 2.0
+    Y = (
+        np.eye(4, dtype=int)[rng.integers(4, size=300)]
+        | np.eye(4, dtype=int)[rng.integers(4, size=300)]
+    )
+    theta = [np.mean([rng.dirichlet(alpha[c]) for c in np.flatnonzero(y)], axis=0) for y in Y]
+    X = np.array([rng.multinomial(60, shares @ beta) for shares in theta])
+
+    model = CoL(6, inference="paper", init="random", max_iter=100, tol=1e-5).fit(X, Y)
+
+    R = model.label_topics_ / np.linalg.norm(model.label_topics_, axis=1, keepdims=True)
+    alike = R @ R.T
+    assert alike[0, 1] > 0.3
+    assert max(alike[0, 2], alike[1, 2], alike[0, 3], alike[2, 3]) < alike[0, 1] / 2
+
+
 def test_labels_in_another_order(corpus):
     """Permuting the labels permutes all that is learned and answered."""
     X, Y, _ = corpus
@@ -403,15 +482,15 @@ def test_answers(corpus, mode):
 
 
 def test_paper_mode_is_the_posterior_of_single_labels(corpus):
-    """Each label alone, by its share of labels and the bound of the document's words."""
+    """Each label alone, by its prior and the bound of the document's words."""
     X, Y, _ = corpus
     fitted = CoL(n_topics=12, predict_mode="paper").fit(X[:400], Y[:400])
-    share = fitted.label_docs_ / fitted.label_docs_.sum()
+    log_prior = fitted.log_prior(np.eye(4, dtype=int))
 
     scores = fitted.decision_function(X[400:410])
 
     alone = [fitted.bound(X[400:410], np.tile(row, (10, 1))) for row in np.eye(4, dtype=int)]
-    expected = special.softmax(np.array(alone).T + np.log(share), axis=1)
+    expected = special.softmax(np.array(alone).T + log_prior, axis=1)
     np.testing.assert_allclose(special.expit(scores), expected, atol=1e-9)
 
 

@@ -1,5 +1,7 @@
 """CoL's kernels agree with their slow twins."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -58,6 +60,54 @@ def test_infer_topics(corpus, n_steps):
         expected, bound = twins.infer_topics(X[d], alpha, topics.beta.T, n_steps)
         np.testing.assert_allclose(counts[d], expected, rtol=1e-9)
         assert posterior.bounds[d] == pytest.approx(bound, abs=1e-9)
+
+
+def test_infer_factored(corpus):
+    """The paper's posteriors, bounds and expected word counts are those of the twin."""
+    X, Y, topics = corpus
+    topics = replace(topics, family="factored")
+
+    inference = topics.infer(sparse.csr_matrix(X), sparse.csr_matrix(Y), topics.scoring)
+    word_counts = inference.word_counts(WordIndex(sparse.csr_matrix(X)))
+
+    expected_counts, row = np.zeros(topics.beta.shape), 0
+    for d, y in enumerate(Y):
+        words = np.flatnonzero(X[d])
+        alpha, beta = topics.alpha[y > 0], topics.beta[words].T
+        gamma, sigma, phi, bound = twins.infer_factored(X[d, words], alpha, beta)
+        own = inference.sigma[inference.sigma_ends[d] : inference.sigma_ends[d + 1]]
+        np.testing.assert_allclose(inference.gamma[row : row + len(alpha)], gamma, rtol=1e-7)
+        np.testing.assert_allclose(own.reshape(sigma.shape), sigma, rtol=1e-7)
+        assert inference.bounds[d] == pytest.approx(bound, abs=1e-9)
+        expected_counts[words] += X[d, words][:, None] * phi
+        row += len(alpha)
+    np.testing.assert_allclose(word_counts, expected_counts, rtol=1e-7)
+
+
+def test_factored_steps_never_lower_the_bound(corpus):
+    """Each step of Eq. (4) to (6) raises the bound of every document, or keeps it."""
+    X, Y, topics = corpus
+    topics = replace(topics, family="factored")
+    X, Y = sparse.csr_matrix(X), sparse.csr_matrix(Y)
+
+    bounds = [topics.infer(X, Y, Precision(n_steps, 0)).bounds for n_steps in range(8)]
+
+    assert (np.diff(bounds, axis=0) >= -1e-10).all()
+
+
+def test_all_topics_are_considered():
+    """A topic that a label hardly expects is used for words that no other topic explains."""
+    alpha, beta = np.full((3, 4), 1e-4), np.full((9, 4), 1e-12)
+    alpha[:, 0] = 1.0
+    beta[:8, 0], beta[8, 1] = 1 / 8, 1.0
+    topics = Topics(alpha, beta / beta.sum(axis=0))
+    n = sparse.csr_matrix(np.eye(9)[[8]] * 50)
+
+    bound = topics.bound(n, sparse.csr_matrix(np.eye(3)[[0]]))
+
+    with_topic = np.array([[1e-4, 50.0 + 1e-4, 1e-4, 1e-4]]) + np.array([[1.0, 0, 0, 0]])
+    known = twins.joint_bound(n.toarray()[0], topics.alpha[[0]], topics.beta.T, with_topic)
+    assert bound[0] >= known - 1e-6
 
 
 def test_sums_over_documents(corpus):

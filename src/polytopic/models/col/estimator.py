@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from polytopic.labels import read_targets, with_fallback
 from polytopic.models.arrays import TUNED_BY_TOPICS, check_topics, check_tuned
@@ -23,7 +25,7 @@ from polytopic.models.checks import (
 from polytopic.models.col.label_prior import LabelPrior, fit_label_prior
 from polytopic.models.col.prediction import DEFAULTS, Predictor, log_odds, tune
 from polytopic.models.col.topics import Topics
-from polytopic.models.col.training import TopicDocuments, start_topics
+from polytopic.models.col.training import TopicDocuments, label_topics, random_topics
 from polytopic.models.label_sets import LabelSets, stack_sets
 from polytopic.models.words import WordLabels, WordScores
 from polytopic.models.words import word_labels as shared_words
@@ -33,6 +35,7 @@ TOPICS_PER_LABEL, FEWEST_TOPICS = 3, 100  # of n_topics="auto"
 STEPS, PASSES = 50, 2  # defaults of max_iter, without and with batches
 FEWEST_DOCS = 30  # needed for tuning
 MOST_HELD_OUT, TUNING_STEPS = 3000, 8
+FAMILIES = {"joint": "joint", "paper": "factored"}  # of posteriors, by ``inference``
 
 
 class CoL(DocumentModel):
@@ -49,14 +52,23 @@ class CoL(DocumentModel):
     n_topics : int or "auto", default=100
         Number of topics. "auto" means three per label, and at least 100. With fewer topics than
         labels, labels share topics.
+    inference : {"joint", "paper"}, default="joint"
+        The family of posteriors. "joint" keeps the label and the topic of a word together, has a
+        tighter bound, and is fast. "paper" has independent factors for them, updated by Eq. (4)
+        to (6) of [1]_ over all topics; with it, :math:`\mu` and :math:`\Sigma` are those of Eq.
+        (10) and (11).
+    init : {"labels", "random"}, default="labels"
+        What topics start from: the words of each label, which gives every label its own topics
+        and the best predictions; or the words of the corpus at random weights, so that labels
+        share topics.
     covariance : {"mcem", "variational"}, default="mcem"
         How to learn :math:`\mu` and :math:`\Sigma`: by Monte Carlo EM, or by the variational
         updates of [1]_, which find little correlation if most documents have one label.
     predict_mode : {"weights", "sets", "paper"}, default="weights"
         How to find labels: by class weights, their shares of the document's words; by a greedy
         search for the most probable label set; or, as in [1]_, by the posterior of each label
-        alone. Weights and posteriors are compared with a fraction of the best label's, which is
-        tuned on held-out documents.
+        alone, given :math:`\mu` and :math:`\Sigma`. Weights and posteriors are compared with a
+        fraction of the best label's, which is tuned on held-out documents.
     smoothing : float, default=0.05
         Pseudo-count of every pair of a topic and a word.
     batch_size : int, default=None
@@ -131,6 +143,8 @@ class CoL(DocumentModel):
         self,
         n_topics=100,
         *,
+        inference="joint",
+        init="labels",
         covariance="mcem",
         predict_mode="weights",
         smoothing=0.05,
@@ -140,6 +154,8 @@ class CoL(DocumentModel):
         random_state=0,
     ):
         self.n_topics = n_topics
+        self.inference = inference
+        self.init = init
         self.covariance = covariance
         self.predict_mode = predict_mode
         self.smoothing = smoothing
@@ -197,12 +213,17 @@ class CoL(DocumentModel):
         documents = documents.with_labels(self._columns)
         self.tuned_ = self._tune(documents) if tuned is None else dict(tuned)
         sets, docs = documents.label_sets()
-        prior, objective = fit_label_prior(sets, docs, self.covariance)
+        prior, objective = self._learn_prior(sets, docs)
         trace = self._learn_topics(documents, self._n_steps)
         self._set_state(trace.topics, prior, documents.word_sums(), trace.label_topics)
         self.label_objective_, self.elbo_ = np.array(objective), np.array(trace.elbo)
         trace.warn_unless_converged(self._n_steps)
         return self
+
+    def _learn_prior(self, sets, docs):
+        """Learn the mean and covariance of labels from distinct label sets."""
+        as_printed = self.inference == "paper"
+        return fit_label_prior(sets, docs, self.covariance, as_printed=as_printed)
 
     def _learn_topics(self, documents, max_iter):
         """Learn topics from documents in which every label occurs."""
@@ -210,7 +231,8 @@ class CoL(DocumentModel):
         n_topics = self.n_topics
         if isinstance(n_topics, str):
             n_topics = max(TOPICS_PER_LABEL * documents.label_docs.size, FEWEST_TOPICS)
-        topics = start_topics(documents, int(n_topics), random)
+        start = label_topics if self.init == "labels" else random_topics
+        topics = replace(start(documents, int(n_topics), random), family=FAMILIES[self.inference])
         if self.batch_size is None:
             return documents.fit(topics, **settings, max_iter=max_iter, tol=self.tol)
         settings |= {"batch_size": self.batch_size, "random": random}
@@ -226,9 +248,8 @@ class CoL(DocumentModel):
         training = documents.take(np.sort(order[n_held_out:]))
         seen = np.flatnonzero(training.label_docs)
         training, prior = training.with_labels(seen), None
-        if self.predict_mode == "sets":
-            sets, docs = training.label_sets()
-            prior, _ = fit_label_prior(sets, docs, self.covariance)
+        if self.predict_mode != "weights":
+            prior, _ = self._learn_prior(*training.label_sets())
         topics = self._learn_topics(training, min(self._n_steps, TUNING_STEPS)).topics
         label_docs = self.label_docs_[self._columns[seen]]
         predictor = Predictor.build(
@@ -257,6 +278,8 @@ class CoL(DocumentModel):
     def _check_parameters(self):
         if self.n_topics != "auto":
             check_scalar(self.n_topics, "n_topics", Integral, min_val=1)
+        check_name(self.inference, "inference", tuple(FAMILIES))
+        check_name(self.init, "init", ("labels", "random"))
         check_name(self.covariance, "covariance", ("mcem", "variational"))
         check_name(self.predict_mode, "predict_mode", ("weights", "sets", "paper"))
         check_pseudo_count(self.smoothing, "smoothing")
@@ -350,7 +373,7 @@ class CoL(DocumentModel):
             raise ValueError("no threshold was chosen")
         self._take_labels(arrays, labels, tuned)
         prior = LabelPrior(*(arrays[name] for name in ("mean", "covariance", "size_proba")))
-        topics = Topics(arrays["alpha"], arrays["beta"])
+        topics = Topics(arrays["alpha"], arrays["beta"], FAMILIES[self.inference])
         self._set_state(topics, prior, arrays["words"], arrays["label_topics"])
         self.elbo_, self.label_objective_ = arrays["elbo"], arrays["label_objective"]
         return self
@@ -467,6 +490,33 @@ class CoL(DocumentModel):
 
     def bound(self, X, Y) -> np.ndarray:
         """Return a lower bound of each document's log likelihood, given its labels."""
+        X, sets = self._check_labelled(X, Y)
+        return self._predictor.topics.bound(X, sets)
+
+    def relevance(self, X, Y) -> np.ndarray:
+        """Return how relevant each word is for each label ([1]_, Eq. (18)).
+
+        It is the mean, over the documents of a label, of the log probability of the word under
+        the label's topics in that document; NaN for a label without documents.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_docs, n_words)
+            Word counts.
+        Y : labels
+            Labels of the documents, as in ``fit``.
+        """
+        X, sets = self._check_labelled(X, Y)
+        topics = self._predictor.topics
+        total = np.zeros((self._columns.size, X.shape[1]))
+        for labels, shares in topics.infer(X, sets, topics.scoring).topic_share_blocks():
+            with threadpool_limits(1, "blas"):  # the number of threads would change the last bits
+                np.add.at(total, labels, np.log(shares @ topics.beta.T.astype(np.float64)))
+        docs = sets.getnnz(axis=0)[:, None]
+        return self._spread(np.where(docs, total / np.maximum(docs, 1), np.nan), np.nan)
+
+    def _check_labelled(self, X, Y):
+        """Return documents, and their label sets over the labels that have topics."""
         check_is_fitted(self)
         X = check_words(self, X)
         sets = check_sets(X, Y, self.classes_)
@@ -475,7 +525,7 @@ class CoL(DocumentModel):
             raise ValueError("Y has a label without documents in training; it has no topics.")
         if not np.diff(inside.indptr).all():
             raise ValueError("Y has a document without labels; at least one is needed.")
-        return self._predictor.topics.bound(X, inside)
+        return X, inside
 
     def log_prior(self, Y):
         """Return the log prior of each label set; ``-inf`` with labels without documents."""

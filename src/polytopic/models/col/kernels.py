@@ -6,11 +6,14 @@
 ``alpha``      Dirichlet parameters of each label's topics, (n_labels, n_topics)
 ``beta``       word distribution of each topic, word-major: (n_words, n_topics)
 ``gamma``      Dirichlet parameters of the posterior of a document's topics, (M, n_topics)
-``share``      ``exp(digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True)))``
+``psi``        ``digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))``
+``share``      ``exp(psi)``
 ``e``          ``share.sum(axis=0)``
 ``t``          ``beta @ e``, one number per word of the document
 ``said``       ``(n / t) @ beta``, one number per topic
 ``counts``     ``share * said``: the expected number of words of each label and topic
+``sigma``      probability that each label produced a word, one row per word, (n_words, M)
+``phi``        probability that each topic produced a word, one row per word, (n_words, n_topics)
 ``theta``      word distribution of each label, word-major: (n_words, n_labels)
 ``shares``     label shares at the points of the label prior, (n_labels, n_points)
 =============  =========================================================================
@@ -24,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polytopic.kernels import compiled, helper
-from polytopic.kernels.special import exp_digamma, log_exp_digamma
+from polytopic.kernels.special import digamma, exp_digamma, log_exp_digamma
 
 TOO_SMALL = 1e-100  # an ``e`` below this is computed in logarithms
 LABELS_PER_RESCALE = 8  # products of shares are rescaled this often, before they underflow
@@ -78,7 +81,7 @@ def exp_digammas(x, out):
 
 @compiled
 def infer_topics(
-    data, indices, indptr, labels, ends, known, prior, beta, max_iter, tol, least, out
+    data, indices, indptr, labels, ends, known, uniform, prior, beta, max_iter, tol, least, out
 ):
     """Fill ``out``, a :class:`Posterior`, by coordinate ascent on the bound of each document.
 
@@ -91,9 +94,9 @@ def infer_topics(
     and steps end once ``gamma`` changes by at most ``tol`` per word. Topics with less than
     ``least`` of a document's words are dropped from it; the bound remains a bound.
 
-    ``known`` is an earlier posterior to start from; a document without one starts with its words
-    shared out in proportion to ``alpha``. ``out`` has space for the topics of all labels of a
-    document and for its known topics.
+    ``known`` is an earlier posterior to start from. A document without one starts with all topics:
+    its words are divided among them equally if ``uniform``, and in proportion to ``alpha`` if not.
+    ``out`` has space for the topics that documents start with.
     """
     n_docs, n_topics = indptr.size - 1, beta.shape[1]
     work = _workspace(indptr, ends, n_topics)
@@ -102,7 +105,7 @@ def infer_topics(
         n = data[indptr[d] : indptr[d + 1]]
         ratios = out.ratios[indptr[d] - indptr[0] : indptr[d + 1] - indptr[0]]
         length = n.sum()
-        n_active = _start(d, own, length, known, prior, work)
+        n_active = _start(d, own, length, known, uniform, prior, work)
         for k in range(n.size):
             word = indices[indptr[d] + k]
             for i in range(n_active):
@@ -139,8 +142,10 @@ def _workspace(indptr, ends, n_topics):
 
 
 @helper
-def _start(d, own, length, known, prior, work):
+def _start(d, own, length, known, uniform, prior, work):
     """Set ``gamma`` from the known posterior or from the prior; return the number of topics."""
+    if known.ends[d] == known.ends[d + 1]:
+        return _start_with_all(own, length, uniform, prior, work)
     topics = known.topics[known.ends[d] : known.ends[d + 1]]
     n_active = 0
     for label in own:
@@ -149,16 +154,28 @@ def _start(d, own, length, known, prior, work):
         )
     n_active = _activate(topics, n_active, work)
     for m in range(own.size):
-        alpha = prior.alpha[own[m]]
-        growth = 0.0 if topics.size else length / (own.size * prior.totals[own[m]])
         for i in range(n_active):
-            work.gamma[m, i] = alpha[work.active[i]] * (1.0 + growth)
+            work.gamma[m, i] = prior.alpha[own[m], work.active[i]]
         first = known.starts[d] + m * topics.size
         for i in range(topics.size):
             work.gamma[m, work.position[topics[i]]] += known.counts[first + i]
     for i in range(n_active):
         work.position[work.active[i]] = -1
     return n_active
+
+
+@helper
+def _start_with_all(own, length, uniform, prior, work):
+    """Divide the words of a document among all topics; return the number of topics."""
+    n_topics = prior.alpha.shape[1]
+    for m in range(own.size):
+        words = length / own.size
+        for j in range(n_topics):
+            alpha = prior.alpha[own[m], j]
+            share = 1.0 / n_topics if uniform else alpha / prior.totals[own[m]]
+            work.active[j] = j
+            work.gamma[m, j] = alpha + words * share
+    return n_topics
 
 
 @helper
@@ -282,6 +299,167 @@ def _store(d, own, prior, n_active, work, out):
             position += 1
     out.bounds[d] += bound
     out.ends[d + 1], out.starts[d + 1] = begin + n_active, position
+
+
+# The paper's family: the label and the topic of a word are independent in the posterior
+
+
+@compiled
+def infer_factored(data, indices, indptr, labels, ends, prior, beta, max_iter, tol, gamma,
+                   sigma_ends, sigma, bounds):  # fmt: skip
+    """Raise the bound of each document by coordinate ascent over all topics, Eq. (4) to (6).
+
+    ``gamma`` has one row per label of each document. ``sigma`` has ``M`` numbers for each entry of
+    ``X``; those of document ``d`` begin at ``sigma_ends[d]``. Both hold the start, and are
+    overwritten. With ``W`` the words of a document, a step is ::
+
+        phi = softmax(log(beta[W]) + sigma @ psi)       # Eq. (5)
+        sigma = softmax(phi @ psi.T)                    # Eq. (6)
+        gamma = alpha[labels] + (n * sigma.T) @ phi     # Eq. (4)
+
+    and steps end once ``gamma`` changes by at most ``tol`` per word. ``bounds`` gets the bound at
+    these ``gamma`` and ``sigma``, and the ``phi`` that follows from them. It has the ``-log(M)``
+    per word that the paper leaves out, without which label sets of different sizes cannot be
+    compared.
+    """
+    n_topics, most_labels = beta.shape[1], np.diff(ends).max()
+    psi, following = np.empty((most_labels, n_topics)), np.empty((most_labels, n_topics))
+    share, phi = np.empty(n_topics), np.empty(n_topics)
+    for d in range(indptr.size - 1):
+        own = labels[ends[d] : ends[d + 1]]
+        own_gamma = gamma[ends[d] - ends[0] : ends[d + 1] - ends[0]]
+        length = data[indptr[d] : indptr[d + 1]].sum()
+        for _ in range(max_iter):
+            top = _expect_logs(own_gamma, psi, share)
+            for m in range(own.size):
+                following[m] = prior.alpha[own[m]]
+            for k in range(indptr[d], indptr[d + 1]):
+                place = sigma_ends[d] + (k - indptr[d]) * own.size
+                own_sigma = sigma[place : place + own.size]
+                _assign_topics(beta[indices[k]], own_sigma, psi, share, top, phi)
+                _assign_labels(phi, psi, own_sigma)
+                for m in range(own.size):
+                    for j in range(n_topics):
+                        following[m, j] += data[k] * own_sigma[m] * phi[j]
+            change = 0.0
+            for m in range(own.size):
+                for j in range(n_topics):
+                    change += abs(following[m, j] - own_gamma[m, j])
+                    own_gamma[m, j] = following[m, j]
+            if change <= tol * length:
+                break
+        top = _expect_logs(own_gamma, psi, share)
+        bounds[d] = _dirichlet_terms(own, prior, own_gamma, psi)
+        for k in range(indptr[d], indptr[d + 1]):
+            place = sigma_ends[d] + (k - indptr[d]) * own.size
+            own_sigma = sigma[place : place + own.size]
+            log_mass = _assign_topics(beta[indices[k]], own_sigma, psi, share, top, phi)
+            bounds[d] += data[k] * (log_mass + _entropy(own_sigma) - math.log(own.size))
+
+
+@compiled
+def count_factored_words(
+    word_ends, docs, entries, n, indptr, ends, psi, share, sigma_ends, sigma, beta, out
+):
+    """Set ``out`` to the expected counts of words (rows) by topic, Eq. (14).
+
+    Word ``w`` has the entries ``entries[word_ends[w] : word_ends[w + 1]]`` of ``X``, in the
+    documents ``docs``. Equivalent to ``out[w] = n @ phi`` over these entries, with ``phi`` as in
+    :func:`infer_factored`. ``psi`` and ``share = exp(psi - psi.max(axis=1))`` have one row per
+    label of each document.
+    """
+    out[:] = 0.0
+    phi = np.empty(beta.shape[1])
+    for w in range(word_ends.size - 1):
+        for k in range(word_ends[w], word_ends[w + 1]):
+            d, entry, first = docs[k], entries[k], ends[docs[k]]
+            size = ends[d + 1] - first
+            place = sigma_ends[d] + (entry - indptr[d]) * size
+            own_sigma, own_psi = sigma[place : place + size], psi[first : first + size]
+            _assign_topics(beta[w], own_sigma, own_psi, share[first], 0.0, phi)
+            for j in range(phi.size):
+                out[w, j] += n[entry] * phi[j]
+
+
+@helper
+def _expect_logs(gamma, psi, share):
+    """Set ``psi`` of one document; with one label, also ``share = exp(psi[0] - psi[0].max())``.
+
+    Return that maximum.
+    """
+    for m in range(gamma.shape[0]):
+        psi_total = digamma(gamma[m].sum())
+        for j in range(gamma.shape[1]):
+            psi[m, j] = digamma(gamma[m, j]) - psi_total
+    top = psi[0].max()
+    if gamma.shape[0] == 1:
+        for j in range(gamma.shape[1]):
+            share[j] = math.exp(psi[0, j] - top)
+    return top
+
+
+@helper
+def _assign_topics(beta, sigma, psi, share, top, phi):
+    """Set ``phi`` of one word, Eq. (5); return the logarithm of what it is divided by.
+
+    Equivalent to ``logits = log(beta) + sigma @ psi``, ``phi = softmax(logits)`` and
+    ``logsumexp(logits)``. With one label all words have the same exponents, ``share``.
+    """
+    if sigma.size == 1:
+        for j in range(phi.size):
+            phi[j] = beta[j] * share[j]
+    else:
+        for j in range(phi.size):
+            phi[j] = 0.0
+            for m in range(sigma.size):
+                phi[j] += sigma[m] * psi[m, j]
+        top = phi.max()
+        for j in range(phi.size):
+            phi[j] = beta[j] * math.exp(phi[j] - top)
+    mass = phi.sum()
+    for j in range(phi.size):
+        phi[j] /= mass
+    return math.log(mass) + top
+
+
+@helper
+def _assign_labels(phi, psi, sigma):
+    """Set ``sigma`` of one word: ``softmax(psi @ phi)``, Eq. (6)."""
+    top = -np.inf
+    for m in range(sigma.size):
+        sigma[m] = 0.0
+        for j in range(phi.size):
+            sigma[m] += phi[j] * psi[m, j]
+        top = max(top, sigma[m])
+    mass = 0.0
+    for m in range(sigma.size):
+        sigma[m] = math.exp(sigma[m] - top)
+        mass += sigma[m]
+    for m in range(sigma.size):
+        sigma[m] /= mass
+
+
+@helper
+def _entropy(sigma):
+    """Return ``-(sigma * log(sigma)).sum()``."""
+    total = 0.0
+    for share in sigma:
+        if share > 0.0:
+            total -= share * math.log(share)
+    return total
+
+
+@helper
+def _dirichlet_terms(own, prior, gamma, psi):
+    """Return ``E[log p(topics | alpha)] - E[log q(topics | gamma)]`` of one document."""
+    total = 0.0
+    for m in range(own.size):
+        total += math.lgamma(prior.totals[own[m]]) - math.lgamma(gamma[m].sum())
+        for j in range(gamma.shape[1]):
+            alpha = prior.alpha[own[m], j]
+            total += math.lgamma(gamma[m, j]) - math.lgamma(alpha)
+            total += (alpha - gamma[m, j]) * psi[m, j]
+    return total
 
 
 # Sums over documents: the expectations that the M step needs

@@ -30,6 +30,7 @@ RIDGE = 0.01  # added to a learned covariance
 GROWTH = 1.5  # factor by which successful EM steps grow
 UNSEEN_SIZE = 0.5  # documents added to each size, up to one label more than was seen
 SWEEPS, CG_STEPS, MAX_HALVINGS = 3, 20, 30  # of variational EM
+MOST_SWEEPS, CONVERGED = 1000, 1e-14  # until a bound is at its maximum
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,22 @@ class LabelPrior:
             out[rows] = logsumexp(values, axis=1)
         return out
 
+    def log_labels(self) -> np.ndarray:
+        """Return the log probability of each label as the only one drawn: of the mean share."""
+        return logsumexp(self.log_shares, axis=0) - np.log(self.log_shares.shape[0])
+
+    def log_label_bounds(self) -> np.ndarray:
+        """Return the paper's lower bound of :meth:`log_labels`, at the maximum of Eq. (7), (8)."""
+        with threadpool_limits(1, "blas"):  # the number of threads would change the last bits
+            alone = sparse.identity(self.mean.size, format="csr")
+            posteriors = SetPosteriors(alone, self.mean, self.covariance)
+            return posteriors.maximum()
+
     def correlations(self) -> np.ndarray:
         """Return the correlations of labels, by the centred covariance."""
-        scale = np.sqrt(np.maximum(np.diag(self.covariance), np.finfo(float).tiny))
-        return self.covariance / np.outer(scale, scale)
+        _, covariance = centred(self.mean, self.covariance)
+        scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
+        return covariance / np.outer(scale, scale)
 
 
 @lru_cache(maxsize=4)
@@ -156,7 +169,7 @@ def distinct_sets(Y) -> tuple[sparse.csr_matrix, np.ndarray]:
     return indicator(labels, ends, Y.shape[1]), np.array([docs[labels] for labels in sets], float)
 
 
-def fit_label_prior(sets, docs, method, *, max_iter=100, tol=1e-3):
+def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1e-3):
     """Return the prior that fits label sets best, and the objective after each step.
 
     Parameters
@@ -167,6 +180,9 @@ def fit_label_prior(sets, docs, method, *, max_iter=100, tol=1e-3):
         Number of documents of each.
     method : {"mcem", "variational"}
         How to learn mean and covariance.
+    as_printed : bool, default=False
+        Whether the variational updates are Eq. (10) and (11) without a ridge, and the parameters
+        are those that the updates end with, not centred.
     max_iter : int, default=100
         Largest number of steps.
     tol : float, default=1e-3
@@ -175,10 +191,14 @@ def fit_label_prior(sets, docs, method, *, max_iter=100, tol=1e-3):
     sizes = np.bincount(np.diff(sets.indptr), weights=docs).astype(np.float64)
     sizes = np.append(sizes, np.zeros(int(sizes.size <= sets.shape[1])))
     sizes[1:] += UNSEEN_SIZE
-    climb = {"mcem": climb_likelihood, "variational": climb_bound}[method]
     with threadpool_limits(1, "blas"):  # the number of threads would change the last bits
-        mean, covariance, objective = climb(sets, docs, max_iter, tol)
-        mean, covariance = centred(mean, covariance)
+        if method == "mcem":
+            mean, covariance, objective = climb_likelihood(sets, docs, max_iter, tol)
+        else:
+            ridge = 0.0 if as_printed else RIDGE
+            mean, covariance, objective = climb_bound(sets, docs, max_iter, tol, ridge)
+        if not as_printed:
+            mean, covariance = centred(mean, covariance)
         return LabelPrior(mean, covariance, sizes / sizes.sum()), objective
 
 
@@ -242,24 +262,24 @@ def _em_step(sets, docs, parameters, standard):
     return value, (mean, (points.T * weights) @ points + RIDGE * np.eye(mean.size))
 
 
-def climb_bound(sets, docs, max_iter, tol):
+def climb_bound(sets, docs, max_iter, tol, ridge=RIDGE):
     """Raise the variational bound of label sets, a mean over documents, by EM.
 
-    The ridge of the covariance comes from a prior, ``exp(-RIDGE / 2 * trace(inv(Sigma)))``.
+    The ridge of the covariance comes from a prior, ``exp(-ridge / 2 * trace(inv(Sigma)))``.
     """
     mean, covariance = _independent_labels(sets, docs)
     posteriors, share = SetPosteriors(sets, mean, covariance), docs / docs.sum()
     objective: list[float] = []
     while len(objective) <= max_iter:
         posteriors.improve()
-        penalty = 0.5 * RIDGE * np.trace(posteriors.precision)
+        penalty = 0.5 * ridge * np.trace(posteriors.precision)
         objective.append(float(share @ posteriors.bound() - penalty))
         if len(objective) > 1 and objective[-1] - objective[-2] < tol:
             break
         mean = share @ posteriors.mean
         centred_means = posteriors.mean - mean
         covariance = (centred_means.T * share) @ centred_means
-        covariance += np.diag(share @ posteriors.variance + RIDGE)
+        covariance += np.diag(share @ posteriors.variance + ridge)
         posteriors.set_prior(mean, covariance)
     return posteriors.prior_mean, np.linalg.inv(posteriors.precision), objective
 
@@ -307,6 +327,16 @@ class SetPosteriors:
         by_mean = -(self.mean - self.prior_mean) @ self.precision + self.sets - expected
         by_variance = 0.5 * (1 / self.variance - np.diag(self.precision) - expected)
         return by_mean, by_variance
+
+    def maximum(self):
+        """Raise the bound of each set to its maximum; return it."""
+        value, before = self.bound(), np.full(len(self.mean), -np.inf)
+        for _ in range(MOST_SWEEPS):
+            if (value - before <= CONVERGED * (1 + np.abs(value))).all():
+                break
+            self.improve()
+            value, before = self.bound(), value
+        return value
 
     def improve(self):
         """Raise the bound, by the means and by the variances in turn."""

@@ -6,6 +6,7 @@ Arrays over labels have the labels that occur in training only, as ``Predictor.c
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Predictor:
     topics : Topics
         Topics of the labels.
     prior : LabelPrior or None
-        Prior of label sets; None if only labels are scored.
+        Prior of labels and label sets; None if only weights are needed.
     theta : ndarray of shape (n_words, n_labels)
         Word distribution of each label.
     label_shares : ndarray of shape (n_labels,)
@@ -87,13 +88,20 @@ class Predictor:
         return self._map_weights(X, block)
 
     def _log_posteriors(self, X):
-        """Return the log posterior of each label alone, with the bound as its likelihood."""
+        """Return the log posterior of each label alone, with bounds as likelihoods (Eq. (9))."""
         n_docs, n_labels = X.shape[0], self.label_shares.size
         scores = np.full((n_docs, n_labels), -np.inf)
         for label in np.flatnonzero(self.label_shares):
             alone = indicator(np.full(n_docs, label), np.arange(n_docs + 1), n_labels)
-            scores[:, label] = self.topics.bound(X, alone) + np.log(self.label_shares[label])
+            scores[:, label] = self.topics.bound(X, alone) + self._log_labels[label]
         return log_softmax(scores, axis=1)
+
+    @cached_property
+    def _log_labels(self):
+        """The log prior of each label alone, by the mean and covariance of labels."""
+        if self.topics.family == "factored":
+            return self.prior.log_label_bounds()
+        return self.prior.log_labels()
 
     def _map_weights(self, X, function):
         """Return ``function(weights, bounds, documents, rows)`` for each block of documents."""

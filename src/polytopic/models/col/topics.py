@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -20,10 +21,12 @@ class Precision(NamedTuple):
 
     max_iter: int = 20
     tol: float = 1e-3  # largest change of expected counts per word at the end
-    least: float = 1e-6  # share of a document below which a topic is dropped from it
+    least: float = 1e-6  # share of a document below which the joint family drops a topic
 
 
 TRAINING, SCORING = Precision(), Precision(max_iter=200, tol=1e-6, least=1e-9)
+EXACT = Precision(max_iter=2000, tol=1e-10)
+ROWS = 1024  # of topic shares that are held at once
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,14 @@ class Topics:
         Dirichlet parameters of each label's topics.
     beta : ndarray of shape (n_words, n_topics)
         Word distribution of each topic, word-major.
+    family : {"joint", "factored"}
+        Whether the posterior of a word has its label and topic together, or as independent
+        factors, as in the paper.
     """
 
     alpha: np.ndarray
     beta: np.ndarray
+    family: str = "joint"
 
     @cached_property
     def prior(self) -> kernels.TopicPrior:
@@ -62,70 +69,83 @@ class Topics:
         with threadpool_limits(1, "blas"):  # the number of threads would change the last bits
             return self.beta.astype(np.float64) @ shares.T
 
-    def infer(self, X, Y, precision=TRAINING, known=None) -> Inference:
+    @property
+    def scoring(self) -> Precision:
+        """How precisely documents are scored."""
+        return SCORING if self.family == "joint" else EXACT
+
+    def infer(self, X, Y, precision=TRAINING, known=None) -> JointInference | FactoredInference:
         """Return the posteriors of labelled documents, starting from ``known`` ones if given."""
-
-        def block(*documents):
-            rows = documents[-1]
-            earlier = None if known is None else known.blocks[rows.start]
-            return rows.start, self._infer(documents, precision, earlier)
-
-        return Inference(self, Y, dict(map_sets(block, X, Y)))
+        family = JointInference if self.family == "joint" else FactoredInference
+        return family.run(self, X, Y, precision, known)
 
     def bound(self, X, Y) -> np.ndarray:
-        """Return a lower bound of the log likelihood of each document, given its labels."""
-        blocks = map_sets(lambda *documents: self._infer(documents, SCORING).bounds, X, Y)
-        return np.concatenate(blocks)
+        """Return a lower bound of the log likelihood of each document, given its labels.
 
-    def _infer(self, documents, precision, known=None):
-        """Return the posterior of a block of documents that :func:`map_sets` passes."""
-        data, indices, indptr, labels, ends, _ = documents
-        known = known or _empty_posterior(indptr.size - 1)
-        out = self._allocate(indptr, labels, ends, known)
-        kernels.infer_topics(
-            data, indices, indptr, labels, ends, known, self.prior, self.beta, *precision, out
-        )
-        n_active, n_counts = out.ends[-1], out.starts[-1]
-        return out._replace(
-            topics=out.topics[:n_active].copy(),
-            e=out.e[:n_active].copy(),
-            counts=out.counts[:n_counts].copy(),
-        )
-
-    def _allocate(self, indptr, labels, ends, known):
-        """Return a posterior with space for all topics that the documents may have.
-
-        These are the topics of their labels, and those of the known posterior.
+        The bound has several maxima. The joint family climbs from two starts, and the higher
+        bound counts.
         """
-        n_used = np.diff(self.prior.ends)[labels[ends[0] : ends[-1]]]
-        before = np.concatenate([[0], np.cumsum(n_used)])
-        most = np.diff(known.ends) + np.diff(before[ends - ends[0]])
-        most = np.minimum(most, self.alpha.shape[1])
-        n_docs, n_active, n_counts = most.size, most.sum(), (most * np.diff(ends)).sum()
-        return kernels.Posterior(
-            ends=np.zeros(n_docs + 1, dtype=np.int64),
-            topics=np.empty(n_active, dtype=np.int32),
-            e=np.empty(n_active),
-            starts=np.zeros(n_docs + 1, dtype=np.int64),
-            counts=np.empty(n_counts),
-            ratios=np.empty(indptr[-1] - indptr[0]),
-            bounds=np.empty(n_docs),
-        )
+        if self.family == "factored":
+            return self.infer(X, Y, self.scoring).bounds
+        starts = (JointInference.run(self, X, Y, SCORING, uniform=u).bounds for u in (False, True))
+        return np.maximum(*starts)
 
 
-def _empty_posterior(n_docs):
-    """Return a posterior without any topic, to start from the prior."""
-    none, ends = np.zeros(0), np.zeros(n_docs + 1, dtype=np.int64)
-    return kernels.Posterior(ends, np.zeros(0, dtype=np.int32), none, ends, none, none, none)
+class WordIndex:
+    """The entries of ``X`` by word.
+
+    Word ``w`` occurs in the documents ``docs[ends[w] : ends[w + 1]]``; ``entries`` are the
+    positions of these occurrences in ``X.data``.
+    """
+
+    def __init__(self, X):
+        self.X = X
+        numbered = sparse.csr_matrix((np.arange(1, X.nnz + 1), X.indices, X.indptr), shape=X.shape)
+        by_word = numbered.tocsc()
+        self.ends, self.docs = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int32)
+        self.entries = by_word.data - 1
+
+    def count(self, beta, function) -> np.ndarray:
+        """Return word counts by topic; ``function(word_ends, beta, out)`` fills blocks of words."""
+        out = np.empty(beta.shape)
+
+        def block(words):
+            function(self.ends[words.start : words.stop + 1], beta[words], out[words])
+
+        run_blocks(block, block_borders(self.ends, row_cost=1 + beta.shape[1] // 32))
+        return out
+
+
+# The joint family: fast, since only topics that a document has are stored
 
 
 @dataclass(frozen=True)
-class Inference:
-    """The posteriors of documents, in blocks keyed by their first row."""
+class JointInference:
+    """The posteriors of documents in the joint family, in blocks keyed by their first row."""
 
     topics: Topics
     Y: sparse.csr_matrix
     blocks: dict[int, kernels.Posterior]
+
+    @classmethod
+    def run(cls, topics, X, Y, precision, known=None, uniform=False) -> JointInference:
+        """Infer the posteriors; without known ones, from equal topics if ``uniform``."""
+
+        def block(data, indices, indptr, labels, ends, rows):
+            earlier = known.blocks[rows.start] if known else _empty_posterior(indptr.size - 1)
+            out = _allocate(topics, indptr, labels, ends, earlier)
+            kernels.infer_topics(
+                data, indices, indptr, labels, ends, earlier, uniform, topics.prior, topics.beta,
+                *precision, out,
+            )  # fmt: skip
+            n_active, n_counts = out.ends[-1], out.starts[-1]
+            return rows.start, out._replace(
+                topics=out.topics[:n_active].copy(),
+                e=out.e[:n_active].copy(),
+                counts=out.counts[:n_counts].copy(),
+            )
+
+        return cls(topics, Y, dict(map_sets(block, X, Y)))
 
     def _concatenate(self, name):
         return np.concatenate([getattr(block, name) for block in self.blocks.values()])
@@ -144,17 +164,12 @@ class Inference:
         """Return the expected counts of each word by topic, word-major."""
         ratios, topics, e = map(self._concatenate, ("ratios", "topics", "e"))
         ratios, ends = ratios[index.entries], np.concatenate([[0], np.cumsum(self.n_topics)])
-        beta = self.topics.beta
-        out = np.empty(beta.shape)
-
-        def block(words):
-            word_ends = index.ends[words.start : words.stop + 1]
-            kernels.count_topic_words(
-                word_ends, index.docs, ratios, ends, topics, e, beta[words], out[words]
-            )
-
-        run_blocks(block, block_borders(index.ends, row_cost=1 + beta.shape[1] // 32))
-        return out
+        return index.count(
+            self.topics.beta,
+            lambda word_ends, beta, out: kernels.count_topic_words(
+                word_ends, index.docs, ratios, ends, topics, e, beta, out
+            ),
+        )
 
     def log_shares(self) -> np.ndarray:
         """Return the expected log topic shares of each label, summed over documents."""
@@ -171,21 +186,140 @@ class Inference:
             kernels.add_topic_shares(labels, ends, block, self.topics.prior, sums)
         return sums
 
+    def topic_share_blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield labels, and the expected topic shares of each in one of its documents."""
+        for labels, ends, block in self._labelled_blocks():
+            own = labels[ends[0] : ends[-1]]
+            gamma, row = self.topics.alpha[own], 0
+            for d, size in enumerate(np.diff(ends)):
+                topics = block.topics[block.ends[d] : block.ends[d + 1]]
+                counts = block.counts[block.starts[d] : block.starts[d + 1]]
+                gamma[row : row + size, topics] += counts.reshape(size, -1)
+                row += size
+            yield own, gamma / gamma.sum(axis=1, keepdims=True)
+
     def _labelled_blocks(self):
         labels, ends = self.Y.indices.astype(np.int64), self.Y.indptr.astype(np.int64)
         for start, block in self.blocks.items():
             yield labels, ends[start : start + block.bounds.size + 1], block
 
 
-class WordIndex:
-    """The entries of ``X`` by word.
+def _allocate(topics, indptr, labels, ends, known):
+    """Return a posterior with space for all topics that the documents may have.
 
-    Word ``w`` occurs in the documents ``docs[ends[w] : ends[w + 1]]``; ``entries`` are the
-    positions of these occurrences in ``X.data``.
+    A document without a known posterior may have any topic; others those that are known, and
+    those of their labels.
+    """
+    n_topics = topics.alpha.shape[1]
+    n_used = np.diff(topics.prior.ends)[labels[ends[0] : ends[-1]]]
+    before = np.concatenate([[0], np.cumsum(n_used)])
+    n_known = np.diff(known.ends)
+    most = np.minimum(n_known + np.diff(before[ends - ends[0]]), n_topics)
+    most = np.where(n_known > 0, most, n_topics)
+    n_docs, n_active, n_counts = most.size, most.sum(), (most * np.diff(ends)).sum()
+    return kernels.Posterior(
+        ends=np.zeros(n_docs + 1, dtype=np.int64),
+        topics=np.empty(n_active, dtype=np.int32),
+        e=np.empty(n_active),
+        starts=np.zeros(n_docs + 1, dtype=np.int64),
+        counts=np.empty(n_counts),
+        ratios=np.empty(indptr[-1] - indptr[0]),
+        bounds=np.empty(n_docs),
+    )
+
+
+def _empty_posterior(n_docs):
+    """Return a posterior without any topic, to start from the prior."""
+    none, ends = np.zeros(0), np.zeros(n_docs + 1, dtype=np.int64)
+    return kernels.Posterior(ends, np.zeros(0, dtype=np.int32), none, ends, none, none, none)
+
+
+# The paper's family: every topic of every label of every document is stored
+
+
+@dataclass(frozen=True)
+class FactoredInference:
+    """The posteriors of documents in the paper's family, Eq. (3) to (6).
+
+    Attributes
+    ----------
+    topics : Topics
+        The topics.
+    Y : csr_matrix of shape (n_docs, n_labels)
+        Labels of the documents.
+    gamma : ndarray of shape (Y.nnz, n_topics)
+        Dirichlet parameters of each label of each document.
+    sigma : ndarray
+        Probability that each label of its document produced a word: one number per entry of ``X``
+        and label, those of document ``d`` from ``sigma_ends[d]`` on.
+    sigma_ends : ndarray of shape (n_docs + 1,)
+        See ``sigma``.
+    bounds : ndarray of shape (n_docs,)
+        Lower bound of the log likelihood of each document.
     """
 
-    def __init__(self, X):
-        numbered = sparse.csr_matrix((np.arange(1, X.nnz + 1), X.indices, X.indptr), shape=X.shape)
-        by_word = numbered.tocsc()
-        self.ends, self.docs = by_word.indptr.astype(np.int64), by_word.indices.astype(np.int32)
-        self.entries = by_word.data - 1
+    topics: Topics
+    Y: sparse.csr_matrix
+    gamma: np.ndarray
+    sigma: np.ndarray
+    sigma_ends: np.ndarray
+    bounds: np.ndarray
+
+    @classmethod
+    def run(cls, topics, X, Y, precision, known=None) -> FactoredInference:
+        """Infer the posteriors; without known ones, from equal labels and topics of all words."""
+        n_labels, n_topics = np.diff(Y.indptr), topics.alpha.shape[1]
+        sizes = np.diff(X.indptr) * n_labels
+        sigma_ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        if known is None:
+            words = np.repeat(X.sum(axis=1).A1 / n_labels, n_labels)
+            gamma = topics.alpha[Y.indices] + words[:, None] / n_topics
+            sigma = np.repeat(1.0 / n_labels, sizes)
+        else:
+            gamma, sigma = known.gamma.copy(), known.sigma.copy()
+        bounds = np.empty(X.shape[0])
+
+        def block(data, indices, indptr, labels, ends, rows):
+            kernels.infer_factored(
+                data, indices, indptr, labels, ends, topics.prior, topics.beta,
+                precision.max_iter, precision.tol, gamma[ends[0] : ends[-1]],
+                sigma_ends[rows.start : rows.stop + 1], sigma, bounds[rows],
+            )  # fmt: skip
+
+        map_sets(block, X, Y)
+        return cls(topics, Y, gamma, sigma, sigma_ends, bounds)
+
+    def _expected_logs(self):
+        return digamma(self.gamma) - digamma(self.gamma.sum(axis=1, keepdims=True))
+
+    def word_counts(self, index: WordIndex) -> np.ndarray:
+        """Return the expected counts of each word by topic, word-major (Eq. (14))."""
+        psi, ends = self._expected_logs(), self.Y.indptr.astype(np.int64)
+        share = np.exp(psi - psi.max(axis=1, keepdims=True))
+        n, indptr = index.X.data.astype(np.float64), index.X.indptr.astype(np.int64)
+        return index.count(
+            self.topics.beta,
+            lambda word_ends, beta, out: kernels.count_factored_words(
+                word_ends, index.docs, index.entries, n, indptr, ends, psi, share,
+                self.sigma_ends, self.sigma, beta, out,
+            ),
+        )  # fmt: skip
+
+    def log_shares(self) -> np.ndarray:
+        """Return the expected log topic shares of each label, summed over documents."""
+        return self._sums_by_label(self._expected_logs())
+
+    def topic_shares(self) -> np.ndarray:
+        """Return the expected topic shares of each label, summed over documents (Eq. (17))."""
+        return self._sums_by_label(self.gamma / self.gamma.sum(axis=1, keepdims=True))
+
+    def topic_share_blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield labels, and the expected topic shares of each in one of its documents."""
+        for begin in range(0, len(self.gamma), ROWS):
+            gamma = self.gamma[begin : begin + ROWS]
+            yield self.Y.indices[begin : begin + ROWS], gamma / gamma.sum(axis=1, keepdims=True)
+
+    def _sums_by_label(self, values):
+        sums = np.zeros(self.topics.alpha.shape)
+        np.add.at(sums, self.Y.indices, values)
+        return sums

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
@@ -19,6 +19,7 @@ from polytopic.models.col.topics import Topics, WordIndex
 # Start: alpha of a label's own topics together, of each other topic, and of each topic that a
 # label without own topics may use
 OWN, OTHERS, SHARED = 1.0, 1e-3, 0.02
+RANDOM = 10.0  # alpha of all topics of a label together, if topics start at random
 DOCUMENT, CORPUS = 0.2, 0.01  # shares of one document and of the corpus in a topic at the start
 DELAY, DECAY = 2.0, 0.6  # batch t of stepwise EM has the weight (t + DELAY) ** -DECAY
 BLOCK = 1 << 20  # entries of beta whose logarithms are taken at once
@@ -143,6 +144,8 @@ class TopicDocuments:
                 trace.topics, docs, inference.log_shares(), inference.word_counts(index), smoothing
             )
             inference = trace.topics.infer(self.X, self.Y, known=inference)
+        if topics.family == "factored":  # what Eq. (4) to (6) give, whatever the steps before
+            inference = trace.topics.infer(self.X, self.Y, topics.scoring)
         trace.label_topics = label_means(inference.topic_shares(), docs)
         return trace
 
@@ -167,9 +170,10 @@ class TopicDocuments:
                 share_sums = share_sums + weight * (inference.topic_shares() - share_sums)
                 label_docs = label_docs + weight * (Y.getnnz(axis=0) - label_docs)
                 log_means = label_means(log_sums, label_docs)
-                trace.topics = Topics(
-                    fit_dirichlets(trace.topics.alpha, label_docs, log_means, n_steps=1),
-                    _normalize(counts.copy(), smoothing),
+                trace.topics = replace(
+                    trace.topics,
+                    alpha=fit_dirichlets(trace.topics.alpha, label_docs, log_means, n_steps=1),
+                    beta=_normalize(counts.copy(), smoothing),
                 )
             trace.elbo.append(penalized_bound(trace.topics, bound, smoothing))
         trace.label_topics = label_means(share_sums, label_docs)
@@ -179,7 +183,15 @@ class TopicDocuments:
 # Start
 
 
-def start_topics(documents, n_topics: int, random) -> Topics:
+def random_topics(documents, n_topics: int, random) -> Topics:
+    """Return topics to start from that all labels share: the corpus's words, at random weights."""
+    corpus = documents.word_sums() + 1.0
+    start = corpus[:, None] * random.exponential(size=(corpus.size, n_topics))
+    alpha = np.full((documents.label_docs.size, n_topics), RANDOM / n_topics)
+    return Topics(alpha, (start / start.sum(axis=0)).astype(np.float32))
+
+
+def label_topics(documents, n_topics: int, random) -> Topics:
     """Return topics to start from, made of each label's words and of single documents.
 
     The number of topics of a label grows with the square root of its number of documents. With
@@ -240,9 +252,10 @@ def maximize(topics, docs, log_shares, word_counts, smoothing) -> Topics:
     ``log_shares`` and ``word_counts`` are sums over documents, of which each label has ``docs``;
     ``word_counts`` is overwritten.
     """
-    return Topics(
-        fit_dirichlets(topics.alpha, docs, label_means(log_shares, docs)),
-        _normalize(word_counts, smoothing),
+    return replace(
+        topics,
+        alpha=fit_dirichlets(topics.alpha, docs, label_means(log_shares, docs)),
+        beta=_normalize(word_counts, smoothing),
     )
 
 
