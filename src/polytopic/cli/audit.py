@@ -6,9 +6,8 @@ import click
 
 from polytopic.cli.documents import read
 from polytopic.cli.options import document_options, k_option, language_option
-from polytopic.cli.output import beginning, echo_json, on_terminal, table
+from polytopic.cli.output import beginning, echo_json, finite, on_terminal, table
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
-from polytopic.results import finite
 
 
 @click.command()

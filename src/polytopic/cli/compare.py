@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from polytopic.cli.documents import engine, read
-from polytopic.cli.options import FiniteFloat, document_options
-from polytopic.cli.output import echo_json, on_terminal, table, write_file
-from polytopic.results import finite
+from polytopic.cli.cluster import engine
+from polytopic.cli.documents import read
+from polytopic.cli.options import FiniteFloat, count_option, document_options
+from polytopic.cli.output import echo_json, finite, on_terminal, table, write_file
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
 ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": "to_html"}
@@ -36,13 +36,7 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
 @click.option(
     "--tune", type=click.IntRange(min=0), help="Settings for Optuna to try; 0 to tune nothing."
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Processes on this machine that run methods, without --dask.",
-)
+@count_option("--workers", 2, "Processes on this machine that run methods, without --dask.")
 @click.option(
     "--dask",
     metavar="ADDRESS",

@@ -1,17 +1,16 @@
-"""Input: documents from files and streams, models, and the cluster that a command runs on."""
+"""Input: models, and documents from files and streams."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from polytopic.cli.output import show_partitions, with_progress
+from polytopic.cli.output import with_progress
 from polytopic.files import is_database
 
 BLOCK = 1024
@@ -150,40 +149,3 @@ def _fill(items: Iterable, put: Callable) -> None:
 
 def _is_end(item: Any) -> bool:
     return item is END or isinstance(item, BaseException)
-
-
-# Clusters
-
-
-class Engine(NamedTuple):
-    """A cluster and how to show progress: arguments of the functions in polytopic.distributed."""
-
-    client: Any
-    progress: Callable[[int, int], None]
-
-
-@contextmanager
-def engine(dask: str | None, workers: int | None, what: str) -> Iterator[Engine]:
-    """Yield the cluster that the options ask for; show its dashboard's address and progress."""
-    if dask is not None and workers is not None:
-        raise click.UsageError("--dask and --workers cannot be combined.")
-    from polytopic.distributed import connect
-
-    with connect(dask, workers=workers) as client, show_partitions(what) as progress:
-        click.echo(f"Dask dashboard: {client.dashboard_link}", err=True)
-        yield Engine(client, progress)
-
-
-def report_skipped(skipped: Any) -> None:
-    """Report skipped lines as a command without a cluster does."""
-    for message in skipped.messages:
-        click.echo(f"skipped: {message}", err=True)
-    if skipped.n_lines:
-        click.echo(f"{skipped.n_lines} lines were skipped.", err=True)
-
-
-def folder_for(target: str | None) -> str:
-    """Return the folder for results; workers write files there."""
-    if target in (None, "-"):
-        raise click.UsageError("--dask and --workers write files: give --to FOLDER.")
-    return str(target)

@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from polytopic.cli.documents import engine, load_labeler, read, report_skipped
-from polytopic.cli.options import cluster_options, document_options
-from polytopic.cli.output import echo_json, on_terminal, table
-from polytopic.results import finite
+from polytopic.cli.cluster import cluster_options, engine, report_skipped
+from polytopic.cli.documents import load_labeler, read
+from polytopic.cli.options import document_options
+from polytopic.cli.output import echo_json, finite, on_terminal, table
 
 
 @click.command(name="eval")

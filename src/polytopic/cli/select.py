@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import click
 
-from polytopic.cli.documents import (
-    ahead,
-    blocks,
-    engine,
-    folder_for,
-    load_labeler,
-    read,
-    report_skipped,
-)
-from polytopic.cli.options import FiniteFloat, cluster_options, document_options
+from polytopic.cli.cluster import cluster_options, engine, folder_for, report_skipped
+from polytopic.cli.documents import ahead, blocks, load_labeler, read
+from polytopic.cli.options import FiniteFloat, document_options
 from polytopic.cli.output import show_progress
-from polytopic.results import selected_line
 
 
 @click.command()
@@ -59,7 +51,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     if on_cluster:
         target = folder_for(target)
     from polytopic.corpus.writers import open_target
-    from polytopic.labeler import Selector
+    from polytopic.labeler.selection import Selector, selected_line
 
     selector = Selector(load_labeler(model), topics, min_share=min_share, every=every)
     if on_cluster:

@@ -8,6 +8,8 @@ import warnings
 
 import click
 
+from polytopic.cli.options import count_option
+
 SWITCH = 0.002  # seconds until a busy thread lets those that answer run
 OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names of this machine only
 
@@ -23,27 +25,9 @@ OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names of this machine only
     metavar="URL",
     help="Origin that may call the service from a browser (CORS); repeatable.",
 )
-@click.option(
-    "--megabytes",
-    type=click.IntRange(min=1),
-    default=32,
-    show_default=True,
-    help="Largest request in megabytes, except for streams of lines.",
-)
-@click.option(
-    "--waiting",
-    type=click.IntRange(min=1),
-    default=256,
-    show_default=True,
-    help="Largest number of waiting requests; others get status 503.",
-)
-@click.option(
-    "--connections",
-    type=click.IntRange(min=1),
-    default=1024,
-    show_default=True,
-    help="Largest number of open connections.",
-)
+@count_option("--megabytes", 32, "Largest request in megabytes, except for streams of lines.")
+@count_option("--waiting", 256, "Largest number of waiting requests; others get status 503.")
+@count_option("--connections", 1024, "Largest number of open connections.")
 def command(source, host, port, origins, megabytes, waiting, connections):
     """Serve SOURCE, a store or a model file, over HTTP. Model files are read-only.
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 import click
 
-from polytopic.cli.documents import engine, read, report_skipped
+from polytopic.cli.cluster import cluster_options, engine, report_skipped
+from polytopic.cli.documents import read
 from polytopic.cli.options import (
     FiniteFloat,
-    cluster_options,
     document_options,
     language_option,
     listed,

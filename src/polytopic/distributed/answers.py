@@ -30,8 +30,8 @@ from polytopic.distributed.partitions import (
     read,
 )
 from polytopic.labeler import Labeler, Selector
+from polytopic.labeler.selection import selected_line
 from polytopic.metrics import Tally
-from polytopic.results import selected_line
 
 BLOCK = 1024  # documents that are labelled at once
 

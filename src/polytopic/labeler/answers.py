@@ -15,7 +15,7 @@ from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
-from polytopic.explain.reasons import Reasons
+from polytopic.explain.explanation import Reasons
 from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler.learning import vocabulary_view
 from polytopic.labels import LabelTree, widen

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from copy import copy
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +16,8 @@ from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.learning import check_iterable, read_names
 from polytopic.labels import indicator
 from polytopic.parameters import check_number
+
+SELECTED = "selected"  # the key of a document's topics
 
 
 class Found(NamedTuple):
@@ -146,3 +149,25 @@ def _rows(Y: sparse.csr_matrix) -> list[set[int]]:
     """Return the columns of each row."""
     columns = Y.indices.tolist()
     return [set(columns[start:stop]) for start, stop in pairwise(Y.indptr.tolist())]
+
+
+def selected_line(
+    document: Any, origin: str | Mapping[str, Any], topics: Mapping[str, Found]
+) -> str:
+    """Return a selected document with its topics as a line of JSON.
+
+    ``origin`` is the line of JSON that the document was read from, of which nothing is changed, or
+    the other columns of its row in a table.
+    """
+    selected = {topic: _to_dict(found) for topic, found in topics.items()}
+    if isinstance(origin, str) and f'"{SELECTED}"' not in origin:
+        body = origin.rstrip().removesuffix("}")
+        return f'{body}, "{SELECTED}": {json.dumps(selected, ensure_ascii=False)}}}\n'
+    content = json.loads(origin) if isinstance(origin, str) else document.to_dict() | dict(origin)
+    return json.dumps({**content, SELECTED: selected}, ensure_ascii=False) + "\n"
+
+
+def _to_dict(found: Found) -> dict[str, Any]:
+    if found.share is None:
+        return {"labels": found.labels}
+    return {"labels": found.labels, "share": round(found.share, 6)}

@@ -43,9 +43,8 @@ class Analyzer(BaseEstimator):
     and case-folded ("ß" is "ss", "ς" is "σ"). If a word with an apostrophe is not in the
     dictionary, its longest part counts: "l'eau" gives "eau".
 
-    A word is dropped if it, or its lemma or stem, is a stop word.
-    Scripts without spaces (Chinese, Japanese, Thai) are not segmented: a run of letters is one
-    token.
+    A word is dropped if it, or its lemma or stem, is a stop word. Scripts without spaces (Chinese,
+    Japanese, Thai) are not segmented: a run of letters is one token.
 
     Parameters
     ----------
@@ -166,8 +165,8 @@ class Analyzer(BaseEstimator):
     ) -> Iterator[csr_matrix]:
         """Count the terms of a vocabulary in a stream of texts.
 
-        Stacked, the matrices are that of :meth:`count_known`. The first one has few rows, and none
-        has more than ``most``.
+        Stacked, the matrices equal the result of :meth:`count_known`. The first one has few rows,
+        and none has more than ``most``.
         """
         return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, most)
 
@@ -175,10 +174,10 @@ class Analyzer(BaseEstimator):
         """Return the settings, ready for JSON, with ``normalize="auto"`` resolved."""
         settings = self.get_params(deep=False)
         words = self.stop_words
-        listed = isinstance(words, Collection) and not isinstance(words, str)
+        is_list = isinstance(words, Collection) and not isinstance(words, str)
         return settings | {
             "normalize": self._reduction(),
-            "stop_words": sorted(words) if listed else words,
+            "stop_words": sorted(words) if is_list else words,
         }
 
     @classmethod

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from polytopic import __version__
 from polytopic.errors import PolytopicError
-from polytopic.explain.drawing import PALETTE, percent
+from polytopic.explain.display import PALETTE, percent
 from polytopic.server.auth import TOKEN_COOKIE
 from polytopic.server.live import ActiveModel
 from polytopic.server.service import Service
