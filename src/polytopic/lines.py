@@ -150,7 +150,7 @@ class Blocks:
                 self._lost = False
                 return line
             if line.strip() and not self._lost and not self._between(line):
-                raise ValueError(f"{short(line.strip())} is outside a record")
+                raise ValueError(f"{short(line.strip())} is outside of a record")
         raise StopIteration
 
     def _block(self, first: str) -> list[str]:

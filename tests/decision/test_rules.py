@@ -244,7 +244,7 @@ def test_nan_is_refused(kind):
         for row in range(2):
             broken = scores.copy()
             broken[row, place] = np.nan
-            with pytest.raises(ValueError, match="scores hold NaN; a label without a score is"):
+            with pytest.raises(ValueError, match="scores contain NaN; use -inf for a label"):
                 decide(rule, broken)
 
 

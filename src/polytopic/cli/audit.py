@@ -17,7 +17,7 @@ from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
     type=click.Choice(model_names("counts")),
     default=DEFAULT_COUNT_MODEL,
     show_default=True,
-    help="The count model to check the labels with; nb is the fastest.",
+    help="The count model to check the labels with; naive Bayes is the fastest.",
 )
 @language_option
 @k_option(20, "Documents to list.")

@@ -92,15 +92,15 @@ def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
 class _Queue:
     """A queue from which a thread takes all items at once."""
 
-    def __init__(self, most: int):
+    def __init__(self, size: int):
         self._items: list = []
-        self._most = most
+        self._size = size
         self._changed = threading.Condition()
 
     def put(self, item: Any) -> None:
         """Add an item as soon as the queue is not full."""
         with self._changed:
-            while len(self._items) >= self._most:
+            while len(self._items) >= self._size:
                 self._changed.wait()
             self._items.append(item)
             if len(self._items) == 1:

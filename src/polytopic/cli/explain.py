@@ -32,9 +32,9 @@ def command(model, text, labels, why_not, shares, k, html, as_json):
 
     TEXT may also be a JSON object with "text", "fields" or "counts". Prints each label's share of
     the text and the words that support it, each with the label's share of the word and its part of
-    the word's evidence. For mml, the evidence of a word is what it adds to the score; for other
-    models, its count times the log of how much likelier the labels make it than the corpus as a
-    whole. The evidence of all words is part of a breakdown that adds up to the score.
+    the word's evidence. In a linear model, the evidence of a word is what it adds to the score; in
+    other models, its count times the log of how much likelier it is under the labels than in the
+    corpus as a whole. The evidence of all words is part of a breakdown that adds up to the score.
     """
     from polytopic.explain.display import with_names
     from polytopic.lines import read_text

@@ -10,7 +10,7 @@ from polytopic.cli.options import count_option, html_option, json_option
 from polytopic.cli.output import echo_json, image_of, on_terminal, printable, table, write_file
 
 TREE_WIDTH = 24  # of the dendrogram, in characters
-DEEP = 20_000  # nested calls of the JSON encoder, which fit on the stack
+MAX_DEPTH = 20_000  # nested calls of the JSON encoder, which fit on the stack
 
 
 @click.command()
@@ -45,7 +45,7 @@ def command(model, pairs, labels, words, html, plot, newick, as_json):
     for path, content in contents.items():
         write_file(path, content)
     if as_json or not on_terminal():
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP))  # joins are nested
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), MAX_DEPTH))  # joins are nested
         echo_json(found.to_dict())
     else:
         _show_pairs(found)

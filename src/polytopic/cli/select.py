@@ -45,7 +45,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     MODEL labels each document; a document without a known word is never selected. Documents are
     printed as JSON lines with all their content and, under "selected", the labels found for each
     topic and, with --min-share, their share of the text. Shares are those of MODEL if it is a
-    mixture (pmm1, pmm2, pdmm), else of a pmm1 fitted to the same counts.
+    mixture of labels, else of a mixture that is fitted to the same counts.
     """
     on_cluster = dask is not None or workers is not None
     if on_cluster:

@@ -25,7 +25,7 @@ MAX_TRENDS = 5  # labels per trend on a terminal
 
 
 class StoreGroup(click.Group):
-    """The commands, listed in the order in which a user meets them."""
+    """The commands, listed in the order in which a user needs them."""
 
     def list_commands(self, context):
         """Return the names of the commands."""
@@ -100,7 +100,7 @@ def read_selection(as_of, since, until, labels) -> dict:
     default=DEFAULT_COUNT_MODEL,
     show_default=True,
     type=click.Choice(model_names()),
-    help="The model to fit; fitting takes longer for those that learn from whole documents: "
+    help="The model to fit. Fitting takes longer for those that learn from whole documents: "
     f"{', '.join(model_names('documents'))}.",
 )
 @click.option("--tree", metavar="FILE", help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV.")
@@ -138,10 +138,10 @@ def init(store, language, model, tree, field_weight, keep_texts):
 def learn(store, documents, batch, split, **reading):
     """Learn DOCUMENTS (standard input by default) into STORE.
 
-    Each document needs an id. A document that is already known exactly so is left alone, so it is
-    safe to try again; one with other labels, words or another time is corrected. Each batch is
-    learned completely or not at all, and prints a receipt. Of standard input, a batch is what has
-    arrived so far.
+    Each document needs an id. If STORE already has the same document, nothing happens, so it is
+    safe to try again. If its labels, words or time differ, it is corrected. Each batch is learned
+    completely or not at all, and prints a receipt. A batch of standard input is what has arrived so
+    far.
     """
     found = read(documents, split=split, line_ids=False, **reading)
     with open_store(store) as opened:
