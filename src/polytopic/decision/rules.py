@@ -78,9 +78,14 @@ class Rule(BaseEstimator, ABC):
     def _cut(self, scores, reference, values, cut, ties):
         """Set the cuts of a block of documents, see :mod:`polytopic.decision.kernels`.
 
+        Document ``d`` accepts a label at ``values[r]`` if its score is above ``cut[d, r]``, or if
+        it is among the first ``ties[d, r]`` labels with exactly this score (``kernels.ALL``: all).
         ``values`` are those of the swept parameter, ordered so that label sets shrink; without a
-        swept parameter there is one. A label is accepted if its score is above ``cut[d, r]``, or if
-        it is among the first ``ties[d, r]`` labels with exactly this score.
+        swept parameter there is one.
+
+        Unless ``self.reject``, every document accepts its best label, so no cut may be above the
+        best score, not even by rounding. A score of ``-inf`` is never accepted: where the cut is
+        ``-inf``, ``ties`` must be 0.
         """
 
     def _check_parameters(self):
