@@ -234,9 +234,9 @@ def _cell(value) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _shortened(names: list[str], limit: int) -> str:
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def _shortened(names: list[str], k: int) -> str:
+    more = f" and {len(names) - k:,} more" if len(names) > k else ""
+    return ", ".join(names[:k]) + more
 
 
 # Counts and analysis

@@ -71,17 +71,17 @@ def with_names(explanation: Explanation, names: Mapping[str, str]) -> Explanatio
     )
 
 
-def shown_words(reason: LabelReason, limit: int, digits: int) -> list[Word]:
+def shown_words(reason: LabelReason, k: int, digits: int) -> list[Word]:
     """Return the words to show for a label, without those whose evidence rounds to zero."""
-    return [word for word in reason.words[:limit] if word.evidence >= _least(digits)]
+    return [word for word in reason.words[:k] if word.evidence >= _least(digits)]
 
 
-def sides(reason: WhyNot, limit: int, digits: int) -> dict[str, list[tuple[str, float]]]:
+def sides(reason: WhyNot, k: int, digits: int) -> dict[str, list[tuple[str, float]]]:
     """Return the words to show against and for another label, each with its evidence."""
     least, words = _least(digits), reason.words
     return {
-        "against it": [(term, a) for term, a in words[:limit] if a >= least],
-        "for it": [(term, -a) for term, a in reversed(words[-limit:]) if -a >= least],
+        "against it": [(term, a) for term, a in words[:k] if a >= least],
+        "for it": [(term, -a) for term, a in reversed(words[-k:]) if -a >= least],
     }
 
 

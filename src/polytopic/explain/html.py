@@ -175,10 +175,10 @@ def explanation_to_html(
 
 def _chips(explanation: Explanation) -> str:
     chips = "\n".join(
-        f'<li class="{_colour(k)}"><strong>{safe(reason.label)}</strong> '
+        f'<li class="{_colour(place)}"><strong>{safe(reason.label)}</strong> '
         f'{safe(percent(reason.share))} of the text <span class="soft">· probability '
         f"{safe(percent(reason.probability))}</span>{bar(reason.share)}</li>"
-        for k, reason in enumerate(explanation.labels)
+        for place, reason in enumerate(explanation.labels)
     )
     return section("Labels", f'<ul class="chips">\n{chips}\n</ul>')
 
@@ -218,19 +218,19 @@ def _marked(text: str, found: Iterable[Mark], digits: int) -> Iterator[str]:
     yield safe(text[end:])
 
 
-def _evidence(explanation: Explanation, limit: int) -> str:
+def _evidence(explanation: Explanation, k: int) -> str:
     strongest = max((r.words[0].evidence for r in explanation.labels if r.words), default=0.0)
     tables = "\n".join(
-        f'<div class="{_colour(k)}">\n<h3>{safe(reason.label)}</h3>\n'
-        f"{_label_table(reason, strongest, limit, DIGITS[explanation.unit])}\n</div>"
-        for k, reason in enumerate(explanation.labels)
+        f'<div class="{_colour(place)}">\n<h3>{safe(reason.label)}</h3>\n'
+        f"{_label_table(reason, strongest, k, DIGITS[explanation.unit])}\n</div>"
+        for place, reason in enumerate(explanation.labels)
     )
     note = f'<p class="soft">{EVIDENCE_NOTES[explanation.unit]}</p>'
     return section("Evidence by word", f'{note}\n<div class="side">\n{tables}\n</div>')
 
 
-def _label_table(reason: LabelReason, strongest: float, limit: int, digits: int) -> str:
-    shown = shown_words(reason, limit, digits)
+def _label_table(reason: LabelReason, strongest: float, k: int, digits: int) -> str:
+    shown = shown_words(reason, k, digits)
     if not shown:
         return "<p>No word is likelier under this label than in the whole corpus.</p>"
     rows = [
@@ -245,22 +245,22 @@ def _label_table(reason: LabelReason, strongest: float, limit: int, digits: int)
     return table(["word", ">share", ">evidence", ""], rows)
 
 
-def _keywords(explanation: Explanation, limit: int) -> str:
+def _keywords(explanation: Explanation, k: int) -> str:
     if not explanation.keywords:
         return ""
-    items = ", ".join(safe(keyword.term) for keyword in explanation.keywords[:limit])
+    items = ", ".join(safe(keyword.term) for keyword in explanation.keywords[:k])
     note = "Words that belong to one label alone come first. They depend on the labels."
     return section("Keywords, given these labels", f'<p>{items}</p><p class="soft">{note}</p>')
 
 
-def _why_not(reason: WhyNot, limit: int, digits: int) -> str:
+def _why_not(reason: WhyNot, k: int, digits: int) -> str:
     lower = "lower" if reason.difference >= 0 else "higher"
     best = ", ".join(reason.labels)
     lines = [
         f"<p>The best labels with it are <strong>{safe(best)}</strong>; their score is "
         f"{abs(reason.difference):.{digits}f} {lower} than that of the labels above.</p>"
     ]
-    for name, words in sides(reason, limit, digits).items():
+    for name, words in sides(reason, k, digits).items():
         listed = ", ".join(f"{safe(term)} ({amount:.{digits}f})" for term, amount in words)
         lines.append(f"<p>{name.capitalize()}: {listed or 'no words'}.</p>")
     return section(f"Why not {reason.label}?", "\n".join(lines))
