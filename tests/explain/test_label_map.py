@@ -184,7 +184,7 @@ def test_agreement_with_itself_and_with_nothing():
     assert found.agreement(LabelTree({"a": "x", "b": "x"})) == pytest.approx(1)
     assert np.isnan(found.agreement(LabelTree({})))
     assert np.isnan(Dendrogram(("a",), np.empty((0, 4))).agreement(LabelTree({})))
-    with pytest.raises(ValueError, match="knows no tree"):
+    with pytest.raises(ValueError, match="no tree of their own"):
         mapped().agreement()
 
 
