@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
@@ -59,7 +60,8 @@ class Application(FastAPI):
             kind = next(kind for kind in type(error).__mro__ if kind in self.exception_handlers)
             if kind is Exception:
                 raise  # unexpected: the limits answer it, and the server logs it
-            response = await self.exception_handlers[kind](Request(scope, receive), error)
+            handle: Any = self.exception_handlers[kind]  # a coroutine, as all handlers here are
+            response = await handle(Request(scope, receive), error)
             await response(scope, receive, send)
 
 
