@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from polytopic.errors import PolytopicError, StoreError, StoreWarning, UnavailableError
@@ -45,6 +46,11 @@ class ActiveModel:
     def to_dict(self) -> dict[str, Any]:
         """Return the ``model`` object of every response."""
         return {"name": self.name, "number": self.number, "revision": self.revision}
+
+    @cached_property
+    def label_name(self) -> Callable[[str], str]:
+        """The function that names a label in the language of the texts; it remembers names."""
+        return cache(self.labeler.name)
 
     @cached_property
     def map(self) -> LabelMap:

@@ -90,7 +90,7 @@ class Pages:
             "percent": lambda part: "–" if part is None else percent(part),
             "path": lambda text: quote(text, safe=""),
             "number": lambda n: f"{n:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
-            "signed": lambda x: f"{x:+.2f}".replace("-", "\N{MINUS SIGN}"),
+            "signed": lambda x: f"{round(x, 2) or 0:+.2f}".replace("-", "\N{MINUS SIGN}"),
         }
 
     @property
