@@ -113,7 +113,8 @@ def parse_time(name: str, value: Any) -> datetime:
 
 
 def _check_one_content(document: Document) -> None:
-    given = [name for name in ("text", "counts", "fields") if getattr(document, name) is not None]
+    contents = {"text": document.text, "counts": document.counts, "fields": document.fields}
+    given = [name for name, content in contents.items() if content is not None]
     if not given:
         raise ValueError("text is missing, a document must have one of text, counts and fields.")
     if len(given) > 1:

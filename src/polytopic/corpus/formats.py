@@ -1,4 +1,4 @@
-"""The formats of corpora: the registry of readers, the columns of a document, files and folders."""
+"""The formats of corpora: the registry of readers, files and folders, and the columns of tables."""
 
 import glob
 import os
@@ -14,7 +14,6 @@ from polytopic.lines import Source, file_error, source_name
 Record = dict[str, Any]
 REST = "columns that are not part of a document"  # their key in a record
 LINE = "the line of JSON"  # its key in a record
-MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +64,14 @@ FORMATS = {
     "parquet": Format(
         "parquet:records", (".parquet", ".pq"), opener="polytopic.corpus.parquet:open_rows"
     ),
-    "reuters": Format("reuters:records", (".sgm", ".sgml"), encoding="latin-1"),
-    "ohsumed": Format("medical:ohsumed_records"),
-    "medline": Format("medical:medline_records", (".medline", ".nbib")),
-    "pubmed": Format("medical:pubmed_records", (".xml",)),
+    "reuters": Format("references:reuters_records", (".sgm", ".sgml"), encoding="latin-1"),
+    "ohsumed": Format("references:ohsumed_records"),
+    "medline": Format("references:medline_records", (".medline", ".nbib")),
+    "pubmed": Format("references:pubmed_records", (".xml",)),
     "annif": Format(
-        "annif:records", opener="polytopic.corpus.annif:open_source", list_of_labels="tsv"
+        "text_formats:annif_records",
+        opener="polytopic.corpus.text_formats:open_annif",
+        list_of_labels="tsv",
     ),
 }
 
@@ -175,6 +176,15 @@ def check_distinct(what: str, names: Iterable[str]) -> None:
         known.add(name)
 
 
+COLUMN_OPTIONS = {  # options of read_documents, and the fields of Columns that they set
+    "text_column": "text",
+    "labels_column": "labels",
+    "id_column": "id",
+    "time_column": "time",
+    "label_separator": "separator",
+}
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns of a table, or keys of a JSON object, that hold the parts of a document.
@@ -194,6 +204,13 @@ class Columns:
     id: str = "id"
     time: str = "time"
     separator: str = ","
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> "Columns":
+        """Return the columns that options of :func:`read_documents` name."""
+        return cls(
+            **{field: options[name] for name, field in COLUMN_OPTIONS.items() if name in options}
+        )
 
     def __post_init__(self) -> None:
         if not self.separator:
@@ -215,10 +232,11 @@ class Columns:
 
     def record(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a JSON object with the keys of a Document."""
-        own = values | {name: values.get(getattr(self, name)) for name in ("labels", "id", "time")}
+        keys = {"labels": self.labels, "id": self.id, "time": self.time}
+        record = values | {key: values.get(column) for key, column in keys.items()}
         if self.text != "text":
-            own |= {"text": None, "counts": None, "fields": None} | self.content(values)
-        return own
+            record |= {"text": None, "counts": None, "fields": None} | self.content(values)
+        return record
 
     def content(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the text, or the fields if there are several text columns."""

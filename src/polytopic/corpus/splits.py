@@ -82,15 +82,8 @@ def stratified_split(labels: Any, test_size: float = 0.25, seed: int | None = 0)
     ----------
     labels : sequence or indicator
         The label names of each document, the documents themselves, or an indicator matrix.
-    test_size : float or int, default=0.25
-        Share, or number, of test documents. Neither side is ever empty.
-    seed : int, default=0
-        The same seed gives the same split.
-
-    Returns
-    -------
-    train, test : ndarray of int
-        Sorted positions of the documents.
+    test_size, seed
+        As for :func:`random_split`, which also describes what is returned.
 
     References
     ----------
@@ -187,7 +180,7 @@ def _label_matrix(labels: Any) -> csr_array:
 
 
 def _names(item: Any) -> Any:
-    names = getattr(item, "labels", item)
+    names = item.labels if isinstance(item, Document) else item
     many = isinstance(names, Iterable) and not isinstance(names, str)
     return names if many else (str(names),)
 
