@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from polytopic import Document
 from polytopic.corpus import read_documents
 from polytopic.distributed import count, read
-from polytopic.distributed.counting import count_part
 from polytopic.distributed.engine import sum_results
+from polytopic.distributed.learning import count_part
 from polytopic.distributed.partitions import PartReader, number_lines
 from polytopic.errors import CorpusError, PolytopicError
 from polytopic.labeler.learning import Sample, count_texts

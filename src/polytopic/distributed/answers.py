@@ -161,18 +161,8 @@ def select(
     ----------
     selector : Selector
         Selects documents; its own counts do not change.
-    corpus : anything that :func:`read` accepts
-        The documents.
-    target : path or URL
-        Folder that workers write to.
-    zipped : bool, default=False
-        Whether to gzip the files.
-    client : distributed.Client, default=None
-        The cluster; by default the client that was created last.
-    progress : callable, default=None
-        Called with the number of finished partitions and of all partitions.
-    **reading
-        As for :func:`read`.
+    corpus, target, zipped, client, progress, **reading
+        As for :func:`suggest`.
     """
     lean = copy(selector)
     lean.labeler = _without_training_data(selector.labeler)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polytopic.distributed.counting import CollectedRows, take_rows
 from polytopic.distributed.engine import (
     broadcast,
     delayed,
@@ -19,6 +18,7 @@ from polytopic.distributed.engine import (
     sum_tuples,
     tree_reduce,
 )
+from polytopic.distributed.learning import CollectedRows, take_rows
 from polytopic.models.col.label_prior import distinct_sets
 from polytopic.models.col.topics import Inference, Topics, WordIndex
 from polytopic.models.col.training import (
