@@ -14,7 +14,7 @@ import papers_methods as methods
 from common import bag_counts, random_halves
 from papers_tables import SETS, show
 
-from polytopic.experiments.parts import read_json, write_json
+from polytopic.experiments.protocols import read_json, write_json
 from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 
 CURVE, TABLES = (2000, 250, 500, 1000), (2000, 500)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import signal
 import subprocess
@@ -14,12 +15,21 @@ import pytest
 from click.testing import CliRunner
 
 from polytopic import Document
+from polytopic.cli import compare as compare_command
 from polytopic.cli import main
 from polytopic.corpus import load_sample, write_documents
-from polytopic.experiments import METHODS, Method, Protocol, compare
-from polytopic.experiments.comparison import Comparison, Row, _time_left
-from polytopic.experiments.significance import compare_pairs
+from polytopic.experiments import (
+    PROTOCOLS,
+    Method,
+    Protocol,
+    all_methods,
+    compare,
+    default_methods,
+    register_method,
+)
+from polytopic.experiments.comparison import Comparison, Row, _time_left, compare_pairs
 from polytopic.experiments.tables import entries
+from tests.experiments import new_model  # noqa: F401  # registers it
 from tests.experiments.failing import FAILING
 
 LACKING = "no_such_package is not installed. Install it with: pip install 'polytopic[bench]'"
@@ -31,7 +41,7 @@ def found(tmp_path_factory):
     """Return a comparison of three methods and one that is missing."""
     return compare(
         load_sample(),
-        [*FAST, Method("absent", "Absent", METHODS["knn"].fit, package="no_such_package")],
+        [*FAST, Method("absent", "Absent", all_methods()["knn"].fit, package="no_such_package")],
         protocol=Protocol("folds", repeats=2),
         folder=tmp_path_factory.mktemp("cells"),
         workers=2,
@@ -241,7 +251,7 @@ def test_progress_tells_how_long():
 def test_what_is_asked_is_what_is_kept(tmp_path):
     """A method that is set otherwise is run again."""
     sentences = []
-    method = METHODS["nb-one-vs-rest"]
+    method = all_methods()["nb-one-vs-rest"]
     for alpha in (0.5, 0.5, 0.1):
         compare(
             load_sample(),
@@ -288,3 +298,44 @@ def test_a_report_without_matplotlib_is_refused_before_anything_is_run(tmp_path,
     assert done.exit_code == 1
     assert "matplotlib is not installed" in done.output
     assert not (tmp_path / "news.jsonl.compare").exists()
+
+
+def test_protocols_of_the_command():
+    """The command offers all protocols of the library."""
+    assert set(compare_command.PROTOCOLS) == set(PROTOCOLS)
+
+
+def test_default_methods():
+    """Some of our models and some baselines, all of them known."""
+    assert set(default_methods()) < set(all_methods())
+    assert {"mml", "svm"} < set(default_methods())
+
+
+def test_a_registered_model_is_compared(tmp_path):
+    """A model that is registered at run time can be compared by its name."""
+    path = tmp_path / "news.jsonl"
+    write_documents(load_sample(), path)
+    options = ["--protocol", "random", "--repeats", "1", "--tune", "0"]
+
+    done = CliRunner().invoke(main, ["compare", str(path), "--models", "steep,steep-er", *options])
+    names = CliRunner().invoke(main, ["compare", str(path), "--models", "bert"]).output
+
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [row["failure"] for row in rows] == [None, None]
+    assert {row["method"] for row in rows} == {"steep", "steep-er"}
+    assert rows[0]["samples_f1"] != rows[1]["samples_f1"]
+    assert "steep, steep-er" in names
+
+
+def test_a_registered_method_is_compared(tmp_path):
+    """A method that is registered at run time has a name on the command line."""
+    path = tmp_path / "news.jsonl"
+    write_documents(load_sample(), path)
+    register_method(replace(all_methods()["knn"], name="knn-again", title="kNN once more"))
+    options = ["--protocol", "random", "--repeats", "1", "--tune", "0"]
+
+    done = CliRunner().invoke(main, ["compare", str(path), "--models", "knn-again", *options])
+
+    assert done.exit_code == 0, done.output
+    assert "kNN once more on random 1" in done.output

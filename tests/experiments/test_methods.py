@@ -5,14 +5,15 @@ import pytest
 from scipy import sparse
 
 from polytopic.corpus import load_sample
-from polytopic.experiments import METHODS, Method, Prediction, Protocol
+from polytopic.experiments import Method, Prediction, Protocol, all_methods
 from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture, MLkNN
-from polytopic.experiments.baselines import apply_threshold, threshold_or_best
-from polytopic.experiments.parts import Part, Prepared
+from polytopic.experiments.methods import apply_threshold, threshold_or_best
+from polytopic.experiments.protocols import CountedCorpus, Part
 from polytopic.experiments.runner import measure
 from polytopic.experiments.tuning import best_threshold, tune_settings
 from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 
+METHODS = all_methods()
 USUAL = [name for name, method in METHODS.items() if not method.missing]
 
 
@@ -28,9 +29,9 @@ def random_part(seed, n_docs=40, n_terms=25, n_labels=4):
 @pytest.fixture(scope="module")
 def parts():
     """Return the two sides of a split of the sample."""
-    prepared = Prepared.of("sample", load_sample())
-    (split,) = Protocol("random", train=200, test=60, repeats=1).splits(prepared)
-    return prepared.parts(split.train, split.test)
+    corpus = CountedCorpus.from_documents("sample", load_sample())
+    (split,) = Protocol("random", train=200, test=60, repeats=1).splits(corpus)
+    return corpus.parts(split.train, split.test)
 
 
 @pytest.mark.compiled

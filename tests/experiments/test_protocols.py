@@ -7,13 +7,13 @@ from polytopic import Document
 from polytopic.corpus import load_sample
 from polytopic.errors import CorpusError
 from polytopic.experiments import Protocol
-from polytopic.experiments.parts import Prepared
+from polytopic.experiments.protocols import CountedCorpus
 
 
 @pytest.fixture(scope="module")
 def sample():
     """Return the bundled sample, made ready."""
-    return Prepared.of("sample", load_sample())
+    return CountedCorpus.from_documents("sample", load_sample())
 
 
 @pytest.mark.parametrize("kind", ["random", "curve", "folds", "time"])
@@ -68,10 +68,10 @@ def test_given_split():
         Document(str(k), f"word{k % 3}", labels=["ab"[k % 2]], split=["train", "test"][k > 5])
         for k in range(9)
     ]
-    prepared = Prepared.of("named", documents)
+    corpus = CountedCorpus.from_documents("named", documents)
 
     for kind in ("given", "auto"):
-        (split,) = Protocol(kind).splits(prepared)
+        (split,) = Protocol(kind).splits(corpus)
         assert split.train.tolist() == list(range(6))
         assert split.test.tolist() == [6, 7, 8]
 
@@ -82,13 +82,13 @@ def test_given_split():
         ([], "corpus has 0 labelled documents, needs at least 4"),
         ([Document(str(k), "a b", labels=["x"]) for k in range(3)], "has 3 labelled documents"),
         ([Document(str(k), "a b", labels=["x"]) for k in range(9)], "has 1 label, 'x'; needs at"),
-        ([Document(str(k), "a b", labels=["xy"[k % 2]]) for k in range(9)], "has no term but stop"),
+        ([Document(str(k), "a b", labels=["xy"[k % 2]]) for k in range(9)], "has only stop words"),
     ],
 )
 def test_corpora_too_small(documents, sentence):
     """The message says what is missing."""
     with pytest.raises(CorpusError, match=sentence):
-        Prepared.of("corpus", documents)
+        CountedCorpus.from_documents("corpus", documents)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_corpora_too_small(documents, sentence):
             {"kind": "random", "train": 300, "test": 300},
             "has 348 documents, fewer than train == 300",
         ),
-        ({"kind": "curve", "sizes": (5000,)}, "a curve from 5000 training documents"),
+        ({"kind": "curve", "sizes": (5000,)}, "a curve that starts at 5000 training documents"),
     ],
 )
 def test_protocols_that_do_not_fit(sample, protocol, sentence):
@@ -113,7 +113,7 @@ def test_protocols_that_do_not_fit(sample, protocol, sentence):
 def test_round_trip(sample, tmp_path):
     """What is written for other processes is read as it was."""
     sample.save(tmp_path)
-    found = Prepared.load(tmp_path)
+    found = CountedCorpus.load(tmp_path)
 
     assert (found.X != sample.X).nnz == (found.Y != sample.Y).nnz == 0
     assert (found.labels, found.texts, found.times) == (sample.labels, sample.texts, sample.times)
