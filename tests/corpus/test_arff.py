@@ -169,7 +169,7 @@ BAD_ROWS = {
     "{0 1": "begins with {, must end with }",
     "{0}": "'0' is not a pair 'attribute value'",
     "{6 1}": "attribute 6 must be below 6",
-    "{1 1, 1 2}": "attribute 1 comes twice",
+    "{1 1, 1 2}": "attribute 1 occurs twice",
 }
 
 

@@ -93,8 +93,8 @@ def test_mlknn_and_its_twin(seed):
     X, Y = random_part(seed)
     new, _ = random_part(seed + 100, n_docs=5)
     model = MLkNN(k=4).fit(X, Y)
-    own = np.vstack([model._count(near) for near, _ in model._near(X, leave_out=True)])
-    theirs = np.vstack([model._count(near) for near, _ in model._near(new)])
+    own = np.vstack([model._count(near) for near, _ in model._neighbours(X, leave_out=True)])
+    theirs = np.vstack([model._count(near) for near, _ in model._neighbours(new)])
 
     found = model.proba(new)
 

@@ -74,10 +74,10 @@ class Document:
 
         Unknown keys are ignored. A value of the wrong type raises ValueError with its key.
         """
-        own = mapping.get("id")
+        given_id = mapping.get("id")
         labels = mapping.get("labels")
         return cls(
-            id=id if own is None else own,  # type: ignore[arg-type]  # checked by the constructor
+            id=id if given_id is None else given_id,  # type: ignore[arg-type]  # checked by the constructor
             text=mapping.get("text"),
             counts=mapping.get("counts"),
             labels=() if labels is None else labels,

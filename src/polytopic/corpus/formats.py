@@ -31,7 +31,7 @@ class Format:
     encoding : str
         Usual encoding.
     list_of_labels : str, optional
-        Format that a list of labels next to such files seems to have.
+        Format that a file of labels next to such files seems to have, by its ending.
     """
 
     reader: str
@@ -88,9 +88,9 @@ def find_format(
         if format not in known:
             raise ValueError(f"format == {format!r}, must be one of {', '.join(known)}.")
         return format
-    found = _format_of(name)
-    if found is not None and found in known:
-        return found
+    guess = _format_of(name)
+    if guess is not None and guess in known:
+        return guess
     if default is None:
         raise CorpusError(
             f"{name!r} has no known ending ({_endings(known)}, each also with .gz). "
@@ -123,21 +123,21 @@ def find_sources(source: Source, format: str | None) -> tuple[str, Sequence[Sour
 
 
 def _format_of_folder(folder: str) -> str:
-    found = {_format_of(name) for name in _names(folder)} - {None}
-    if "text" in found:  # a folder with a file per document is Annif's
-        found = found - {"text"} | {"annif"}
-    found -= {FORMATS[format].list_of_labels for format in found if format}
-    if not found:
+    formats = {_format_of(name) for name in _names(folder)} - {None}
+    if "text" in formats:  # a folder with a file per document is Annif's
+        formats = formats - {"text"} | {"annif"}
+    formats -= {FORMATS[format].list_of_labels for format in formats if format}
+    if not formats:
         raise CorpusError(
             f"{folder!r} is a folder without files of a known ending ({_endings(FORMATS)}). "
             f"Give the format: {', '.join(FORMATS)}."
         )
-    if len(found) > 1:
-        several = ", ".join(sorted(map(str, found)))
+    if len(formats) > 1:
+        several = ", ".join(sorted(map(str, formats)))
         raise CorpusError(
             f"{folder!r} contains files of several formats ({several}). Give the format."
         )
-    return str(found.pop())
+    return str(formats.pop())
 
 
 def _files_of_folder(folder: str, format: str) -> list[str]:
@@ -161,19 +161,19 @@ def _names(folder: str) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
-    if not found:
+    paths = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    if not paths:
         raise CorpusError(f"{pattern!r} matches no file.")
-    return found
+    return paths
 
 
 def check_distinct(what: str, names: Iterable[str]) -> None:
     """Raise ValueError if a name occurs twice: it would be ambiguous."""
-    known: set[str] = set()
+    distinct: set[str] = set()
     for name in names:
-        if name in known:
+        if name in distinct:
             raise ValueError(f"{what} {short(name)} occurs twice, must occur once")
-        known.add(name)
+        distinct.add(name)
 
 
 COLUMN_OPTIONS = {  # options of read_documents, and the fields of Columns that they set

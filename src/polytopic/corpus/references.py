@@ -75,8 +75,8 @@ def _sgml_element(name: str, content: str) -> str | None:
 
 def _sgml_elements(name: str, content: str) -> Iterator[str]:
     """Yield the content of each element with this name."""
-    found = re.finditer(rf"<{name}(?: [^>]*)?>(.*?)</{name}>", content, flags=re.DOTALL)
-    return (match[1] for match in found)
+    matches = re.finditer(rf"<{name}(?: [^>]*)?>(.*?)</{name}>", content, flags=re.DOTALL)
+    return (match[1] for match in matches)
 
 
 def _plain(text: str) -> str:
@@ -87,10 +87,10 @@ def _plain(text: str) -> str:
 
 def _reuters_time(text: str) -> str | None:
     """Return a date such as 26-FEB-1987 15:01:01.79 as ISO 8601, without an invalid hour."""
-    found = _reuters_date.match(text)
-    if not found:
+    match = _reuters_date.match(text)
+    if not match:
         return _plain(text) or None  # reported as invalid
-    day, month, year, hour = found.groups()
+    day, month, year, hour = match.groups()
     if month.lower() not in MONTHS:
         return _plain(text)
     number = MONTHS.index(month.lower()) + 1
@@ -122,10 +122,10 @@ def _medline_fields(block: list[str]) -> defaultdict[str, list[str]]:
     fields: defaultdict[str, list[str]] = defaultdict(list)
     name = ""
     for line in block:
-        found = _medline_field.match(line.rstrip())
-        if found:
-            name = found[1]
-            fields[name].append((found[2] or "").strip())
+        match = _medline_field.match(line.rstrip())
+        if match:
+            name = match[1]
+            fields[name].append((match[2] or "").strip())
         elif line.strip() and not line[0].isspace():
             needed = "begin with a field such as 'TI  - ', or with spaces to continue one"
             raise ValueError(f"{short(line.strip())} must {needed}")
@@ -146,9 +146,9 @@ def _ohsumed_record(block: list[str]) -> Record:
     fields: dict[str, list[str]] = {}
     name = ""
     for line in map(str.strip, block):
-        found = _ohsumed_field.match(line)
-        if found:
-            name, line = found[1], found[2] or ""
+        match = _ohsumed_field.match(line)
+        if match:
+            name, line = match[1], match[2] or ""
         fields.setdefault(name, []).append(line)
     values = {name: " ".join(filter(None, parts)) for name, parts in fields.items()}
     if "T" not in values and "W" not in values:
@@ -163,8 +163,8 @@ def _ohsumed_record(block: list[str]) -> Record:
 
 def _ohsumed_time(source: str) -> str | None:
     """Return the month of the issue."""
-    found = _ohsumed_issue.search(source)
-    return f"19{found[1]}-{found[2]}-01" if found else None
+    match = _ohsumed_issue.search(source)
+    return f"19{match[1]}-{match[2]}-01" if match else None
 
 
 # PubMed's XML
@@ -298,10 +298,10 @@ def _publication_time(text: str) -> str | None:
     >>> [_publication_time(text) for text in ("1985 Dec 15", "1969 Dec-1970 Jan", "2022 Summer")]
     ['1985-12-15', '1969-12-01', '2022-07-01']
     """
-    found = _date.match(text.strip())
-    if not found:
+    match = _date.match(text.strip())
+    if not match:
         return text.strip() or None  # reported as invalid
-    year, month, day = found.groups()
+    year, month, day = match.groups()
     return f"{year}-{_month(month):02}-{int(day or 1):02}"
 
 

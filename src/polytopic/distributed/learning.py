@@ -320,10 +320,10 @@ def _stack(pieces):
 
 def take_rows(parts: list, owner: np.ndarray, positions: np.ndarray) -> Any:
     """Return a task for the rows of documents, given by their part and position in it."""
-    used = np.unique(owner).tolist()
+    owners = np.unique(owner).tolist()
     take, join = delayed(_take), delayed(_join)
-    order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in used]))
-    return join([take(parts[p], positions[owner == p]) for p in used], order)
+    order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in owners]))
+    return join([take(parts[p], positions[owner == p]) for p in owners], order)
 
 
 def _take(part, rows):

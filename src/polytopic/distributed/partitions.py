@@ -120,8 +120,8 @@ def _find_files(source: str, format: str | None) -> list[tuple[str, str]]:
         raise CorpusError("standard input cannot be read by several workers; give files.")
     if is_url(source):
         return [(url, find_format(format, url)) for url in find_urls(source)]
-    format, found = find_sources(source, format)
-    return [(os.path.abspath(str(path)), format) for path in found]
+    format, paths = find_sources(source, format)
+    return [(os.path.abspath(str(path)), format) for path in paths]
 
 
 def _cut(part: FilePart, blocksize: int) -> list[FilePart]:
@@ -164,11 +164,11 @@ def number_lines(corpus: Corpus, client: Any) -> Corpus:
     cut = {part.path for part in files if part.lines_before is None}
     if not cut:
         return corpus
-    asked = [part for part in files if part.path in cut]
-    leaves = map_tasks(_count_lines, asked)
+    cut_parts = [part for part in files if part.path in cut]
+    leaves = map_tasks(_count_lines, cut_parts)
     counts = run(client, leaves, delayed(list)(leaves))
     before, numbered = dict.fromkeys(cut, 0), {}
-    for part, count in zip(asked, counts, strict=True):
+    for part, count in zip(cut_parts, counts, strict=True):
         numbered[part] = replace(part, lines_before=before[part.path])
         before[part.path] += count
     parts = [numbered.get(p, p) if isinstance(p, FilePart) else p for p in corpus.parts]

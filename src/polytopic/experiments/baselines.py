@@ -134,12 +134,12 @@ def fasttext(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
         model = _train_fasttext(library, path, {"seed": seed, **settings})
 
     def scores(part: Part) -> np.ndarray:
-        found = np.full(part.Y.shape, -np.inf)
+        result = np.full(part.Y.shape, -np.inf)
         for doc, line in enumerate(lines(part)):
             # model.predict returns wrong arrays (of stride 0) with NumPy 2
             for proba, label in model.f.predict(line + "\n", -1, 0.0, "strict"):
-                found[doc, int(label.removeprefix("__label__"))] = proba
-        return found
+                result[doc, int(label.removeprefix("__label__"))] = proba
+        return result
 
     return predict_by_scores(train, scores, threshold)
 
@@ -175,11 +175,11 @@ def omikuji(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
     model.init_prediction_thread_pool(1)
 
     def scores(part: Part) -> np.ndarray:
-        found = np.full(part.Y.shape, -np.inf)
+        result = np.full(part.Y.shape, -np.inf)
         for doc, words in enumerate(weighted_words(weigh(part))):
             for label, score in model.predict(words, beam_size=30, top_k=30):
-                found[doc, label] = score
-        return found
+                result[doc, label] = score
+        return result
 
     return predict_by_scores(train, scores, threshold)
 
@@ -197,11 +197,11 @@ def napkinxc(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
     def scores(
         part: Part, folder=folder
     ) -> np.ndarray:  # the folder lives as long as the predictor
-        found = np.full(part.Y.shape, -np.inf)
+        result = np.full(part.Y.shape, -np.inf)
         for doc, pairs in enumerate(model.predict_proba(weigh(part), top_k=30)):
             for label, score in pairs:
-                found[doc, label] = score
-        return found
+                result[doc, label] = score
+        return result
 
     return predict_by_scores(train, scores, threshold)
 
@@ -220,11 +220,11 @@ def labelled_lda(train: Part, settings: Mapping[str, Any], seed: int) -> Predict
     names = [int(name) for name in model.topic_label_dict]
 
     def scores(part: Part) -> np.ndarray:
-        found = np.zeros(part.Y.shape)
+        result = np.zeros(part.Y.shape)
         documents = [model.make_doc(words) for words in repeated_words(part.X)]
         shares, _ = model.infer(documents, 100, workers=1)
-        found[:, names] = np.asarray(shares)[:, : len(names)]
-        return found
+        result[:, names] = np.asarray(shares)[:, : len(names)]
+        return result
 
     return predict_by_scores(train, scores, threshold)
 
@@ -251,8 +251,8 @@ def label_numbers(Y) -> Iterator[list[int]]:
 def weighted_words(X) -> Iterator[list[tuple[int, float]]]:
     """Yield the word numbers and weights of each document."""
     for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        own = slice(start, stop)
-        yield list(zip(X.indices[own].tolist(), X.data[own].tolist(), strict=True))
+        cells = slice(start, stop)
+        yield list(zip(X.indices[cells].tolist(), X.data[cells].tolist(), strict=True))
 
 
 def repeated_words(X) -> Iterator[list[str]]:

@@ -231,9 +231,7 @@ def compare(
         raise PolytopicError(
             "Optuna is not installed. Install it with: pip install 'polytopic[bench]'"
         )
-    given = default_methods() if methods is None else methods
-    found = [each if isinstance(each, Method) else find_method(each) for each in given]
-    chosen = {method.name: method for method in found}
+    by_name = {method.name: method for method in _methods(methods)}
     corpus = CountedCorpus.from_documents(name, documents, language)
     splits = protocol.splits(corpus)
     X, Y = corpus.X, corpus.Y
@@ -247,10 +245,10 @@ def compare(
             raise ValueError("timeout does not work with a Dask cluster; leave it out.")
         runner = ClusterRunner(Path(folder), client)
     results: dict[tuple[str, str], dict[str, Any]] = {}
-    tasks, total = [], len(splits) * len(chosen)
+    tasks, total = [], len(splits) * len(by_name)
     for split in splits:
         split_digest = digest_arrays(split.train, split.test)
-        for method in chosen.values():
+        for method in by_name.values():
             settings = (method.name, method.signature, protocol.seed, tune)
             cell = Cell(digest, split.name, split_digest, *settings)
             stored = runner.load(cell)
@@ -260,23 +258,28 @@ def compare(
                 results[method.name, split.name] = {"failure": method.missing}
             else:
                 tasks.append((cell, method, split, corpus_folder))
-    known = total - len(tasks)
-    if known:
-        progress(f"{known} of {total} results are known already or cannot be computed.")
+    n_known = total - len(tasks)
+    if n_known:
+        progress(f"{n_known} of {total} results are known already or cannot be computed.")
     start = time.monotonic()
 
     def report(cell: Cell, result: dict[str, Any]) -> None:
         done = len(results) + 1
         outcome = result.get("failure") or f"F {result['metrics']['samples_f1']:.3f}"
-        remaining = _time_left((time.monotonic() - start) / (done - known) * (total - done))
-        title = chosen[cell.method].title
+        remaining = _time_left((time.monotonic() - start) / (done - n_known) * (total - done))
+        title = by_name[cell.method].title
         progress(f"{done}/{total} {title} on {cell.split}: {outcome}{remaining}")
 
     for cell, result in runner.run(tasks, report):
         results[cell.method, cell.split] = result
-    rows = [_row(method, splits, results) for method in chosen.values()]
+    rows = [_row(method, splits, results) for method in by_name.values()]
     rows.sort(key=_rank)
     return Comparison(name, _sizes(corpus), protocol, [split.name for split in splits], rows)
+
+
+def _methods(given: Sequence[str | Method] | None) -> list[Method]:
+    names = default_methods() if given is None else given
+    return [name if isinstance(name, Method) else find_method(name) for name in names]
 
 
 def _time_left(seconds: float) -> str:

@@ -110,8 +110,8 @@ class CountedCorpus:
         If there are many training documents, terms that occur in only one of them are dropped.
         """
         frequency = self.X[train].getnnz(axis=0)
-        known = np.flatnonzero(frequency >= (2 if train.size >= MANY_DOCS else 1))
-        X = self.X[:, known]
+        columns = np.flatnonzero(frequency >= (2 if train.size >= MANY_DOCS else 1))
+        X = self.X[:, columns]
         whole = Part(X, self.Y, self.texts)
         return whole.take(train), whole.take(test)
 

@@ -43,10 +43,10 @@ def default_methods() -> list[str]:
 
 def find_method(name: str) -> Method:
     """Return a method; raise ValueError if there is none of this name."""
-    known = all_methods()
-    if name not in known:
-        raise ValueError(f"method == {name!r}, must be one of {', '.join(known)}.")
-    return known[name]
+    methods = all_methods()
+    if name not in methods:
+        raise ValueError(f"method == {name!r}, must be one of {', '.join(methods)}.")
+    return methods[name]
 
 
 def _own_methods() -> Iterator[Method]:

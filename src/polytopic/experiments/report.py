@@ -85,8 +85,8 @@ def _may_be_equal(comparison: Comparison, row: Row, best: Row, metric: str) -> b
 
 
 def _join(rows: list[Row]) -> str:
-    *most, last = [row.title for row in rows]
-    return f"{'; '.join(most)} and {last}" if most else last
+    *others, last = [row.title for row in rows]
+    return f"{'; '.join(others)} and {last}" if others else last
 
 
 def _fastest(comparison: Comparison) -> str:
@@ -116,17 +116,17 @@ def _learning_curve(comparison: Comparison) -> str:
     if comparison.protocol.kind != "curve":
         return ""
     best = comparison.largest().best("samples_f1")
-    own = next((row for row in comparison.rows if best and row.method == best.method), None)
-    if own is None:
+    row = next((row for row in comparison.rows if best and row.method == best.method), None)
+    if row is None:
         return ""
-    sizes = [one["n_train"] for one in own.results]
+    sizes = [result["n_train"] for result in row.results]
     if len(set(sizes)) < 2:
         return ""
     before, last = sorted(set(sizes))[-2:]
-    values = own.values("samples_f1")
+    values = row.values("samples_f1")
     f, g = (values[np.array(sizes) == size].mean() for size in (before, last))
     return (
-        f"<p>From {before:,} to {last:,} training documents, the samples F1 of {safe(own.title)} "
+        f"<p>From {before:,} to {last:,} training documents, the samples F1 of {safe(row.title)} "
         f"changed from {f:.3f} to {g:.3f}.</p>"
     )
 

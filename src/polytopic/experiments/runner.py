@@ -114,9 +114,9 @@ def run_cell(corpus: CountedCorpus, split: Split, method: Method, cell: Cell) ->
 
 def _warm_up(method: Method, train: Part, settings: dict[str, Any], seed: int) -> None:
     """Import and compile what the method needs, so that this is not timed."""
-    few = train.take(np.arange(min(WARM_UP_DOCS, train.X.shape[0])))
+    sample = train.take(np.arange(min(WARM_UP_DOCS, train.X.shape[0])))
     with suppress(Exception):  # too few documents; any other error occurs again and is reported
-        method.fit(few, settings, seed)(few)
+        method.fit(sample, settings, seed)(sample)
 
 
 def measure(train: Part, test: Part, prediction: Prediction) -> dict[str, Any]:
@@ -283,8 +283,8 @@ class ClusterRunner(LocalRunner):
 
         running = {}
         for cell, method, split, corpus in tasks:
-            given = corpus.absolute(), cell, method, split
-            future = self.client.submit(try_cell, *given, key=f"cell-{cell.key}", pure=False)
+            arguments = corpus.absolute(), cell, method, split
+            future = self.client.submit(try_cell, *arguments, key=f"cell-{cell.key}", pure=False)
             running[future] = cell
         try:
             for future in as_completed(list(running)):

@@ -58,8 +58,8 @@ def best_threshold(scores: np.ndarray, Y, decide: Decider) -> tuple[float, float
     ranked = np.sort(scores[np.isfinite(scores)])[::-1]
     if ranked.size < 2:
         return -np.inf, 0.0
-    wanted = np.geomspace(FEWEST_LABELS, MOST_LABELS, N_THRESHOLDS) * Y.sum()
-    places = np.unique(np.clip(np.rint(wanted).astype(int), 1, ranked.size - 1))
+    n_labels = np.geomspace(FEWEST_LABELS, MOST_LABELS, N_THRESHOLDS) * Y.sum()
+    places = np.unique(np.clip(np.rint(n_labels).astype(int), 1, ranked.size - 1))
     between = [float(ranked[place - 1] + ranked[place]) / 2 for place in places]
     tried = [(samples_f1(Y, decide(scores, value)), value) for value in between]
     return max(tried, key=lambda pair: pair[0])

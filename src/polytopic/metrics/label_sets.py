@@ -253,8 +253,7 @@ def samples_recall(Y_true, Y_pred):
     .. math:: R = \frac1{|D|} \sum_i \frac{T_C}{T_R}
 
     :math:`T_C` counts the right and :math:`T_R` the true labels. A document without true labels
-    counts 0, or 1 if it has no predicted ones either. The parameters are those of
-    :func:`samples_f1`.
+    counts 0, or 1 if it has no predicted ones either. Parameters as for :func:`samples_f1`.
 
     Examples
     --------
@@ -303,8 +302,7 @@ def hierarchical_recall(Y_true, Y_pred, tree, classes=None):
 
     .. math:: hR = \frac{\sum_i |\hat P_i \cap \hat T_i|}{\sum_i |\hat T_i|}
 
-    The parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of
-    :func:`hierarchical_f1`.
+    Parameters and sets as for :func:`hierarchical_f1`.
 
     Examples
     --------
