@@ -279,7 +279,7 @@ def learn(method, folder, corpus):
 
 
 def label(method, folder, corpus):
-    """Label texts by what was saved; the answers are kept."""
+    """Label texts with the saved model, and store the answers."""
     texts = json.loads((folder / f"{corpus}.label.json").read_text("utf-8"))[0]
     path = folder / f"{corpus}.{method.file}"
     _, load_wall, _ = time_call(lambda: method.load(path))

@@ -38,7 +38,7 @@ class Part:
 
 
 def read_parts(name):
-    """Return the training and the test documents with their kept labels.
+    """Return the training and the test documents of a corpus.
 
     By the corpus's own split; bags of words by the first of the papers' random splits.
     """

@@ -67,7 +67,7 @@ OURS = {
 
 
 def read_corpus(name):
-    """Return counts over the words of all documents, and the indicator of the kept labels."""
+    """Return counts over the words of all documents, and the indicator of the labels used."""
     documents = list(read_documents(corpus_path(name)))
     Y = MultiLabelBinarizer().fit_transform([d.labels for d in documents])
     least, most = CORPORA[name]

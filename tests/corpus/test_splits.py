@@ -248,7 +248,7 @@ def test_wrong_number_of_folds(n_splits):
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["reuters21578", "cooking", "medline-cf"])
 def test_a_real_corpus_is_spread_evenly(data, name):
-    """Every label with two documents is on both sides, and shares are better than by chance."""
+    """Every label with two documents is on both sides, and shares are better than at random."""
     documents = list(read_documents(data(name)))
     names = sorted({label for document in documents for label in document.labels})
     number = {label: i for i, label in enumerate(names)}

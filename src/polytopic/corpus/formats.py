@@ -83,7 +83,7 @@ def find_format(
     default: str | None = None,
     known: Collection[str] = tuple(FORMATS),
 ) -> str:
-    """Return the format asked for, else the one of the name's ending, else the default."""
+    """Return the given format, else the one of the name's ending, else the default."""
     if format is not None:
         if format not in known:
             raise ValueError(f"format == {format!r}, must be one of {', '.join(known)}.")

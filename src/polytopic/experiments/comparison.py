@@ -1,4 +1,4 @@
-"""Compare methods on a corpus over repeated splits, and test whether they differ by chance."""
+"""Compare methods on a corpus over repeated splits, and test their differences."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ MAIN = (
 class Entry(NamedTuple):
     """A cell of a table.
 
-    ``best`` says whether no method has a better mean, ``worse`` whether the method is worse than
-    the best by more than chance.
+    ``best`` says whether no method has a better mean, ``worse`` whether the method is significantly
+    worse than the best.
     """
 
     mean: float
@@ -91,7 +91,7 @@ def notes(comparison: Comparison) -> str:
     if len(comparison.splits) > 1:
         spread, test = ", with the standard deviation over splits", "corrected resampled t-test"
     return (
-        f"Means{spread}; best in bold; * worse than the best by more than chance ({test}, "
+        f"Means{spread}; best in bold; * significantly worse than the best ({test}, "
         f"p < {SIGNIFICANT:g}). Times are CPU seconds on one thread, without tuning."
     )
 
