@@ -328,6 +328,14 @@ def test_a_registered_model_is_compared(tmp_path):
     assert "steep, steep-er" in names
 
 
+def test_stored_results_know_the_parameters_of_a_variant():
+    """Variants that differ in a parameter have other signatures, the same ones have the same."""
+    methods, again = all_methods(), all_methods()
+
+    assert methods["steep"].signature == again["steep"].signature
+    assert methods["steep"].signature != methods["steep-er"].signature
+
+
 def test_a_registered_method_is_compared(tmp_path):
     """A method that is registered at run time has a name on the command line."""
     path = tmp_path / "news.jsonl"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -84,9 +85,11 @@ class Method:
 
     @property
     def signature(self) -> str:
-        """The settings and what is tuned, as text."""
+        """The settings, what is tuned and what ``fit`` is bound to, as text."""
         space = {name: tuple(values) for name, values in self.space.items()}
-        return repr((sorted(self.settings.items()), sorted(space.items()), self.decide is not None))
+        bound = (self.fit.args, self.fit.keywords) if isinstance(self.fit, partial) else ()
+        settings = sorted(self.settings.items()), sorted(space.items()), self.decide is not None
+        return repr((*settings, bound))
 
 
 # Parts of methods
