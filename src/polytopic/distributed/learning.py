@@ -78,7 +78,7 @@ def fit(
     """
     model, corpus = labeler._new_model(), read(corpus, **reading)
     if not model.can_distribute:
-        raise PolytopicError(f"{type(model).__name__} cannot be fitted on Dask, only locally.")
+        raise PolytopicError(f"{type(model).__name__} learns on one machine only, not on Dask.")
     client = get_client(client)
     if model.learns_from == "documents":
         summary = _fit_documents(labeler, corpus, parts, client, progress)
