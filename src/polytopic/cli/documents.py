@@ -41,6 +41,7 @@ def read(
 
     With ``origins``, each document comes with its origin.
     """
+    from polytopic.corpus.formats import COLUMN_OPTIONS, Columns
     from polytopic.corpus.readers import read_documents, read_with_origins
 
     bad: list[str] = []
@@ -49,8 +50,14 @@ def read(
         bad.append(str(error))
         click.echo(f"skipped: {error}", err=True)
 
-    reader = read_with_origins if origins else read_documents
-    documents = reader(source, split=split, on_bad_line=report, **reading)
+    if origins:
+        columns = Columns.from_options(reading)
+        others = {name: value for name, value in reading.items() if name not in COLUMN_OPTIONS}
+        documents: Iterator = read_with_origins(
+            source, split=split, on_bad_line=report, columns=columns, **others
+        )
+    else:
+        documents = read_documents(source, split=split, on_bad_line=report, **reading)
     yield from with_progress(documents) if progress else documents
     if bad:
         click.echo(f"{len(bad)} lines were skipped.", err=True)
