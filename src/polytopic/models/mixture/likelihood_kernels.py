@@ -37,6 +37,13 @@ TIGHT = 1e-11  # variational Bayes ends when gamma changes by less, relative to 
 LOOSE = 1e-9  # enough for the bound, which changes with the square of gamma's change
 NEW_SHARE = 0.1  # initial share of a label that joins labels with known weights
 
+# Helpers that run once per label set. numba counts references to the arrays of a function, which
+# takes longer than many of these helpers. It drops the counting where all ways out of a function
+# are alike, so these divide as NumPy does, without an error, and avoid early returns; `inlined`
+# ones become part of their callers, so that a call is no way out either.
+direct = helper(error_model="numpy")
+inlined = helper(error_model="numpy", forceinline=True)
+
 
 class Family(NamedTuple):
     """How the labels of a set are mixed.
@@ -202,7 +209,7 @@ def longest(indptr):
     return largest
 
 
-@helper
+@direct
 def total_of(values):
     """Return ``values.sum()``, added up in order."""
     total = 0.0
@@ -211,7 +218,7 @@ def total_of(values):
     return total
 
 
-@helper
+@inlined
 def log_product(x, values):
     """Return ``x @ np.log(values)``.
 
@@ -243,14 +250,16 @@ def log_product(x, values):
     return total + np.log(product)
 
 
-@helper
+@inlined
 def _are_ones(x, k):
-    """Return whether eight counts from ``k`` on are 1."""
-    first = x[k] == x[k + 1] == x[k + 2] == x[k + 3] == 1.0
-    return first and x[k + 4] == x[k + 5] == x[k + 6] == x[k + 7] == 1.0
+    """Return whether eight counts from ``k`` on are 1: ``np.all(x[k : k + 8] == 1)``."""
+    ones = True
+    for j in range(k, k + 8):
+        ones &= x[j] == 1.0  # branch-free: numba counts references to x at every branch
+    return ones
 
 
-@helper
+@inlined
 def _power(value, count):
     """Return ``value**count`` for counts up to 5, and 0 for any other."""
     square = value * value
@@ -267,7 +276,7 @@ def _power(value, count):
     return 0.0
 
 
-@helper
+@direct
 def repeat_words(x, words, repeats, wide_x, wide_words):
     """Return a document whose rare words are listed once per occurrence, with count 1, and first.
 
@@ -291,7 +300,7 @@ def repeat_words(x, words, repeats, wide_x, wide_words):
     return wide_x[:size], wide_words[:size]
 
 
-@helper
+@direct
 def gather(words, theta, labels, rows):
     """Copy a document's word probabilities: ``rows[labels, :n] = theta[words][:, labels].T``.
 
@@ -307,7 +316,7 @@ def gather(words, theta, labels, rows):
             rows[label, k] = theta[words[k], label]
 
 
-@helper
+@direct
 def mix(rows, labels, weights, phi, n):
     """Write the probabilities of ``n`` words: ``phi[:n] = weights @ rows[labels, :n]``."""
     for k in range(n):
@@ -320,7 +329,7 @@ def mix(rows, labels, weights, phi, n):
 # Scores of label sets
 
 
-@helper
+@direct
 def set_weights(labels, bias, weights):
     """Write the weight of each label of a set (PMM1: Eq. (3); PMM2: Eq. (4), (5)).
 
@@ -337,7 +346,7 @@ def set_weights(labels, bias, weights):
             weights[j] = 2.0 * total / labels.size**2
 
 
-@helper
+@inlined
 def log_likelihood(x, rows, labels, family, phi, needed, guess):
     """Return the log likelihood of a document under a label set, or PDMM's lower bound of it.
 
@@ -350,7 +359,7 @@ def log_likelihood(x, rows, labels, family, phi, needed, guess):
     return _log_likelihood(x, rows, labels, kind, bias, mixing, phi, needed, guess)
 
 
-@helper
+@inlined
 def _log_likelihood(x, rows, labels, kind, bias, mixing, phi, needed, guess):
     if bias is None:
         if mixing is None:
@@ -364,7 +373,7 @@ def _log_likelihood(x, rows, labels, kind, bias, mixing, phi, needed, guess):
     return log_product(x, phi)
 
 
-@helper
+@direct
 def _dirichlet_score(x, rows, labels, kind, mixing, phi, needed, guess):
     """Return the evidence lower bound, or Eq. (35), the likelihood at the mean weights."""
     gamma = np.empty(labels.size)
@@ -381,26 +390,18 @@ def _dirichlet_score(x, rows, labels, kind, mixing, phi, needed, guess):
     return log_product(x, phi)
 
 
-@helper
+@inlined
 def _equal_log_likelihood(x, rows, labels, phi):
     """Return ``x @ np.log(rows[labels].mean(axis=0))``."""
     inverse, first = 1.0 / labels.size, labels[0]  # indexing is faster than views of rows
-    if labels.size == 1:
+    for k in range(x.size):
+        phi[k] = rows[first, k]
+    for j in range(1, labels.size):
+        label = labels[j]
         for k in range(x.size):
-            phi[k] = rows[first, k]
-    elif labels.size == 2:
-        second = labels[1]
-        for k in range(x.size):
-            phi[k] = (rows[first, k] + rows[second, k]) * inverse
-    else:
-        for k in range(x.size):
-            phi[k] = rows[first, k]
-        for j in range(1, labels.size):
-            label = labels[j]
-            for k in range(x.size):
-                phi[k] += rows[label, k]
-        for k in range(x.size):
-            phi[k] *= inverse
+            phi[k] += rows[label, k]
+    for k in range(x.size):
+        phi[k] *= inverse
     return log_product(x, phi)
 
 
@@ -446,7 +447,7 @@ def label_weights(data, indices, indptr, sets, sets_indptr, theta, bias, mixing,
 # Variational Bayes (Sato & Nakagawa 2007, section 4.3)
 
 
-@helper
+@direct
 def variational_step(x, theta, prior, gamma, exponents, t, out):
     """Take a step of Eq. (29), (30) from ``gamma`` to ``out``; return two bounds at ``gamma``.
 
@@ -492,7 +493,7 @@ def variational_step(x, theta, prior, gamma, exponents, t, out):
     return bound + likelihood, likelihood + n_words * np.log(largest / n_words)
 
 
-@helper
+@direct
 def variational_bayes(x, rows, labels, mixing, gamma, t, needed, tolerance):
     """Find the Dirichlet posterior ``gamma`` of a set's weights; return the evidence lower bound.
 
@@ -541,7 +542,7 @@ def variational_bayes(x, rows, labels, mixing, gamma, t, needed, tolerance):
     return variational_step(x, theta, prior, gamma, exponents, t, once)[0]
 
 
-@helper
+@direct
 def _complete_start(gamma, prior, n_words):
     """Scale a start to the document's length; labels without a guess get a small share.
 
@@ -563,7 +564,7 @@ def _complete_start(gamma, prior, n_words):
         gamma[j] = prior[j] + gamma[j] * n_words / total
 
 
-@helper
+@direct
 def guess_weights(x, rows, labels, mixing, guess):
     """Write the Dirichlet posterior of a set into ``guess``, zeros elsewhere.
 
@@ -579,7 +580,7 @@ def guess_weights(x, rows, labels, mixing, guess):
             guess[labels[j]] = gamma[j]
 
 
-@helper
+@direct
 def _smallest(values):
     smallest = values[0]
     for value in values:
@@ -587,7 +588,7 @@ def _smallest(values):
     return smallest
 
 
-@helper
+@direct
 def _distance(one, other):
     """Return ``np.abs(one - other).max()``."""
     largest = 0.0
@@ -602,7 +603,7 @@ def _distance(one, other):
 # N * D its gradient there, every weighting h has at most f + N * log(h @ D).
 
 
-@helper
+@direct
 def slopes(x, words, theta, phi, out):
     """Write ``D`` of all labels where the words have probabilities ``phi``; return ``f``.
 
@@ -622,7 +623,7 @@ def slopes(x, words, theta, phi, out):
     return log_product(x, phi)
 
 
-@helper
+@inlined
 def set_bound(f, n_words, slope, labels, family):
     """Return an upper bound on the :func:`log_likelihood` of a set, from :func:`slopes`.
 
@@ -631,13 +632,13 @@ def set_bound(f, n_words, slope, labels, family):
     return bound_at(f, n_words, steepness(n_words, slope, labels, family))
 
 
-@helper
+@inlined
 def bound_at(f, n_words, steep):
     """Return the upper bound of a set with :func:`steepness` ``steep``: ``f + N log(steep)``."""
     return f + n_words * np.log(steep) + SLACK * (1.0 + abs(f))
 
 
-@helper
+@inlined
 def steepness(n_words, slope, labels, family):
     """Return ``h @ slope[labels]`` with the weights ``h`` of a set, or an upper bound on it.
 
@@ -649,14 +650,14 @@ def steepness(n_words, slope, labels, family):
     return _steepness(n_words, slope, labels, kind, bias, mixing)
 
 
-@helper
+@direct
 def set_steepness(n_words, slope, sets, indptr, family, out):
     """Write the :func:`steepness` of many sets, rows of a CSR indicator."""
     kind, bias, mixing = family
     _set_steepness(n_words, slope, sets, indptr, kind, bias, mixing, out)
 
 
-@helper
+@direct
 def _set_steepness(n_words, slope, sets, indptr, kind, bias, mixing, out):
     for row in range(indptr.size - 1):
         first, last = indptr[row], indptr[row + 1]
@@ -670,7 +671,7 @@ def _set_steepness(n_words, slope, sets, indptr, kind, bias, mixing, out):
         out[row] = _steepness(n_words, slope, sets[first:last], kind, bias, mixing)
 
 
-@helper
+@inlined
 def _steepness(n_words, slope, labels, kind, bias, mixing):
     value = 0.0
     if bias is not None:
@@ -697,7 +698,7 @@ def _steepness(n_words, slope, labels, kind, bias, mixing):
     return value
 
 
-@helper
+@direct
 def _log_evidence_bound(n_words, slope, labels, mixing, total, steepest):
     """Return an upper bound on ``log E (h @ slope / steepest)**N`` under the Dirichlet prior.
 
