@@ -11,7 +11,7 @@ from polytopic.distributed.partitions import SkippedLines, read
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
 from polytopic.labeler.learning import LabelReader, collect_rows
-from polytopic.models.mixture.tuning import TUNING_DOCS
+from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.models.registry import find_model, load
 
 
