@@ -76,8 +76,8 @@ def compiled(function, **options):
             numba.config.CACHE_DIR = before
 
 
-# A function that only kernels call. It is part of their cached code, so it needs no cache itself, and
-# no entry from Python, which would take time to compile. Called from Python, it is not compiled.
+# A function that only kernels call. It is part of their cached code, so it needs no cache itself,
+# and no entry from Python, which would take time to compile. Python runs it uncompiled.
 helper = register_jitable
 
 
