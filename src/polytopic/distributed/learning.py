@@ -29,7 +29,7 @@ from polytopic.labeler import Labeler
 from polytopic.labeler.learning import LabelReader, Sample, collect_rows, count_texts
 from polytopic.labeler.rows import DocumentRows
 from polytopic.labels import LabelSpace, widen
-from polytopic.models.mixture.tuning import TUNING_DOCS
+from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.models.registry import find_model, load
 from polytopic.text import Analyzer
 

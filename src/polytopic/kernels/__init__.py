@@ -21,6 +21,7 @@ from pathlib import Path
 import numba
 import numpy as np
 from numba.core import event
+from numba.extending import register_jitable
 
 _PACKAGE = Path(__file__).parent.parent
 _NOTICE_AFTER = 1.0  # seconds of compiling
@@ -75,8 +76,9 @@ def compiled(function, **options):
             numba.config.CACHE_DIR = before
 
 
-# A function that only kernels call. It is part of their cached code, so it needs no cache itself.
-helper = numba.njit
+# A function that only kernels call. It is part of their cached code, so it needs no cache itself,
+# and no entry from Python, which would take time to compile. Python runs it uncompiled.
+helper = register_jitable
 
 
 def reordered(function):
@@ -88,7 +90,7 @@ def reordered(function):
 
 
 # A small helper in an inner loop, where a call would take longer than what it does.
-inlined = numba.njit(forceinline=True)
+inlined = register_jitable(inline="always")
 
 
 class _CompileNotice(event.Listener):

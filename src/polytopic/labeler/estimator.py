@@ -53,7 +53,7 @@ from polytopic.labeler.state import FittedFrom, LabelerState
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import samples_f1
 from polytopic.models.checks import check_name, require_counts
-from polytopic.models.mixture.tuning import TUNING_DOCS
+from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.models.registry import DEFAULT_COUNT_MODEL
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import SCHEMES, TermWeights

@@ -18,7 +18,7 @@ from polytopic.labeler import Labeler
 from polytopic.labeler.rows import DocumentRows, RowCollector
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
-from polytopic.models.mixture.tuning import TUNING_DOCS
+from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.models.registry import create_model
 from polytopic.store import schema
 from polytopic.store.database import among, fetch

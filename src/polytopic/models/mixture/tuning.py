@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from polytopic.kernels.blocks import block_borders, run_blocks
-from polytopic.models.leave_one_out import loo_theta, table_rows
+from polytopic.models.leave_one_out import TUNING_DOCS, loo_theta, table_rows
 from polytopic.models.mixture import tuning_kernels as kernels
 
 TEMPERATURES = tuple(2.0 ** (k / 2) for k in range(-2, 11))  # 0.5 to 32
 SMOOTHINGS = (0.1, 0.3, 1.0)
 TIE = 1e-12
-TUNING_DOCS = 1000
 TUNING_SETS = 100
 KINDS = {"f": kernels.F_SCORE, "greedy": kernels.GREEDY, "map": kernels.MAP}
 
