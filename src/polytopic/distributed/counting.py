@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import DocumentRows, LabelSetCounts, TextSample
 from polytopic.distributed.engine import (
     Progress,
     broadcast,
@@ -23,8 +23,7 @@ from polytopic.distributed.engine import (
     tree_reduce,
 )
 from polytopic.distributed.partitions import PartReader, SkippedLines, read
-from polytopic.labeler.learning import LabelReader, Sample, collect_rows, count_texts
-from polytopic.labeler.rows import DocumentRows
+from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labels import LabelSpace, widen
 from polytopic.text import Analyzer
 
@@ -41,7 +40,7 @@ class CorpusSummary:
         Names of labels that were read, and their ids.
     skipped : SkippedLines
         Lines that could not be read.
-    sample : Sample
+    sample : TextSample
         Some documents as bags of words, selected by their contents.
     sizes : tuple of int
         Number of documents of each partition.
@@ -50,7 +49,7 @@ class CorpusSummary:
     counts: LabelSetCounts
     renamed: dict[str, str]
     skipped: SkippedLines
-    sample: Sample
+    sample: TextSample
     sizes: tuple[int, ...] = ()
 
     def __sizeof__(self) -> int:
@@ -117,7 +116,7 @@ def count_corpus(
 def count_part(part, settings) -> CorpusSummary:
     """Count the documents of a part, on a worker."""
     reading, analyzer, fields, tree, sample_size = settings
-    reader, sample, labels = PartReader(part, reading), Sample(sample_size), LabelReader(tree)
+    reader, sample, labels = PartReader(part, reading), TextSample(sample_size), LabelReader(tree)
     counts = count_texts(reader.documents(), None, analyzer, fields, sample, reader=labels)
     return CorpusSummary(counts, labels.renamed, reader.skipped, sample.counted(analyzer, fields))
 
@@ -142,7 +141,7 @@ def _collect_part(part, settings) -> tuple[DocumentRows, dict[str, str], Skipped
 
 def _summarize(collected) -> CorpusSummary:
     rows, renamed, skipped = collected
-    return CorpusSummary(rows.table(), renamed, skipped, Sample(0), (rows.X.shape[0],))
+    return CorpusSummary(rows.table(), renamed, skipped, TextSample(0), (rows.X.shape[0],))
 
 
 @dataclass

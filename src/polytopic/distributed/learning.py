@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from polytopic.counts import TUNING_DOCS
 from polytopic.distributed.counting import CollectedRows, CorpusSummary, collect, count_corpus
 from polytopic.distributed.engine import Progress, get_client
 from polytopic.distributed.partitions import SkippedLines, read
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import LabelReader, collect_rows
-from polytopic.models.mixture.tuning import TUNING_DOCS
+from polytopic.labeler.learning import learn_counts, learn_elsewhere, new_analyzer, new_model
+from polytopic.labeler.reading import LabelReader, collect_rows
 from polytopic.models.registry import find_model, load
 
 
@@ -55,7 +56,7 @@ def fit(
     **reading
         As for :func:`read`.
     """
-    model, corpus = labeler._new_model(), read(corpus, **reading)
+    model, corpus = new_model(labeler), read(corpus, **reading)
     if not model.can_distribute:
         raise PolytopicError(f"{type(model).__name__} learns on one machine, not on Dask.")
     client = get_client(client)
@@ -72,7 +73,7 @@ def fit(
 
 
 def _fit_counts(labeler, model, corpus, client, progress) -> CorpusSummary:
-    analyzer, fields = labeler._new_analyzer(), labeler.fields
+    analyzer, fields = new_analyzer(labeler), labeler.fields
     summary = count_corpus(
         corpus,
         analyzer,
@@ -83,12 +84,12 @@ def _fit_counts(labeler, model, corpus, client, progress) -> CorpusSummary:
         progress=progress,
     )
     rows = collect_rows(summary.sample.texts, summary.sample.labels, analyzer, fields)
-    labeler.fit_counts(summary.counts, sample=rows)
+    labeler.set_state(learn_counts(labeler, summary.counts, analyzer, sample=rows))
     return summary
 
 
 def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
-    analyzer = labeler._new_analyzer()
+    analyzer = new_analyzer(labeler)
     rows, summary = collect(client, corpus, analyzer, labeler.fields, labeler.tree, progress)
     counts = summary.counts
 
@@ -99,5 +100,5 @@ def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
         documents = parts_class.from_rows(collected, progress)
         model.fit_documents(documents, counts.labels, counts.indicator, counts.set_docs)
 
-    labeler.take_fitted(learn, counts)
+    labeler.set_state(learn_elsewhere(labeler, counts, learn, analyzer))
     return summary

@@ -17,7 +17,7 @@ from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.reasons import Reasons
 from polytopic.kernels.ranking import rank_labels
-from polytopic.labeler.learning import vocabulary_view
+from polytopic.labeler.state import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.parameters import check_number

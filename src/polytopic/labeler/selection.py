@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.labeler.estimator import Labeler
-from polytopic.labeler.learning import check_iterable, read_names
+from polytopic.labeler.reading import check_iterable, read_names
 from polytopic.labels import indicator
 from polytopic.parameters import check_number
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 from scipy import sparse
 
-from polytopic.counts import LabelSetCounts
-from polytopic.labeler.learning import check_iterable, vocabulary_view
-from polytopic.labeler.rows import DocumentRows
+from polytopic.counts import DocumentRows, LabelSetCounts
+from polytopic.labeler.reading import check_iterable
 from polytopic.labels import LabelSpace
 from polytopic.models import Model
 from polytopic.models.checks import require_counts
@@ -126,3 +126,9 @@ class LabelerState:
     def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
         """Return what the model reads of counts: themselves, or weights."""
         return X if self.weights is None else self.weights.transform(X, copy)
+
+
+def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetCounts:
+    """Return the part of a table that has the terms of a vocabulary."""
+    columns = np.flatnonzero(vocabulary.columns(counts.terms) >= 0)
+    return counts.select(columns, vocabulary.terms)

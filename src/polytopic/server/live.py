@@ -216,6 +216,6 @@ class LiveModel:
                     raise
                 return None
         number = next((model.id for model in store.history() if model.current), None)
-        selection = labeler.fitted_from_.selection  # type: ignore[union-attr]  # it is the store's
+        selection = labeler.state_.fitted_from.selection  # type: ignore[union-attr]  # it is the store's
         name = labeler.model_.name
         return ActiveModel(labeler, name, number, selection.revision, selection.is_part, store)

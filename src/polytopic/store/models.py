@@ -161,11 +161,17 @@ def read_current_labeler(
     """
     tree, as_published = read_tree(connection), not current.must_refit
     source = FittedFrom(connection.engine.url, current.origin, current.id)
-    if like is not None and as_published and like.tree == tree and like.fitted_from_ == source:
+    if (
+        like is not None
+        and as_published
+        and like.tree == tree
+        and like.state_.fitted_from == source
+    ):
         return like
     labeler = read_labeler(connection, current.id).set_params(tree=tree)
     if as_published and current.origin.revision is not None:
-        labeler.take_counts(read_counts(connection, current.origin))
+        counts = read_counts(connection, current.origin)
+        labeler.set_state(labeler.state_.with_counts(counts))
     return labeler
 
 

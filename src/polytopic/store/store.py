@@ -18,7 +18,7 @@ from sqlalchemy import Connection, func, select
 from polytopic.corpus.document import Document
 from polytopic.errors import DamagedError, StoreError, StoreWarning, UnavailableError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import LabelReader
+from polytopic.labeler.reading import LabelReader
 from polytopic.labels import LabelTree
 from polytopic.store import analysis, erasure, models, schema
 from polytopic.store.analysis import DocumentStream, Drift, LabelDifference, Timeline

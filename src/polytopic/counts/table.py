@@ -22,6 +22,15 @@ ARRAYS = {
     "indptr": ArraySpec(WHOLE, ("n_sets+1",), 0),
     "document_frequency": ArraySpec(DOUBLE, ("n_terms",), SMALLEST, LARGEST),
 }
+PACKING = {  # in files, see polytopic.modelfile
+    "data": "counts",
+    "indices": "columns",
+    "indptr": "sizes",
+    "set_indices": "whole",
+    "set_indptr": "sizes",
+    "set_docs": "whole",
+    "document_frequency": "whole",
+}
 
 
 class LabelSetCounts:
