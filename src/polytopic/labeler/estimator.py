@@ -372,7 +372,7 @@ class Labeler(BaseEstimator):
             model = model.restrict_to(allowed)
         above = None if level is None else self._level(state, level)
         answers = []
-        for X in state.transform_by_blocks(texts, self.fields):
+        for X, known in state.transform_with_shares(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
             if self.rule is not None:
                 Y = self._choose(model, X)
@@ -386,11 +386,10 @@ class Labeler(BaseEstimator):
                 proba,
                 k,
             )
-            known = X.getnnz(axis=1) > 0
             answers += [
-                Answer(suggestions, not is_sure, None if has_words else NO_KNOWN_WORD)
-                for suggestions, is_sure, has_words in zip(
-                    ranked, sure.tolist(), known.tolist(), strict=True
+                Answer(suggestions, share, not is_sure, None if share else NO_KNOWN_WORD)
+                for suggestions, share, is_sure in zip(
+                    ranked, known.tolist(), sure.tolist(), strict=True
                 )
             ]
         return answers
