@@ -4,6 +4,15 @@ from polytopic.labeler.answers import Answer, Suggestion
 from polytopic.labeler.audit import Suspect, Suspects
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.files import load
-from polytopic.labeler.selection import Found, Selector
+from polytopic.labeler.selection import Selector, TopicMatch
 
-__all__ = ["Answer", "Found", "Labeler", "Selector", "Suggestion", "Suspect", "Suspects", "load"]
+__all__ = [
+    "Answer",
+    "Labeler",
+    "Selector",
+    "Suggestion",
+    "Suspect",
+    "Suspects",
+    "TopicMatch",
+    "load",
+]

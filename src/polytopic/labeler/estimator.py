@@ -463,7 +463,7 @@ class Labeler(BaseEstimator):
                 raise ValueError("labels is None, must be given unless all texts are documents.")
             labels = [text.labels for text in texts]
         Y = self._reader(state).read(labels, len(texts)).over(list(state.space))
-        ids = [getattr(text, "id", None) for text in texts]
+        ids = [text.id if isinstance(text, Document) else None for text in texts]
         X = state.transform(texts, self.fields)
         return find_suspects(state.model, state.vocabulary.terms, ids, X, Y, k)
 

@@ -60,18 +60,18 @@ def from_bytes(content: bytes, name: str, *, fitted_from: FittedFrom | None = No
 
 def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the manifest and the arrays of a labeler."""
-    state, kept = labeler.state_, None
+    state, data = labeler.state_, None
     if counts:  # the table follows from the documents, if they are kept
-        kept = state.table if state.documents is None else state.documents
+        data = state.table if state.documents is None else state.documents
     packing = find_model(state.model.name).packing
     arrays = _named("model.", pack_arrays(state.model.to_arrays(), packing))
-    if isinstance(kept, DocumentRows):
-        arrays |= _named("documents.", pack_arrays(kept.to_arrays(), ROWS_PACKING))
-    elif kept is not None:
-        arrays |= _named("counts.", pack_arrays(kept.to_arrays(), TABLE_PACKING))
+    if isinstance(data, DocumentRows):
+        arrays |= _named("documents.", pack_arrays(data.to_arrays(), ROWS_PACKING))
+    elif data is not None:
+        arrays |= _named("counts.", pack_arrays(data.to_arrays(), TABLE_PACKING))
     if state.weights is not None:
         arrays["weights.idf"] = state.weights.idf_
-    return _manifest(labeler, state, kept), arrays
+    return _manifest(labeler, state, data), arrays
 
 
 def _labeler_of(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler:
@@ -85,7 +85,7 @@ def _labeler_of(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler
 
 
 def _manifest(
-    labeler: Labeler, state: LabelerState, kept: DocumentRows | LabelSetCounts | None
+    labeler: Labeler, state: LabelerState, data: DocumentRows | LabelSetCounts | None
 ) -> dict[str, Any]:
     from polytopic import __version__
 
@@ -111,13 +111,13 @@ def _manifest(
         },
         "training": state.training,
         "counts": None
-        if kept is None
+        if data is None
         else {
-            "labels": list(kept.labels),
-            "exact": kept.exact if isinstance(kept, LabelSetCounts) else None,
-            **_names_of_terms(kept.terms, vocabulary),
+            "labels": list(data.labels),
+            "exact": data.exact if isinstance(data, LabelSetCounts) else None,
+            **_names_of_terms(data.terms, vocabulary),
         },
-        "documents": isinstance(kept, DocumentRows) if model.learns_from == "documents" else None,
+        "documents": isinstance(data, DocumentRows) if model.learns_from == "documents" else None,
     }
 
 

@@ -29,7 +29,8 @@ class LabelLists(list):
 
 def check_iterable(texts):
     """Return the texts; raise if they are a single text."""
-    if isinstance(texts, str | bytes | Mapping | Document) or hasattr(texts, "columns"):
+    is_table = hasattr(texts, "columns")  # of pandas or another library: iterating gives columns
+    if isinstance(texts, str | bytes | Mapping | Document) or is_table:
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
     return texts
 
