@@ -110,7 +110,6 @@ def main(folder, times, labelled, rounds, alone, memory, plot):
 
 def grow(folder, numbers, labelled):
     """Count and label ever more documents."""
-    from polytopic import Labeler
     from polytopic.distributed import connect, count, suggest
 
     with connect(workers=2) as client:
@@ -122,7 +121,7 @@ def grow(folder, numbers, labelled):
                 folder, what="count", docs=counts.n_docs, size=path.stat().st_size, **cost
             )
             if n in labelled:
-                labeler = Labeler("nb").fit_counts(count(write_repeated(folder, 1), client=client))
+                labeler = fitted(count(write_repeated(folder, 1), client=client))
                 out = folder / f"out-{n}"
                 shutil.rmtree(out, ignore_errors=True)
                 written, cost = measure(
@@ -135,10 +134,19 @@ def grow(folder, numbers, labelled):
                 shutil.rmtree(out)
 
 
+def fitted(counts):
+    """Return a labeler that has learned a table of counts."""
+    from polytopic import Labeler
+    from polytopic.labeler.learning import learn_counts
+
+    labeler = Labeler("nb")
+    return labeler.set_state(learn_counts(labeler, counts))
+
+
 def count_alone(folder):
     """Count in this process, with the number of threads that is set."""
     from polytopic.corpus import read_documents
-    from polytopic.labeler.learning import count_texts
+    from polytopic.labeler.reading import count_texts
     from polytopic.text import Analyzer
 
     path = write_repeated(folder, 1)
@@ -183,7 +191,6 @@ def run_with_limit(folder, memory, times):
     """Count and label a corpus with little memory."""
     from dask.distributed import Client, LocalCluster
 
-    from polytopic import Labeler
     from polytopic.distributed import count, suggest
 
     path, out = write_repeated(folder, times), folder / "out-limited"
@@ -203,7 +210,7 @@ def run_with_limit(folder, memory, times):
         append_result(
             folder, what="limited count", limit=memory, size=size, docs=counts.n_docs, **cost
         )
-        labeler = Labeler("nb").fit_counts(counts)
+        labeler = fitted(counts)
         written, cost = measure(client, lambda: suggest(labeler, path, out, client=client))
         append_result(folder, what="limited suggest", limit=memory, docs=written.documents, **cost)
     shutil.rmtree(out)

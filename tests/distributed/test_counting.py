@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from polytopic import Document
 from polytopic.corpus import read_documents
+from polytopic.counts import TextSample
 from polytopic.distributed import count, read
 from polytopic.distributed.engine import sum_results
 from polytopic.distributed.learning import count_part
 from polytopic.distributed.partitions import PartReader, number_lines
 from polytopic.errors import CorpusError, PolytopicError
-from polytopic.labeler.learning import Sample, count_texts
+from polytopic.labeler.reading import count_texts
 from polytopic.lines import Piece
 from polytopic.text import Analyzer
 from tests.strategies import texts
@@ -49,7 +50,7 @@ def test_any_partitioning_gives_the_same_table(pairs, cuts, size):
     corpus = [Document(str(n), text=t, labels=names) for n, (t, names) in enumerate(pairs)]
     borders = sorted({0, *(min(cut, len(corpus)) for cut in cuts), len(corpus)})
     parts = [corpus[a:b] for a, b in zip(borders, [*borders[1:], len(corpus)], strict=True)]
-    analyzer, whole = Analyzer(None), Sample(size)
+    analyzer, whole = Analyzer(None), TextSample(size)
     table = count_texts(corpus, None, analyzer, None, whole)
 
     found = sum_results([count_part(part, ({}, analyzer, None, None, size)) for part in parts])

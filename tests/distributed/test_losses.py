@@ -9,7 +9,7 @@ from polytopic import MML, CoL, Labeler
 from polytopic.distributed import connect, count, evaluate, fit, select, suggest
 from polytopic.experiments import Protocol, compare
 from polytopic.labeler import Selector
-from polytopic.labeler.learning import count_texts
+from polytopic.labeler.reading import count_texts
 from polytopic.text import Analyzer
 from tests.distributed.test_answers import lines_of
 from tests.labeler.test_files import same_arrays

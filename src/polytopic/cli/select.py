@@ -70,7 +70,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     )
     with open_target(target) as write, show_progress() as show:
         for block, counts in ahead(counted):
-            found = selector.judge(counts)
+            found = selector.select_counted(counts)
             for (document, origin), topics_found in zip(block, found, strict=True):
                 if topics_found:
                     write(selected_line(document, origin, topics_found).encode())

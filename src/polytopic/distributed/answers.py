@@ -280,6 +280,4 @@ def _documents(block):
 
 def _without_training_data(labeler: Labeler) -> Labeler:
     """Return a labeler that answers the same, but can neither learn nor forget."""
-    lean = copy(labeler)
-    lean.state_ = replace(labeler.state_.with_counts(None), documents=None)
-    return lean
+    return copy(labeler).set_state(replace(labeler.state_.with_counts(None), documents=None))

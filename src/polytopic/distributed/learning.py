@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import TUNING_DOCS, DocumentRows, LabelSetCounts, TextSample
 from polytopic.distributed.engine import (
     Progress,
     broadcast,
@@ -26,10 +26,9 @@ from polytopic.distributed.engine import (
 from polytopic.distributed.partitions import PartReader, SkippedLines, read
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import LabelReader, Sample, collect_rows, count_texts
-from polytopic.labeler.rows import DocumentRows
+from polytopic.labeler.learning import learn_counts, learn_elsewhere, new_analyzer, new_model
+from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labels import LabelSpace, widen
-from polytopic.models.leave_one_out import TUNING_DOCS
 from polytopic.models.registry import find_model, load
 from polytopic.text import Analyzer
 
@@ -76,7 +75,7 @@ def fit(
     **reading
         As for :func:`read`.
     """
-    model, corpus = labeler._new_model(), read(corpus, **reading)
+    model, corpus = new_model(labeler), read(corpus, **reading)
     if not model.can_distribute:
         raise PolytopicError(f"{type(model).__name__} learns on one machine only, not on Dask.")
     client = get_client(client)
@@ -93,7 +92,7 @@ def fit(
 
 
 def _fit_counts(labeler, model, corpus, client, progress) -> CorpusSummary:
-    analyzer, fields = labeler._new_analyzer(), labeler.fields
+    analyzer, fields = new_analyzer(labeler), labeler.fields
     summary = count_corpus(
         corpus,
         analyzer,
@@ -104,12 +103,12 @@ def _fit_counts(labeler, model, corpus, client, progress) -> CorpusSummary:
         progress=progress,
     )
     rows = collect_rows(summary.sample.texts, summary.sample.labels, analyzer, fields)
-    labeler.fit_counts(summary.counts, sample=rows)
+    labeler.set_state(learn_counts(labeler, summary.counts, analyzer, sample=rows))
     return summary
 
 
 def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
-    analyzer = labeler._new_analyzer()
+    analyzer = new_analyzer(labeler)
     rows, summary = collect(client, corpus, analyzer, labeler.fields, labeler.tree, progress)
     counts = summary.counts
 
@@ -120,7 +119,7 @@ def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
         documents = parts_class.from_rows(collected, progress)
         model.fit_documents(documents, counts.labels, counts.indicator, counts.set_docs)
 
-    labeler.take_fitted(learn, counts)
+    labeler.set_state(learn_elsewhere(labeler, counts, learn, analyzer))
     return summary
 
 
@@ -136,7 +135,7 @@ class CorpusSummary:
         Names of labels that were read, and their ids.
     skipped : SkippedLines
         Lines that could not be read.
-    sample : Sample
+    sample : TextSample
         Some documents as bags of words, selected by their contents.
     sizes : tuple of int
         Number of documents of each partition.
@@ -145,7 +144,7 @@ class CorpusSummary:
     counts: LabelSetCounts
     renamed: dict[str, str]
     skipped: SkippedLines
-    sample: Sample
+    sample: TextSample
     sizes: tuple[int, ...] = ()
 
     def __sizeof__(self) -> int:
@@ -212,7 +211,7 @@ def count_corpus(
 def count_part(part, settings) -> CorpusSummary:
     """Count the documents of a part, on a worker."""
     reading, analyzer, fields, tree, sample_size = settings
-    reader, sample, labels = PartReader(part, reading), Sample(sample_size), LabelReader(tree)
+    reader, sample, labels = PartReader(part, reading), TextSample(sample_size), LabelReader(tree)
     counts = count_texts(reader.documents(), None, analyzer, fields, sample, reader=labels)
     return CorpusSummary(counts, labels.renamed, reader.skipped, sample.counted(analyzer, fields))
 
@@ -237,7 +236,7 @@ def _collect_part(part, settings) -> tuple[DocumentRows, dict[str, str], Skipped
 
 def _summarize(collected) -> CorpusSummary:
     rows, renamed, skipped = collected
-    return CorpusSummary(rows.table(), renamed, skipped, Sample(0), (rows.X.shape[0],))
+    return CorpusSummary(rows.table(), renamed, skipped, TextSample(0), (rows.X.shape[0],))
 
 
 @dataclass

@@ -17,7 +17,7 @@ from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.explanation import Reasons
 from polytopic.kernels.ranking import rank_labels
-from polytopic.labeler.learning import vocabulary_view
+from polytopic.labeler.state import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.parameters import check_number
@@ -47,6 +47,9 @@ class Answer(Sequence[Suggestion]):
     ----------
     suggestions : list of Suggestion
         The suggestions.
+    known : float
+        The share of the text's words that the model knows, from 0 to 1: of all occurrences of
+        terms, those in the vocabulary. 0 for an empty text.
     abstained : bool
         Whether the labeler abstained, because the predicted set was not probable enough.
     warning : str or None
@@ -54,6 +57,7 @@ class Answer(Sequence[Suggestion]):
     """
 
     suggestions: list[Suggestion]
+    known: float
     abstained: bool = False
     warning: str | None = None
 
@@ -78,7 +82,7 @@ class Answer(Sequence[Suggestion]):
         name : callable, default=None
             Returns the name of a label, which is then given with each suggestion.
         digits : int, default=None
-            Decimals of scores and probabilities; all by default.
+            Decimals of scores, probabilities and ``known``; all by default.
         """
         return {
             "labels": self.labels,
@@ -86,6 +90,7 @@ class Answer(Sequence[Suggestion]):
                 row if name is None else row | {"name": name(row["label"])}
                 for row in _plain_rows(self.suggestions, digits)
             ],
+            "known": _plain_number(self.known, digits),
             "abstained": self.abstained,
             "warning": self.warning,
         }

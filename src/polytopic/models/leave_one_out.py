@@ -23,7 +23,6 @@ from polytopic.labels import with_fallback
 from polytopic.models.arrays import lookup
 from polytopic.models.checks import require_counts
 
-TUNING_DOCS = 1000  # documents on which count models are tuned, at most
 BLOCK = 1 << 21  # numbers in the copied rows of word distributions
 ROUNDING = 1.0 + 1e-9  # allowance for sums of fractional counts
 

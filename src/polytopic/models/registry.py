@@ -63,7 +63,7 @@ class ModelEntry:
     defaults : mapping of str to Any
         Parameters that differ from the class's defaults if a labeler is given the name alone.
     packing : mapping of str to str
-        How its arrays are packed in files, see :mod:`polytopic.labeler.packing`; others are
+        How its arrays are packed in files, see :mod:`polytopic.modelfile`; others are
         written as they are.
     renamed : mapping of str to str
         Former names of parameters, which model files may hold, and the present ones.

@@ -203,7 +203,7 @@ def _add_models(router: APIRouter, service: Service) -> None:
     @post("/models/refresh", (), {"security": token()})
     async def refresh() -> Any:
         """Fit the active model again if the store has changed since."""
-        return await activate(lambda store: store.refresh() or store.state().current_model)
+        return await activate(lambda store: store.refresh() or store.monitor.state().current_model)
 
 
 def _monitoring(service: Service) -> APIRouter:

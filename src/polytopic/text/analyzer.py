@@ -15,6 +15,7 @@ from polytopic.text.counting import (
     Text,
     count_known_terms,
     count_terms,
+    known_terms_and_totals,
     known_terms_by_blocks,
 )
 from polytopic.text.lexicon import Lexicon
@@ -169,6 +170,20 @@ class Analyzer(BaseEstimator):
         and none has more than ``most``.
         """
         return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, most)
+
+    def count_known_and_totals(
+        self,
+        texts: Iterable[Text],
+        vocabulary: Vocabulary,
+        fields: Mapping[str, float] | None = None,
+        *,
+        most: int = 8192,
+    ) -> Iterator[tuple[csr_matrix, np.ndarray]]:
+        """Count as :meth:`count_known_by_blocks`, and sum up the counts of all terms of each text.
+
+        The sums are those over the rows of :meth:`count`.
+        """
+        return known_terms_and_totals(texts, self._lexicon, fields or {}, vocabulary, most)
 
     def to_dict(self) -> dict:
         """Return the settings, ready for JSON, with ``normalize="auto"`` resolved."""

@@ -33,6 +33,7 @@ _BLOCK = 1 << 18  # characters that one thread reads at once
 _NONE = np.zeros(0, dtype=np.int32)
 _KEEP_ORDER = _NONE
 _NO_COLUMN_YET = -2
+_NO_TERM = -3  # the column of a new token that has no term, such as a stop word
 
 
 def count_terms(texts, lexicon, fields):
@@ -53,6 +54,13 @@ def known_terms_by_blocks(texts, lexicon, fields, vocabulary, most):
     """Yield the counts of texts as they come; see `Analyzer.count_known_by_blocks`."""
     for blocks in _read_some(texts, lexicon, fields, vocabulary.known_columns, most):
         yield _matrix(blocks, _KEEP_ORDER, len(vocabulary))
+
+
+def known_terms_and_totals(texts, lexicon, fields, vocabulary, most):
+    """Yield the same counts, with the sum of the counts of all terms of each text, known or not."""
+    for blocks in _read_some(texts, lexicon, fields, vocabulary.known_columns, most):
+        totals = np.concatenate([_totals(*block) for block in blocks])
+        yield _matrix(blocks, _KEEP_ORDER, len(vocabulary)), totals
 
 
 def _read(texts, lexicon, fields, columns):
@@ -87,7 +95,10 @@ def _learn(new_tokens, lexicon, columns):
     if not packed:
         return [_NONE] * len(new_tokens)
     which, packed = distinct(packed, *bounds(packed))
-    learned = columns.of_numbers(*lexicon.learn(packed))[which]
+    terms, numbers = lexicon.learn(packed)
+    learned = columns.of_numbers(terms, numbers)
+    learned[numbers < 0] = _NO_TERM
+    learned = learned[which]
     sizes = [tokens.count(b"\0") for tokens in new_tokens]
     return np.split(learned, np.cumsum(sizes[:-1]))
 
@@ -127,6 +138,16 @@ def _sum_block(block, order, n_columns):
     sizes = np.empty(row_parts.size, np.int64)
     n = sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, indices, sizes)
     return data[:n], indices[:n], sizes
+
+
+def _totals(columns, part_sizes, weights, row_parts):
+    """Return the sum of the counts of all terms of each text of a block."""
+    dropped = np.flatnonzero(columns == _NO_TERM)
+    if dropped.size:
+        parts = np.searchsorted(np.cumsum(part_sizes), dropped, side="right")
+        part_sizes = part_sizes - np.bincount(parts, minlength=part_sizes.size)
+    rows = np.repeat(np.arange(row_parts.size), row_parts)
+    return np.bincount(rows, weights=part_sizes * weights, minlength=row_parts.size)
 
 
 def _run(function, blocks):
