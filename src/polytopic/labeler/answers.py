@@ -90,7 +90,7 @@ class Answer(Sequence[Suggestion]):
                 row if name is None else row | {"name": name(row["label"])}
                 for row in _plain_rows(self.suggestions, digits)
             ],
-            "known": _plain_number(self.known, digits),
+            "known": self.known if digits is None else round(self.known, digits),
             "abstained": self.abstained,
             "warning": self.warning,
         }
@@ -107,6 +107,7 @@ class Answer(Sequence[Suggestion]):
 
 
 def _plain_rows(suggestions: Sequence[Suggestion], digits: int | None) -> list[dict[str, Any]]:
+    """Return suggestions as dictionaries, with None for infinity."""
     isfinite = math.isfinite
     rows: list[dict[str, Any]] = [
         {

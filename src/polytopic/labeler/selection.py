@@ -153,14 +153,14 @@ def _rows(Y: sparse.csr_matrix) -> list[set[int]]:
 
 
 def selected_line(
-    document: Any, origin: str | Mapping[str, Any], topics: Mapping[str, Found]
+    document: Any, origin: str | Mapping[str, Any], topics: Mapping[str, TopicMatch]
 ) -> str:
     """Return a selected document with its topics as a line of JSON.
 
     ``origin`` is the line of JSON that the document was read from, of which nothing is changed, or
     the other columns of its row in a table.
     """
-    selected = {topic: _to_dict(found) for topic, found in topics.items()}
+    selected = {topic: _to_dict(match) for topic, match in topics.items()}
     if isinstance(origin, str) and f'"{SELECTED}"' not in origin:
         body = origin.rstrip().removesuffix("}")
         return f'{body}, "{SELECTED}": {json.dumps(selected, ensure_ascii=False)}}}\n'
@@ -168,7 +168,7 @@ def selected_line(
     return json.dumps({**content, SELECTED: selected}, ensure_ascii=False) + "\n"
 
 
-def _to_dict(found: Found) -> dict[str, Any]:
-    if found.share is None:
-        return {"labels": found.labels}
-    return {"labels": found.labels, "share": round(found.share, 6)}
+def _to_dict(match: TopicMatch) -> dict[str, Any]:
+    if match.share is None:
+        return {"labels": match.labels}
+    return {"labels": match.labels, "share": round(match.share, 6)}
