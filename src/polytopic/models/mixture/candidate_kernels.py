@@ -25,15 +25,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled, helper
+from polytopic.kernels import compiled, helper, inlined
 from polytopic.models.mixture.likelihood_kernels import (
     MAX_REPEATS,
     Family,
     bound_at,
-    direct,
     gather,
     guess_weights,
-    inlined,
     log_likelihood,
     longest,
     repeat_words,
@@ -127,14 +125,14 @@ def read_document(data, indices, indptr, d, family, work):
     return repeat_words(x, words, repeats, work.x, work.words)
 
 
-@direct
+@helper
 def fill(array, value):
     """Set all elements: ``array[:] = value``."""
     for j in range(array.size):
         array[j] = value
 
 
-@direct
+@helper
 def argmax(values):
     """Return ``np.argmax(values)``."""
     best = 0
@@ -144,7 +142,7 @@ def argmax(values):
     return best
 
 
-@direct
+@helper
 def nth_largest(values, n):
     """Return ``np.sort(values)[-n]``, or ``-inf`` if there are fewer values."""
     largest = np.empty(n)
@@ -168,7 +166,7 @@ def seen_set(prior, row):
     return prior.sets[prior.indptr[row] : prior.indptr[row + 1]]
 
 
-@direct
+@helper
 def set_key(prior, labels):
     """Return ``np.bitwise_xor.reduce(prior.label_keys[labels])``."""
     key = np.uint64(0)
@@ -177,7 +175,7 @@ def set_key(prior, labels):
     return key
 
 
-@direct
+@helper
 def unseen_log_prior(prior, labels):
     """Return ``prior.base + prior.log_odds[labels].sum()``."""
     log_prior = prior.base
@@ -186,7 +184,7 @@ def unseen_log_prior(prior, labels):
     return log_prior
 
 
-@direct
+@helper
 def find_seen(prior, labels, key):
     """Return the row of a set among the seen sets, -1 if it was not seen."""
     first, last = 0, prior.keys.size
@@ -214,7 +212,7 @@ def _is_set(labels, sets, indptr, row):
     return same
 
 
-@direct
+@helper
 def members(code, prior, center, buffer):
     """Write the sorted labels of a candidate into ``buffer``; return them."""
     first, last, flip = 0, 0, code - prior.log_seen.size
@@ -249,13 +247,13 @@ def flipped_center(flip, center, buffer):
     return buffer[:size]
 
 
-@direct
+@helper
 def center_code(work):
     """Return the code of the centre, for a centre that is not a seen set."""
     return work.values.size - 1
 
 
-@direct
+@helper
 def flip_center(label, center):
     """Add a label to the centre, or remove it if it is there; return 1 or -1."""
     place = 0
@@ -295,7 +293,7 @@ def _may_reach(least, f, n_words, problem, labels, log_prior, slope):
     return set_bound(f, n_words, slope, labels, problem.family) >= needed
 
 
-@direct
+@helper
 def _value_seen(x, problem, row, least, work):
     """Find the value of a seen set, ``-inf`` if it is below ``least``; store and return it."""
     labels, log_prior = seen_set(problem.prior, row), problem.prior.log_seen[row]
@@ -303,7 +301,7 @@ def _value_seen(x, problem, row, least, work):
     return work.values[row]
 
 
-@direct
+@helper
 def first_slopes(x, words, problem, work):
     """Write ``work.rows``, and slopes one EM step away from equal weights; return ``f`` there.
 
@@ -327,7 +325,7 @@ def first_slopes(x, words, problem, work):
     return f
 
 
-@direct
+@helper
 def center_slopes(x, words, problem, work):
     """Write slopes at the centre's own weights, and ``work.guess``; return ``f`` there."""
     labels = members(center_code(work), problem.prior, work.center, work.buffer)
@@ -339,7 +337,7 @@ def center_slopes(x, words, problem, work):
 # Finding the candidates
 
 
-@direct
+@helper
 def find_candidates(x, words, problem, cutoff, full, n_best, work):
     """Write the values of a document's candidates; return the code of the best.
 
@@ -380,7 +378,7 @@ def find_candidates(x, words, problem, cutoff, full, n_best, work):
     return best
 
 
-@direct
+@helper
 def _climb(x, words, problem, best, cutoff, full, work):
     """Move the centre to its best neighbour as long as that is better; return its code.
 
@@ -425,7 +423,7 @@ def _climb(x, words, problem, best, cutoff, full, work):
         top = values[best if best >= 0 else n_seen + flip]
 
 
-@direct
+@helper
 def _best_flip(x, problem, key, log_prior, top, cutoff, f, work):
     """Find the values of the centre's neighbours; return the label that leads to the best.
 
@@ -456,7 +454,7 @@ def _best_flip(x, problem, key, log_prior, top, cutoff, f, work):
     return flip
 
 
-@direct
+@helper
 def _complete_neighbours(x, words, problem, wanted, work):
     """Evaluate the neighbours that may be the best set with, or without, a wanted label."""
     prior, center, buffer = problem.prior, work.center, work.buffer
@@ -479,7 +477,7 @@ def _complete_neighbours(x, words, problem, wanted, work):
                 work.values[code] = value_of(x, problem, labels, log_flipped, least, work)
 
 
-@direct
+@helper
 def _complete_seen(x, problem, wanted, work):
     """Evaluate the seen sets that may be the best with, or without, a wanted label.
 
@@ -512,7 +510,7 @@ def _complete_seen(x, problem, wanted, work):
                         outside[label] = max(outside[label], value)
 
 
-@direct
+@helper
 def _contains(labels, label):
     for other in labels:  # noqa: SIM110  (numba compiles no generator expressions)
         if other == label:
@@ -520,13 +518,13 @@ def _contains(labels, label):
     return False
 
 
-@direct
+@helper
 def best_labels(prior, work):
     """Return the labels of the candidate with the largest value."""
     return members(argmax(work.values), prior, work.center, work.buffer).copy()
 
 
-@direct
+@helper
 def best_with_and_without(prior, work):
     """Return the value of the best candidate with each label, and of the best without it.
 
@@ -587,7 +585,7 @@ def assess(data, indices, indptr, problem, by_f, asked, chosen, margins, margina
             _write_margins(prior, work, margins[d], marginals[d])
 
 
-@direct
+@helper
 def _write_margins(prior, work, margins, marginals):
     """Write the margins and the marginal probabilities of one document."""
     values = work.values

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled, helper
+from polytopic.kernels import compiled, helper, inlined
 from polytopic.kernels.special import digamma
 
 EQUAL, BIASED, BOUND, PAPER = range(4)
@@ -36,13 +36,6 @@ VB_STEPS = 2000
 TIGHT = 1e-11  # variational Bayes ends when gamma changes by less, relative to its sum
 LOOSE = 1e-9  # enough for the bound, which changes with the square of gamma's change
 NEW_SHARE = 0.1  # initial share of a label that joins labels with known weights
-
-# Helpers that run once per label set. numba counts references to the arrays of a function, which
-# takes longer than many of these helpers. It drops the counting where all ways out of a function
-# are alike, so these divide as NumPy does, without an error, and avoid early returns; `inlined`
-# ones become part of their callers, so that a call is no way out either.
-direct = helper(error_model="numpy")
-inlined = helper(error_model="numpy", forceinline=True)
 
 
 class Family(NamedTuple):
@@ -209,7 +202,7 @@ def longest(indptr):
     return largest
 
 
-@direct
+@helper
 def total_of(values):
     """Return ``values.sum()``, added up in order."""
     total = 0.0
@@ -276,7 +269,7 @@ def _power(value, count):
     return 0.0
 
 
-@direct
+@helper
 def repeat_words(x, words, repeats, wide_x, wide_words):
     """Return a document whose rare words are listed once per occurrence, with count 1, and first.
 
@@ -300,7 +293,7 @@ def repeat_words(x, words, repeats, wide_x, wide_words):
     return wide_x[:size], wide_words[:size]
 
 
-@direct
+@helper
 def gather(words, theta, labels, rows):
     """Copy a document's word probabilities: ``rows[labels, :n] = theta[words][:, labels].T``.
 
@@ -316,7 +309,7 @@ def gather(words, theta, labels, rows):
             rows[label, k] = theta[words[k], label]
 
 
-@direct
+@helper
 def mix(rows, labels, weights, phi, n):
     """Write the probabilities of ``n`` words: ``phi[:n] = weights @ rows[labels, :n]``."""
     for k in range(n):
@@ -329,7 +322,7 @@ def mix(rows, labels, weights, phi, n):
 # Scores of label sets
 
 
-@direct
+@helper
 def set_weights(labels, bias, weights):
     """Write the weight of each label of a set (PMM1: Eq. (3); PMM2: Eq. (4), (5)).
 
@@ -373,7 +366,7 @@ def _log_likelihood(x, rows, labels, kind, bias, mixing, phi, needed, guess):
     return log_product(x, phi)
 
 
-@direct
+@helper
 def _dirichlet_score(x, rows, labels, kind, mixing, phi, needed, guess):
     """Return the evidence lower bound, or Eq. (35), the likelihood at the mean weights."""
     gamma = np.empty(labels.size)
@@ -447,7 +440,7 @@ def label_weights(data, indices, indptr, sets, sets_indptr, theta, bias, mixing,
 # Variational Bayes (Sato & Nakagawa 2007, section 4.3)
 
 
-@direct
+@helper
 def variational_step(x, theta, prior, gamma, exponents, t, out):
     """Take a step of Eq. (29), (30) from ``gamma`` to ``out``; return two bounds at ``gamma``.
 
@@ -493,7 +486,7 @@ def variational_step(x, theta, prior, gamma, exponents, t, out):
     return bound + likelihood, likelihood + n_words * np.log(largest / n_words)
 
 
-@direct
+@helper
 def variational_bayes(x, rows, labels, mixing, gamma, t, needed, tolerance):
     """Find the Dirichlet posterior ``gamma`` of a set's weights; return the evidence lower bound.
 
@@ -542,7 +535,7 @@ def variational_bayes(x, rows, labels, mixing, gamma, t, needed, tolerance):
     return variational_step(x, theta, prior, gamma, exponents, t, once)[0]
 
 
-@direct
+@helper
 def _complete_start(gamma, prior, n_words):
     """Scale a start to the document's length; labels without a guess get a small share.
 
@@ -564,7 +557,7 @@ def _complete_start(gamma, prior, n_words):
         gamma[j] = prior[j] + gamma[j] * n_words / total
 
 
-@direct
+@helper
 def guess_weights(x, rows, labels, mixing, guess):
     """Write the Dirichlet posterior of a set into ``guess``, zeros elsewhere.
 
@@ -580,7 +573,7 @@ def guess_weights(x, rows, labels, mixing, guess):
             guess[labels[j]] = gamma[j]
 
 
-@direct
+@helper
 def _smallest(values):
     smallest = values[0]
     for value in values:
@@ -588,7 +581,7 @@ def _smallest(values):
     return smallest
 
 
-@direct
+@helper
 def _distance(one, other):
     """Return ``np.abs(one - other).max()``."""
     largest = 0.0
@@ -603,7 +596,7 @@ def _distance(one, other):
 # N * D its gradient there, every weighting h has at most f + N * log(h @ D).
 
 
-@direct
+@helper
 def slopes(x, words, theta, phi, out):
     """Write ``D`` of all labels where the words have probabilities ``phi``; return ``f``.
 
@@ -650,14 +643,14 @@ def steepness(n_words, slope, labels, family):
     return _steepness(n_words, slope, labels, kind, bias, mixing)
 
 
-@direct
+@helper
 def set_steepness(n_words, slope, sets, indptr, family, out):
     """Write the :func:`steepness` of many sets, rows of a CSR indicator."""
     kind, bias, mixing = family
     _set_steepness(n_words, slope, sets, indptr, kind, bias, mixing, out)
 
 
-@direct
+@helper
 def _set_steepness(n_words, slope, sets, indptr, kind, bias, mixing, out):
     for row in range(indptr.size - 1):
         first, last = indptr[row], indptr[row + 1]
@@ -698,7 +691,7 @@ def _steepness(n_words, slope, labels, kind, bias, mixing):
     return value
 
 
-@direct
+@helper
 def _log_evidence_bound(n_words, slope, labels, mixing, total, steepest):
     """Return an upper bound on ``log E (h @ slope / steepest)**N`` under the Dirichlet prior.
 
