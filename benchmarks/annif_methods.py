@@ -5,7 +5,7 @@ Annif pins its dependencies, so install it apart from polytopic and name its Pyt
     python -m venv annif && annif/bin/pip install 'annif[omikuji,fasttext]'
     export POLYTOPIC_ANNIF=annif/bin/python
 
-``ANNIF`` can then be passed to :func:`polytopic.experiments.compare`, as ``table.py`` does.
+``compare_annif.py`` is then ``polytopic compare`` with these methods.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ from scipy import sparse
 from polytopic.errors import PolytopicError
 from polytopic.experiments.baselines import (
     TREES,
-    columns,
-    epochs,
+    fasttext_epochs,
+    label_numbers,
+    repeated_words,
+)
+from polytopic.experiments.methods import (
+    Method,
+    Predictor,
     predict_by_scores,
     threshold_or_best,
-    words_of,
 )
-from polytopic.experiments.methods import Method, Predictor
-from polytopic.experiments.parts import Part
-from polytopic.experiments.runner import add_elsewhere
+from polytopic.experiments.protocols import Part
+from polytopic.experiments.runner import add_other_process
 
 VARIABLE = "POLYTOPIC_ANNIF"
 INSTALL = (
@@ -87,7 +90,7 @@ class Worker:
         answer = json.loads(line)
         if "failure" in answer:
             raise PolytopicError(f"Annif failed: {answer['failure']}")
-        add_elsewhere(answer["seconds"], answer["memory_mb"])
+        add_other_process(answer["seconds"], answer["memory_mb"])
 
     def _last_error(self) -> str:
         self.process.wait()
@@ -107,7 +110,7 @@ def fit_annif(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
     """
     settings = dict(settings)
     if settings["backend"] == "fasttext":
-        settings = {"epoch": epochs(train), **settings}
+        settings = {"epoch": fasttext_epochs(train), **settings}
     threshold = settings.pop("threshold", 0.5)
     python = annif_python()
     if python is None:
@@ -115,7 +118,7 @@ def fit_annif(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
     worker = Worker(python)
     worker.ask(
         learn=_texts(train),
-        labels=list(columns(train.Y)),
+        labels=list(label_numbers(train.Y)),
         n_labels=train.Y.shape[1],
         settings={name: str(value) for name, value in settings.items()},
     )
@@ -131,7 +134,7 @@ def fit_annif(train: Part, settings: Mapping[str, Any], seed: int) -> Predictor:
 
 
 def _texts(part: Part) -> list[str]:
-    return [" ".join(f"t{word}" for word in words) for words in words_of(part.X)]
+    return [" ".join(f"t{word}" for word in words) for words in repeated_words(part.X)]
 
 
 def _back_end(name: str, title: str, **settings) -> Method:

@@ -1,8 +1,8 @@
 """Annif's service compared with ours on Reuters, with one worker each, in one run.
 
-Annif learns with its bonsai back end (Omikuji's trees), and both are asked for one document at a
-time by one, eight and 64 clients, in turn. Words are found for Annif by an expression, which is
-faster than its own analyzers and needs no data to be downloaded.
+Annif uses its bonsai back end (Omikuji's trees). One, eight and 64 clients ask each service in
+turn for one document at a time. Annif finds words with a regular expression, which is faster than
+its own analyzers and needs no downloads.
 """
 
 import argparse

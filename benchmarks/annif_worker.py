@@ -2,8 +2,8 @@
 
 It runs in Annif's environment, imports nothing of polytopic, and reads one JSON object per line:
 ``{"learn": texts, "labels": numbers, "n_labels": n, "settings": settings}``, then any number of
-``{"suggest": texts, "to": file}``. To each it answers with a line that holds the CPU seconds used
-and the memory added, in MB, or a ``failure``.
+``{"suggest": texts, "to": file}``. It answers each with a line that holds the CPU
+seconds used and the memory added, in MB, or a ``failure``.
 """
 
 import ctypes

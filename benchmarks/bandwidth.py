@@ -1,10 +1,10 @@
-"""How near the loops come to what the memory system allows, on one thread.
+"""How close the loops come to the memory bandwidth of the machine, on one thread.
 
 Usage: bandwidth.py [CORPUS]
 
-For each model: the bytes that it cannot do without, once per pass, and what part of the machine's
-bandwidth it reaches with them. The bandwidth is measured here: a copy of much memory, and sums of
-rows of weights at random places, which is all that scoring of documents can be.
+For each model: the bytes that it must read, once per pass, and the share of the machine's bandwidth
+that it reaches with them. The bandwidth is measured here, by copying a large array and by summing
+rows of weights at random places, which is the least that scoring documents takes.
 """
 
 import os
@@ -35,7 +35,7 @@ def sum_rows_at(places, weights, out):
             out[j] += row[j]
 
 
-def fastest(function):
+def shortest_time(function):
     """Return the least CPU time of some calls, the first of which does not count."""
     function()
     times = []
@@ -50,7 +50,7 @@ def copy_bandwidth():
     """Return the bytes a second of a copy, read and written."""
     source = np.ones(COPIED // 8)
     target = np.empty_like(source)
-    return 2 * source.nbytes / fastest(lambda: np.copyto(target, source))
+    return 2 * source.nbytes / shortest_time(lambda: np.copyto(target, source))
 
 
 def row_bandwidth(X, width, dtype):
@@ -59,7 +59,10 @@ def row_bandwidth(X, width, dtype):
     out = np.zeros(width, dtype)
     places = X.indices.astype(np.int64)
     return (
-        places.size * width * weights.itemsize / fastest(lambda: sum_rows_at(places, weights, out))
+        places.size
+        * width
+        * weights.itemsize
+        / shortest_time(lambda: sum_rows_at(places, weights, out))
     )
 
 
@@ -96,47 +99,71 @@ def main(corpus="reuters21578"):
 
     nb = NaiveBayes().fit(X, Y)
     counted = nb.counts_
-    seconds = fastest(lambda: NaiveBayes().fit_counts(counted))
+    seconds = shortest_time(lambda: NaiveBayes().fit_counts(counted))
     add_row("nb", "learn", seconds, counted.matrix.nnz * ENTRY + table(nb), n_labels, np.float64, X)
     scored = T.nnz * (ENTRY + 8 * n_labels) + T.shape[0] * n_labels * 8
     add_row(
-        "nb", "label", fastest(lambda: nb.predict_indicator(T)), scored, n_labels, np.float64, T
+        "nb",
+        "label",
+        shortest_time(lambda: nb.predict_indicator(T)),
+        scored,
+        n_labels,
+        np.float64,
+        T,
     )
 
     pmm1 = PMM1(temperature=4.0).fit(X, Y)
-    seconds = fastest(lambda: PMM1(temperature=4.0).fit_counts(counted))
+    seconds = shortest_time(lambda: PMM1(temperature=4.0).fit_counts(counted))
     pairs = np.diff(counted.matrix.indptr) @ np.diff(counted.indicator.indptr)
     moved = pmm1.n_iter_ * pairs * (8 + 8 + 8) + table(pmm1)  # places, parameters, expected counts
     add_row("pmm1", "learn", seconds, moved, n_labels, np.float64, X)
     add_row(
-        "pmm1", "label", fastest(lambda: pmm1.predict_indicator(T)), scored, n_labels, np.float64, T
+        "pmm1",
+        "label",
+        shortest_time(lambda: pmm1.predict_indicator(T)),
+        scored,
+        n_labels,
+        np.float64,
+        T,
     )
     few = T[:300]
     pdmm = PDMM(temperature=4.0).fit(X, Y)
-    seconds = fastest(lambda: PDMM(temperature=4.0).fit_counts(counted))
+    seconds = shortest_time(lambda: PDMM(temperature=4.0).fit_counts(counted))
     add_row("pdmm", "learn", seconds, moved, n_labels, np.float64, X)
     scored_few = few.nnz * (ENTRY + 8 * n_labels) + few.shape[0] * n_labels * 8
-    seconds = fastest(lambda: pdmm.predict_indicator(few))
+    seconds = shortest_time(lambda: pdmm.predict_indicator(few))
     add_row("pdmm", "label, 300", seconds, scored_few, n_labels, np.float64, few)
 
     mml = MML().fit(Xw, Y)
     width = mml.to_arrays()["weights"][0].size
-    seconds = fastest(lambda: MML().fit(Xw, Y))
+    seconds = shortest_time(lambda: MML().fit(Xw, Y))
     moved = mml.n_iter_ * Xw.nnz * (4 + 4 + 4 * width)
     add_row("mml", "learn", seconds, moved, width, np.float32, Xw)
     scored = Tw.nnz * (4 + 4 + 4 * width)
     add_row(
-        "mml", "label", fastest(lambda: mml.predict_indicator(Tw)), scored, width, np.float32, Tw
+        "mml",
+        "label",
+        shortest_time(lambda: mml.predict_indicator(Tw)),
+        scored,
+        width,
+        np.float32,
+        Tw,
     )
 
     col = CoL(3 * n_labels).fit(X, Y)
     topics = 3 * n_labels
-    seconds = fastest(lambda: CoL(topics).fit(X, Y))
+    seconds = shortest_time(lambda: CoL(topics).fit(X, Y))
     moved = col.n_iter_ * (X.nnz * ENTRY + n_words * topics * 4 * 2)
     add_row("col", "learn", seconds, moved, topics, np.float32, X)
     scored = T.nnz * (ENTRY + 4 * topics)
     add_row(
-        "col", "label", fastest(lambda: col.predict_indicator(T)), scored, topics, np.float32, T
+        "col",
+        "label",
+        shortest_time(lambda: col.predict_indicator(T)),
+        scored,
+        topics,
+        np.float32,
+        T,
     )
     markdown(
         [

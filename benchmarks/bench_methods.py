@@ -252,7 +252,7 @@ def peak():
     raise SystemExit("The peak of memory is reported by Linux only.")
 
 
-def clocked(call):
+def time_call(call):
     """Return the result of a call, and its seconds by the clock and by the processors."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = call()
@@ -270,7 +270,7 @@ def learn(method, folder, corpus):
     texts, labels = json.loads((folder / f"{corpus}.learn.json").read_text("utf-8"))
     before = peak()
     path = folder / f"{corpus}.{method.file}"
-    rest, wall, cpu = clocked(lambda: method.learn(texts, labels, path))
+    rest, wall, cpu = time_call(lambda: method.learn(texts, labels, path))
     found = {"wall": wall, "cpu": cpu, "peak": peak(), "before": before, "size": size_of(path)}
     if rest is not None:
         rest()
@@ -279,13 +279,13 @@ def learn(method, folder, corpus):
 
 
 def label(method, folder, corpus):
-    """Label texts by what was saved; the answers are kept."""
+    """Label texts with the saved model, and store the answers."""
     texts = json.loads((folder / f"{corpus}.label.json").read_text("utf-8"))[0]
     path = folder / f"{corpus}.{method.file}"
-    _, load_wall, _ = clocked(lambda: method.load(path))
-    runs = [clocked(lambda: method.label(texts))]
+    _, load_wall, _ = time_call(lambda: method.load(path))
+    runs = [time_call(lambda: method.label(texts))]
     while len(runs) < REPEATS and runs[0][1] < LONG:
-        runs.append(clocked(lambda: method.label(texts)))
+        runs.append(time_call(lambda: method.label(texts)))
     answers = [list(own) for own in runs[-1][0]]
     (folder / f"{corpus}.{method.file}.answers.json").write_text(json.dumps(answers), "utf-8")
     return {
@@ -300,6 +300,6 @@ def label(method, folder, corpus):
 if __name__ == "__main__":
     name, what, folder, corpus = sys.argv[1:]
     method = METHODS[name]()
-    _, start, _ = clocked(method.load_library)
+    _, start, _ = time_call(method.load_library)
     found = {"learn": learn, "label": label}[what](method, Path(folder), corpus)
     print(json.dumps(found | {"start": start}))

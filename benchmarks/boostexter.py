@@ -1,8 +1,8 @@
-"""BoosTexter as the paper on maximal margin labeling had it, and the time that rounds take.
+"""BoosTexter as in the paper on maximal margin labeling, and the time that rounds take.
 
-Quality: five random splits of 2000 and 3000 web pages, by the number of rounds, with labels above 0
-alone ("threshold") and with the best label where there is none ("best"). Speed: CPU time, on one
-core, and the memory of arrays, measured in a separate process for each corpus.
+Quality: five random splits of 2000 and 3000 web pages, by the number of rounds, with only labels
+above 0 ("threshold") and with the best label if there is none ("best"). Speed: CPU time on one core
+and the memory of arrays, each corpus in its own process.
 """
 
 import argparse
@@ -31,7 +31,7 @@ MEASURES = (samples_f1, subset_accuracy, macro_f1)
 CORPORA = ("reuters21578", "debtags-en")
 
 
-def first(model, n_rules, **settings):
+def with_first_rules(model, n_rules, **settings):
     """Return the model that the first rounds alone would have given."""
     arrays = model.to_arrays()
     for name in ("words", "outputs", "z"):
@@ -49,7 +49,7 @@ def measure(X, Y, rounds, n_splits):
         model = BoosTexter(max(rounds)).fit(X[train], Y[train])
         for n_rules in rounds:
             for kind in ("threshold", "best"):
-                fewer = first(model, n_rules, best_if_none=kind == "best")
+                fewer = with_first_rules(model, n_rules, best_if_none=kind == "best")
                 answers = fewer.predict_indicator(X[test])
                 figures = [f(Y[test], answers) for f in MEASURES]
                 scores.setdefault((kind, n_rules), []).append(figures)
@@ -88,7 +88,7 @@ def speed(name):
     print(f"{predict * 1e3:.0f} ms to answer {test.X.shape[0]}\n")
     rows = []
     for n_rules in ROUNDS:
-        answers = first(model, n_rules).predict_indicator(test.X)
+        answers = with_first_rules(model, n_rules).predict_indicator(test.X)
         rows.append((n_rules, *(f"{f(test.Y, answers):.3f}" for f in MEASURES)))
     markdown(["rounds", "F", "subset accuracy", "macro F1"], rows)
 

@@ -54,15 +54,15 @@ def random_halves(n_docs, seed, n_train=2000, n_test=3000):
     return order[:n_train], order[n_train : n_train + n_test]
 
 
-def named(models, words):
+def select_models(models, words):
     """Return the models whose name holds one of the words; all if there are no words."""
     found = {name: m for name, m in models.items() if any(word in name for word in words)}
     if words and not found:
-        raise SystemExit(f"no model is named so: {' '.join(words)}; there are {'; '.join(models)}.")
+        raise SystemExit(f"no model matches {' '.join(words)}; there are {'; '.join(models)}.")
     return found if words else dict(models)
 
 
-def timed(function, repeats):
+def time_calls(function, repeats):
     """Return the shortest and the median time of a call, and its last result."""
     times = []
     for _ in range(repeats):

@@ -1,13 +1,13 @@
-"""Composition: join two test texts of one label each, and see whether both labels are found.
+"""Composition: join two test texts with one label each, and see whether both labels are found.
 
-500 pairs of labels, drawn evenly, that no training document has as its label set; then a test
-document of each. Of a model that gives always two labels the question is only which: such rows are
-marked "2 best". Baselines are tuned for samples F1 on a fifth of the training documents, and give
-their best label when none passes. The second table shows where pairs are lost: by the training
-documents of the rarer label, and by the share of the shorter text in the known words of both. The
-third shows how far the likelihood itself can see: the best of all pairs of labels, when it is known
-that there are two; also with word distributions smoothed toward all documents together. The last is
-LinearSVC by threshold, since one that suits ordinary documents does not suit joined ones.
+500 pairs of labels are drawn uniformly among those that are no training document's label set, then
+a test document of each label. Rows marked "2 best" are of models that always predict two labels.
+Baselines are tuned for samples F1 on a fifth of the training documents, and predict their best
+label if none passes. The second table shows where pairs are missed: by the training documents of
+the rarer label, and by the share of the shorter text in the known words of both. The third shows
+the limit of the likelihood itself: the best of all pairs of labels if the model is told that there
+are two, also with word distributions smoothed towards all documents. The last is LinearSVC by
+threshold, since a threshold that suits ordinary documents does not suit joined ones.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from itertools import combinations
 
 import numpy as np
 from baselines import BASELINES, baseline_answers, svc_scores, tune
-from common import markdown, named, split_documents
+from common import markdown, select_models, split_documents
 from parts import Part
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
@@ -135,7 +135,7 @@ def prepare(name, seed=0):
 
 def all_answers(words, train, *others):
     """Yield each model's name and its answers for each part, None if it is not installed."""
-    everything = named(MODELS | BASELINES, words)
+    everything = select_models(MODELS | BASELINES, words)
     for name, model in everything.items():
         if name in MODELS:
             model.fit(train.X, train.Y)

@@ -1,12 +1,12 @@
-"""The correlated labeling model: its paper's tables and figures, and what it makes of labels.
+"""The correlated labeling model: its paper's tables and figures, and how labels correlate.
 
 quality: Reuters with 36, 10 and 90 classes compared with kNN, naive Bayes and an SVM, averaged over
 documents; topics: class perplexity, precision and recall by the number of topics; terms: relevant
 words of five classes; labels: held-out log likelihood of label sets, and of independent labels;
 tree: clusters of labels compared with their known tree; others: the two models that Table 2 quotes;
-shares: Figures 5 and 6 on cei, by the share of documents to learn from.
-The paper's preprocessing: stop words and terms with fewer than 50 occurrences are left out, words
-are stemmed; classes with fewer than 50 documents are left out for 36 classes.
+shares: Figures 5 and 6 on cei, by the share of training documents.
+The paper's preprocessing: words are stemmed, without stop words and terms with fewer than 50
+occurrences; the 36 classes are those with at least 50 documents.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def neighbours(X, Y, X_test, k=37):
     return (found - found.max(axis=1, keepdims=True) >= threshold).astype(int)
 
 
-def tuned(model, X, Y, X_test):
+def predict_by_tuned_rule(model, X, Y, X_test):
     """Return the answers of a model by the best rule on held-out scores."""
     rule = tune_decision(model, X, Y).best_rule
     return LabelDecision(model, rule).fit(X, Y).predict(X_test)
@@ -116,11 +116,11 @@ def baselines(X, Y, X_test):
     W, W_test = weights.transform(X), weights.transform(X_test)
     linear = OneVsRestClassifier(LinearSVC())
     yield "kNN, 37 neighbours", neighbours(X, Y, X_test)
-    yield "naive Bayes, rule tuned", tuned(NaiveBayes(), X, Y, X_test)
+    yield "naive Bayes, rule tuned", predict_by_tuned_rule(NaiveBayes(), X, Y, X_test)
     answers = linear.fit(W, Y).predict(W_test)
     answers[np.arange(len(answers)), linear.decision_function(W_test).argmax(axis=1)] = 1
     yield "LinearSVC, best label added", answers
-    yield "LinearSVC, rule tuned", tuned(linear, W, Y, W_test)
+    yield "LinearSVC, rule tuned", predict_by_tuned_rule(linear, W, Y, W_test)
 
 
 def quality():
@@ -279,9 +279,9 @@ def label_parts(name):
         parts = [[documents[k] for k in rows] for rows in (order[:cut], order[cut:])]
     names = MultiLabelBinarizer(sparse_output=True).fit([d.labels for d in parts[0]])
     known = set(names.classes_)
-    tested = [d.labels for d in parts[1] if set(d.labels) <= known]
+    test_labels = [d.labels for d in parts[1] if set(d.labels) <= known]
     train = names.transform([d.labels for d in parts[0]])
-    return (sparse.csr_matrix(Y, dtype=float) for Y in (train, names.transform(tested)))
+    return (sparse.csr_matrix(Y, dtype=float) for Y in (train, names.transform(test_labels)))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class LabelledTopics:
         return out
 
 
-def timed(function):
+def time_call(function):
     """Return the time of a call, and its result."""
     start = time.perf_counter()
     result = function()
@@ -76,13 +76,13 @@ def speed(repeats):
     times: dict = {}
     for _ in range(repeats):
         for name, settings in SETTINGS.items():
-            spent, model = timed(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))
-            asked, answers = timed(lambda m=model: m.predict(X_test))
+            spent, model = time_call(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))
+            asked, answers = time_call(lambda m=model: m.predict(X_test))
             times.setdefault(f"CoL, {name}", []).append((spent, asked))
             print(name, measures(Y_test, answers))
         competitor = LabelledTopics(names, classes)
-        spent, _ = timed(lambda r=competitor: r.fit(X, Y))
-        asked, shares = timed(lambda r=competitor: r.predict(X_test))
+        spent, _ = time_call(lambda r=competitor: r.fit(X, Y))
+        asked, shares = time_call(lambda r=competitor: r.predict(X_test))
         times.setdefault("tomotopy PLDA", []).append((spent, asked))
         best = (shares >= 0.5 * shares.max(axis=1, keepdims=True)).astype(int)
         print("tomotopy", measures(Y_test, best))
@@ -111,7 +111,7 @@ def growth():
         X, Y = train.X[:n_docs], train.Y[:n_docs]
         row = [f"{n_docs:,}"]
         for settings in SETTINGS.values():
-            spent, model = timed(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))  # noqa: B023
+            spent, model = time_call(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))  # noqa: B023
             row += [f"{spent:.1f}", f"{1e6 * spent / n_docs:.0f}", model.n_iter_]
         rows.append(row)
     heads = [f"{name}, {what}" for name in SETTINGS for what in ("s", "µs per document", "steps")]

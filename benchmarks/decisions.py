@@ -1,7 +1,7 @@
 """The time of every decision rule relative to the plain ratio rule on the same scores.
 
-100,000 documents, 450 labels, scores like those of naive Bayes: a long document has low scores
-that lie far apart, and one to four true labels. One thread. The plain rule compares the
+100,000 documents, 450 labels, and scores like those of naive Bayes: the scores of a long document
+are low and far apart; it has one to four true labels. One thread. The plain rule compares the
 scores themselves (``WorldModel`` with a reference of zero). Each repeat runs all rules; ratios are
 paired by repeat, with their range. The goal: at most 4.
 """

@@ -1,7 +1,7 @@
 """Which maximal margin labeling should be the default: weights, goal and C on many corpora.
 
-Three-fold cross-validation on 3000 training documents at most; the test documents are seen only
-by the C that is best there, in samples F1 for ``goal="f"`` and in subset accuracy for "exact".
+Three-fold cross-validation on at most 3000 training documents. The test documents are used only
+with the best C, by samples F1 for ``goal="f"`` and by subset accuracy for "exact".
 """
 
 import argparse
@@ -24,7 +24,7 @@ GOALS = ("f", "exact")
 CHOICES = [(scheme, goal) for scheme in ("ltc", "tfidf") for goal in GOALS]
 
 
-def cross_validated(train, scheme, model):
+def cross_validate(train, scheme, model):
     """Return F, subset accuracy and macro F1 over held-out folds of training documents."""
     order = np.random.RandomState(0).permutation(train.X.shape[0])[:MOST_DOCS]
     truth, answers = [], []
@@ -36,17 +36,17 @@ def cross_validated(train, scheme, model):
         model.fit(weights.transform(train.X[rest]), train.Y[rest])
         truth.append(train.Y[out])
         answers.append(model.predict(weights.transform(train.X[out])))
-    return measured(np.vstack(truth), np.vstack(answers))
+    return compute_metrics(np.vstack(truth), np.vstack(answers))
 
 
-def tested(train, test, scheme, model):
+def evaluate_on_test(train, test, scheme, model):
     """Return the figures on the test documents."""
     weights = TermWeights(scheme).fit(train.X)
     model.fit(weights.transform(train.X), train.Y)
-    return measured(test.Y, model.predict(weights.transform(test.X)))
+    return compute_metrics(test.Y, model.predict(weights.transform(test.X)))
 
 
-def measured(truth, answers):
+def compute_metrics(truth, answers):
     """Return F, subset accuracy and macro F1."""
     return [f(truth, answers) for f in (samples_f1, subset_accuracy, macro_f1)]
 
@@ -62,9 +62,9 @@ def report(name):
     rows = []
     for scheme, goal in CHOICES:
         start = time.process_time()
-        figures = [cross_validated(train, scheme, MML(C=C, goal=goal)) for C in COSTS]
+        figures = [cross_validate(train, scheme, MML(C=C, goal=goal)) for C in COSTS]
         C = COSTS[np.argmax([row[GOALS.index(goal)] for row in figures])]
-        final = format_figures(tested(train, test, scheme, MML(C=C, goal=goal)))
+        final = format_figures(evaluate_on_test(train, test, scheme, MML(C=C, goal=goal)))
         rows.append((name, scheme, goal, *map(format_figures, figures), f"{C:g}", final))
         seconds = time.process_time() - start
         print(*rows[-1], f"{seconds:.0f} s", sep=" | ", file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 """The time to explain a text compared with the time to label it, on real texts.
 
-A labeler learns a corpus's training documents, and answers for test documents one at a time:
-``predict([text])``, ``explain(text)``, and ``explain`` with the places of the words, which are
-looked up only when asked for. All texts are answered once before the clock starts; then each text
-in turn by all three. The goal: explain takes less than 2 × predict + 5 ms.
+A labeler learns a corpus's training documents and processes test documents one at a time:
+``predict([text])``, ``explain(text)``, and ``explain`` with the positions of the words, which are
+looked up only on request. Each text is processed once before the clock starts, then by all three in
+turn. The goal: explain takes less than 2 × predict + 5 ms.
 """
 
 import argparse

@@ -2,9 +2,9 @@
 
 Usage: growth.py FIGURE
 
-Each of the three grows alone: documents are drawn at random; a label is split into several by the
-number of its documents, or the rarest are made one; the most frequent words are kept. CPU time of
-one thread, from counts, with what models choose by themselves; labelling 2000 documents.
+One of the three grows at a time: documents are drawn at random; for labels, a label is split into
+several or the rarest are merged into one; for words, the most frequent are used. CPU time of one
+thread, from counts, including the settings that models choose; prediction is for 2000 documents.
 """
 
 import os
@@ -52,8 +52,8 @@ def with_labels(Y, n_labels):
     """Return label sets over another number of labels."""
     if n_labels <= Y.shape[1]:
         order = np.argsort(-np.asarray(Y.sum(axis=0)).ravel())
-        kept, rest = order[: n_labels - 1], order[n_labels - 1 :]
-        return sparse.hstack([Y[:, kept], Y[:, rest].max(axis=1)], format="csr")
+        columns, rest = order[: n_labels - 1], order[n_labels - 1 :]
+        return sparse.hstack([Y[:, columns], Y[:, rest].max(axis=1)], format="csr")
     times = n_labels // Y.shape[1]
     groups = np.arange(Y.shape[0]) % times
     parts = [sparse.diags((groups == g).astype(float)) @ Y for g in range(times)]
@@ -62,8 +62,8 @@ def with_labels(Y, n_labels):
 
 def with_words(X, T, n_words):
     """Return documents with the most frequent words only."""
-    kept = np.sort(np.argsort(-X.getnnz(axis=0), kind="stable")[:n_words])
-    return X[:, kept], T[:, kept]
+    columns = np.sort(np.argsort(-X.getnnz(axis=0), kind="stable")[:n_words])
+    return X[:, columns], T[:, columns]
 
 
 def main(figure):

@@ -1,4 +1,4 @@
-"""Clients that keep a service busy, as cheap as can be: bytes made beforehand, open connections."""
+"""Clients that keep a service busy at little cost: prepared requests, open connections."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ def request(host, path, body, **headers):
 
 @dataclass
 class Load:
-    """What clients send, and what came of it.
+    """What clients send, and how the service responds.
 
     Parameters
     ----------

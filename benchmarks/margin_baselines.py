@@ -2,9 +2,9 @@
 
 All choose their settings, and the baselines one threshold for all labels, by the same three folds
 of the same training documents, at most 3000: once for samples F1, once for subset accuracy. Where
-no label passes the threshold, the best one is predicted. Omikuji and fastText are left out where
-they are not installed. CPU times are those of the last fit and the predictions, on one thread,
-without the choice of settings.
+no label passes the threshold, the best one is predicted. Omikuji and fastText are skipped if they
+are not installed. CPU times are those of the last fit and the predictions, on one thread, without
+the choice of settings.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def folds(train):
         yield train.rows(order[held_out]), train.rows(order[~held_out])
 
 
-def tuned(scores_of, choices, grid, train):
+def tune_for_goals(scores_of, choices, grid, train):
     """Return the best settings and threshold for each goal by held-out folds."""
     best = dict.fromkeys(GOALS, (-1.0, None, None))
     for settings in choices:
@@ -76,7 +76,7 @@ def tuned(scores_of, choices, grid, train):
 def competitor_answers(name, train, test, *, usual_too):
     """Yield the name, the predictions and the CPU seconds of a baseline."""
     scores_of, choices, grid, usual = COMPETITORS[name]
-    chosen = tuned(scores_of, choices, grid, train)
+    chosen = tune_for_goals(scores_of, choices, grid, train)
     fitted = []
     rules = {f"{name}, tuned for {goal}": pair for goal, pair in chosen.items()}
     if usual_too:

@@ -42,7 +42,7 @@ PREDICTS = 5
 GROWTH = (1000, 2000, 4000, 8000, 16000, 32000, 66371)
 
 
-def weighted(name):
+def load_weights(name):
     """Return ltc weights and indicators of a corpus."""
     train, test = read_parts(name)
     weights = TermWeights("ltc").fit(train.X)
@@ -197,9 +197,9 @@ if __name__ == "__main__":
         sys.exit()
     if "speed" in arguments.only:
         for corpus in arguments.corpora:
-            speed(corpus, *weighted(corpus))
+            speed(corpus, *load_weights(corpus))
     if "growth" in arguments.only or "memory" in arguments.only:
-        arxiv = weighted("arxiv-cs")
+        arxiv = load_weights("arxiv-cs")
         if "memory" in arguments.only:
             memory(*arxiv[:2])
         if "growth" in arguments.only:

@@ -8,7 +8,7 @@ import sys
 import warnings
 
 import numpy as np
-from common import bag_counts, markdown, named, random_halves
+from common import bag_counts, markdown, random_halves, select_models
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -90,4 +90,4 @@ if __name__ == "__main__":
     parser.add_argument("--splits", type=int, default=5)
     arguments = parser.parse_args()
     for pages in arguments.sets:
-        report(pages, named(MODELS, arguments.models), arguments.weights, arguments.splits)
+        report(pages, select_models(MODELS, arguments.models), arguments.weights, arguments.splits)

@@ -1,10 +1,10 @@
 """A news desk: naive Bayes with every rule, tuned on later documents and tested on the last.
 
-The protocol of Skorkovská et al.: the model learns from earlier articles, ratio, size and smoothing
-are chosen on the next ones for their F1 (the F of average precision and average recall), and all
-is measured on the last. By time where a corpus has dates (70, 15 and 15 %); else a sixth of the
+The protocol of Skorkovská et al.: the model learns from the earliest articles; ratio, size and
+smoothing are tuned on the next ones by F1 (the F of average precision and average recall); the last
+are for testing. A corpus with dates is split by time (70, 15 and 15 %); otherwise, a sixth of the
 training part is held out for tuning. Words as they are and as lemmas. "Within .01" is the range of
-ratios, or sizes, whose F1 on the documents to tune on is less than .01 below the best.
+ratios, or sizes, whose F1 on the tuning documents is less than .01 below the best.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def run(name, normalize, figure=None):
             rule.set_params(tree=tree)
         predicted = space.decode(model.set_params(rule=rule).predict(test[0]))
         figures = [measure(test[1], predicted) for measure in MEASURES]
-        rows[row] = figures, rule, within(surface, rule)
+        rows[row] = figures, rule, near_best(surface, rule)
         print(name, normalize, smoothing, rule, *rows[row][0], file=sys.stderr, flush=True)
     if figure:
         surface = tune_decision(
@@ -124,7 +124,7 @@ def run(name, normalize, figure=None):
     return title, smoothing, rows
 
 
-def within(surface, rule):
+def near_best(surface, rule):
     """Return the parameters that are nearly as good as the best, but for the other of two."""
     swept = "size" if len({point["ratio"] for point in surface.surface}) == 1 else "ratio"
     if len({point[swept] for point in surface.surface}) < 2:
@@ -139,7 +139,7 @@ def within(surface, rule):
     return f"{swept} {min(good):g}–{max(good):g}"
 
 
-def shown(value):
+def format_value(value):
     """Return a measure without its leading zero."""
     return f"{value:.3f}".lstrip("0")
 
@@ -161,7 +161,7 @@ def report(name, figure):
                     if hasattr(found["lemmas"][2][row][1], key)
                 ),
                 found["lemmas"][2][row][2],
-                *(" ".join(map(shown, found[form][2][row][0])) for form in forms),
+                *(" ".join(map(format_value, found[form][2][row][0])) for form in forms),
             )
             for row in found["lemmas"][2]
         ],

@@ -1,7 +1,7 @@
 """The papers' experiments on web pages: Tables 1 and 2 of PMM's, Table 4 and Figure 2 of MML's.
 
-Usage: papers.py run FOLDER, then papers.py show FOLDER [FIGURE.png]. What was run is kept in the
-folder, a file for each method, set, split and number of training pages, and not run again.
+Usage: papers.py run FOLDER, then papers.py show FOLDER [FIGURE.png]. The folder stores a file for
+each method, set, split and number of training pages; finished ones are not run again.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import papers_methods as methods
 from common import bag_counts, random_halves
 from papers_tables import SETS, show
 
-from polytopic.experiments.parts import read_json, write_json
+from polytopic.experiments.protocols import read_json, write_json
 from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 
 CURVE, TABLES = (2000, 250, 500, 1000), (2000, 500)
@@ -66,7 +66,7 @@ def measure(job, name, n_train, split):
     }
 
 
-def kept(folder):
+def load_results(folder):
     """Return what is in the folder: job, set, training pages, split and its figures."""
     found = {}
     for path in sorted(folder.glob("*.json")):
@@ -87,4 +87,4 @@ if __name__ == "__main__":
     if arguments.what == "run":
         run(arguments.folder, arguments.jobs, arguments.sets, arguments.splits)
     else:
-        show(kept(arguments.folder), arguments.figure)
+        show(load_results(arguments.folder), arguments.figure)

@@ -1,7 +1,8 @@
-"""The methods of the papers on web pages, as the papers have them and in the ways they leave open.
+"""The methods of the papers on web pages, with variants for what the papers leave open.
 
-Each function learns from counts and indicators and returns its answers for test pages, by variant:
-a method whose paper does not say all, such as what it answers where no label passes, has several.
+Each function learns from counts and indicators, and returns predictions for test pages by variant.
+A method has several if its paper leaves something open, such as what to predict if no label
+passes.
 """
 
 from unittest.mock import patch
@@ -43,7 +44,7 @@ def by_label(fit, Y, n_test):
     return scores
 
 
-def weighed(X, X_test, scheme):
+def weigh(X, X_test, scheme):
     """Return weights of words in rows of unit length."""
     known = X.getnnz(axis=0) > 0
     weights = TermWeights(scheme, unit_length=True).fit(X[:, known])
@@ -74,8 +75,8 @@ def dice(X, Y, X_test, Y_test):
     """Answer by maximal margin labeling with Dice."""
     answers = {}
     for scheme in ("tf", "tfidf"):
-        learned, tested = weighed(X, X_test, scheme)
-        answers[scheme] = MML(labels="neighbours").fit(learned, Y).predict(tested)
+        train, test = weigh(X, X_test, scheme)
+        answers[scheme] = MML(labels="neighbours").fit(train, Y).predict(test)
     return answers
 
 
@@ -88,9 +89,9 @@ def cosine(X, Y, X_test, Y_test):
     """
     answers = {}
     for scheme in ("tf", "tfidf"):
-        learned, tested = weighed(X, X_test, scheme)
+        train, test = weigh(X, X_test, scheme)
         for kind, sizes in (("", embed_sizes), (", left out", _without_empty)):
-            sets, some = _by_cosine(learned, Y, tested, sizes)
+            sets, some = _by_cosine(train, Y, test, sizes)
             answers[scheme + kind] = sets
             answers[f"{scheme}{kind}, or none"] = sets * some
     return answers
@@ -98,15 +99,15 @@ def cosine(X, Y, X_test, Y_test):
 
 def cosine_near(X, Y, X_test, Y_test):
     """Answer as the last of those, with settings near the paper's: how much hangs on them."""
-    learned, tested = weighed(X, X_test, "tfidf")
+    train, test = weigh(X, X_test, "tfidf")
     answers = {}
     for name, settings in (("C 2", {"C": 2.0}), ("tol .001", {"tol": 0.001, "max_iter": 1000})):
-        sets, some = _by_cosine(learned, Y, tested, _without_empty, **settings)
+        sets, some = _by_cosine(train, Y, test, _without_empty, **settings)
         answers[name] = sets * some
     for name, power in (("idf to 1.5", 1.5), ("idf to .5", 0.5)):
         idf = np.log(X.shape[0] / np.maximum(X.getnnz(axis=0), 1)) * (X.getnnz(axis=0) > 0)
-        learned, tested = (normalize(part.multiply(idf**power).tocsr()) for part in (X, X_test))
-        sets, some = _by_cosine(learned, Y, tested, _without_empty)
+        train, test = (normalize(part.multiply(idf**power).tocsr()) for part in (X, X_test))
+        sets, some = _by_cosine(train, Y, test, _without_empty)
         answers[name] = sets * some
     return answers
 
@@ -129,7 +130,7 @@ def margins(X, Y, X_test, Y_test):
     """Answer by one SVM for each label, in rows of unit length, by weights of words, C and J."""
     answers = {}
     for scheme, pairs in COSTS.items():
-        for (C, J), scores in zip(pairs, svms(*weighed(X, X_test, scheme), Y, pairs), strict=True):
+        for (C, J), scores in zip(pairs, svms(*weigh(X, X_test, scheme), Y, pairs), strict=True):
             answers |= two_ways(f"{scheme}, C {C:g}, J {J}", scores)
     return answers
 
@@ -213,10 +214,10 @@ def network(X, Y, X_test, Y_test):
     known = X.getnnz(axis=0) > 0
     answers = {}
     for kind, decay in DECAYS:
-        learned, tested = (part[:, known].astype(float) for part in (X, X_test))
+        train, test = (part[:, known].astype(float) for part in (X, X_test))
         if kind == "unit":
-            learned, tested = normalize(learned), normalize(tested)
-        proba = Network(decay).fit(learned, Y).proba(tested)
+            train, test = normalize(train), normalize(test)
+        proba = Network(decay).fit(train, Y).proba(test)
         answers |= two_ways(f"{kind}, decay {decay:g}", proba, 0.5)
     return answers
 

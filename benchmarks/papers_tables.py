@@ -78,7 +78,7 @@ def variants(found, method):
     return list(dict.fromkeys(name for k in found if k[0] == job for name in found[k]))
 
 
-def chosen(found, method, name, n_train, *, or_best=False):
+def choose_variant(found, method, name, n_train, *, or_best=False):
     """Return the variant that stands for a method: of kNN and NN the one with the best F."""
     if method in VARIANTS:
         return VARIANTS[method] + (", or best" if or_best else "")
@@ -95,7 +95,7 @@ def summary(found, paper, n_train):
     for method, numbers in paper.items():
         row = [method, f"{np.mean(numbers):.3f}"]
         for or_best in (False, True):
-            shown = {s: chosen(found, method, s, n_train, or_best=or_best) for s in SETS}
+            shown = {s: choose_variant(found, method, s, n_train, or_best=or_best) for s in SETS}
             own = [figures(found, method, s, n_train, shown[s]) for s in SETS]
             known = all(values.size for values in own)
             row.append(f"{np.mean([v[:, 0].mean() for v in own]):.3f}" if known else "–")
@@ -117,7 +117,7 @@ def table(found, paper, n_train, place, digits):
     for k, name in enumerate(SETS):
         row = [name]
         for method, numbers in paper.items():
-            variant = chosen(found, method, name, n_train)
+            variant = choose_variant(found, method, name, n_train)
             own = figures(found, method, name, n_train, variant)[:, place]
             row.append(with_paper(own, numbers[k], digits))
             widths[method].append(own.std() if own.size else np.nan)
@@ -184,7 +184,7 @@ def show(found, figure):
         print("\nmean over the sets:\n")
         summary(found, paper, n_train)
         for method in paper:
-            settings = (chosen(found, method, name, n_train) for name in SETS)
+            settings = (choose_variant(found, method, name, n_train) for name in SETS)
             print(f"\n{method}, as shown: {'; '.join(dict.fromkeys(settings))}\n")
             distances(found, method, n_train, [paper[method]])
     print("\n[2], Table 4")

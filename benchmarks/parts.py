@@ -1,4 +1,4 @@
-"""Corpora as parts: the training and the test documents with texts, counts and kept labels."""
+"""Training and test documents of corpora, with texts, counts and labels."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from polytopic.text import TextCounts
 
-CORPORA = {  # language (none: bags of words), least and most documents of a label that is kept
+CORPORA = {  # language (none: bags of words), least and most documents of the labels that are used
     "reuters21578": ("en", 1, np.inf),
     "ohsumed20k": ("en", 1, np.inf),
     "cei": ("en", 1, np.inf),
@@ -38,7 +38,7 @@ class Part:
 
 
 def read_parts(name):
-    """Return the training and the test documents with their kept labels.
+    """Return the training and the test documents of a corpus.
 
     By the corpus's own split; bags of words by the first of the papers' random splits.
     """

@@ -4,15 +4,15 @@ Figure 2: samples F1 over the share of test documents. Figure 3: over the share 
 several labels, 60 % of them for testing. Means of random splits, all in the papers' settings; then
 the same models with a prior of label sets and the answer of best expected F.
 
-What is ours: the corpora, since the paper's abstracts are unknown; and how NBM answers, which the
-paper does not say. It learns from the number of documents with a word, plus one, and then gives
-the best label, or those that WorldModel accepts: two rows.
+Two things are ours: the corpora, since the paper's abstracts are unknown, and how NBM predicts,
+which the paper does not say. It learns from the number of documents with a word, plus one. One row
+predicts the best label, another those that WorldModel accepts.
 """
 
 import argparse
 
 import numpy as np
-from common import corpus_path, markdown, named
+from common import corpus_path, markdown, select_models
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import polytopic
@@ -21,7 +21,7 @@ from polytopic.decision import LabelDecision, WorldModel
 from polytopic.metrics import samples_f1
 from polytopic.text import TextCounts
 
-CORPORA = {  # least and most documents of a label that is kept
+CORPORA = {  # least and most documents of the labels that are used
     "medline-cf": (20, 600),
     "cei": (1, np.inf),
     "ohsumed20k": (1, np.inf),
@@ -67,7 +67,7 @@ OURS = {
 
 
 def read_corpus(name):
-    """Return counts over the words of all documents, and the indicator of the kept labels."""
+    """Return counts over the words of all documents, and the indicator of the labels used."""
     documents = list(read_documents(corpus_path(name)))
     Y = MultiLabelBinarizer().fit_transform([d.labels for d in documents])
     least, most = CORPORA[name]
@@ -166,7 +166,7 @@ def report(name, words, n_splits, folder):
         f"{Y.sum(axis=1).mean():.1f} per document, {several.mean():.1%} with several; "
         f"mean and standard deviation of {n_splits} splits"
     )
-    models = named(PAPERS | OURS, words)
+    models = select_models(PAPERS | OURS, words)
     papers = {model: make for model, make in models.items() if model in PAPERS}
     ours = {model: make for model, make in models.items() if model in OURS}
     if papers:

@@ -14,7 +14,7 @@ os.environ["POLYTOPIC_NUM_THREADS"] = "1"
 import math
 
 import numpy as np
-from common import markdown, split_counts, timed
+from common import markdown, split_counts, time_calls
 from numba import njit
 
 from polytopic import PDMM
@@ -94,7 +94,7 @@ if __name__ == "__main__":
     times, answers = {name: [] for name in calls}, {}
     for _ in range(REPEATS):
         for name, call in calls.items():
-            seconds, answers[name] = timed(call, 1)[1:]
+            seconds, answers[name] = time_calls(call, 1)[1:]
             times[name].append(seconds)
     ours, *_ = calls
     rows = []

@@ -1,9 +1,9 @@
 """Words of a document by how evenly its labels say them: Sato & Nakagawa, Tables 1 to 5.
 
 Each word of a document has shares of the document's labels, phi of Eq. (28); the paper ranks words
-by the rising sum of phi log phi, which it calls entropy but lacks a sign: words that the labels
-share most evenly come first. Here on medline-cf: two lists of one document, with ranks by tf-idf,
-and over all test documents what the lists are said to show.
+by the increasing sum of phi log phi, which it calls entropy but which lacks a sign: words that the
+labels share most evenly come first. Here on medline-cf: two lists of one document, with ranks by
+tf-idf, and a check over all test documents of what the paper says such lists show.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def shares(theta, counts, labels):
     return phi, gamma / gamma.sum()
 
 
-def ranked(theta, x, labels):
+def rank_words(theta, x, labels):
     """Return the words of a document by the rising sum of phi log phi."""
     phi, _ = shares(theta[:, x.indices], x.data, labels)
     logs = np.log(np.maximum(phi, 1e-300))
@@ -51,7 +51,7 @@ def read():
 
 def lists(theta, x, chosen, words, labels, idf):
     """Print the first and the last words of a document, with their ranks by tf-idf."""
-    order = ranked(theta, x, chosen)
+    order = rank_words(theta, x, chosen)
     by_weight = x.indices[np.argsort(-x.data * idf[x.indices], kind="stable")]
     place = {word: k + 1 for k, word in enumerate(by_weight)}
     _, weights = shares(theta[:, x.indices], x.data, chosen)
@@ -74,12 +74,12 @@ def report():
         x, own = X_test[doc], np.flatnonzero(Y_test[doc])
         others = random.choice(np.flatnonzero(Y_test[doc] == 0), own.size, replace=False)
         half = random.choice(own, max(2, own.size // 2), replace=False)
-        order = ranked(theta, x, own)
+        order = rank_words(theta, x, own)
         for name, chosen in (("own labels", own), ("as many other labels", others)):
-            by = ranked(theta, x, chosen)
+            by = rank_words(theta, x, chosen)
             rows[name].append([idf[by[:SHOWN]].mean(), idf[by[-SHOWN:]].mean()])
         for name, chosen in (("as many other labels", others), ("half of its labels", half)):
-            by = ranked(theta, x, chosen)
+            by = rank_words(theta, x, chosen)
             common[name].append(np.isin(order[:SHOWN], by[:SHOWN]).sum())
     doc = min(several, key=lambda d: (Y_test[d].sum() != 3, d))
     own = np.flatnonzero(Y_test[doc])

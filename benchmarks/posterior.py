@@ -1,4 +1,4 @@
-"""The posterior over label sets compared with the papers' reading, on the corpora's own splits.
+"""The posterior over label sets compared with the papers' decoding, on the corpora's own splits.
 
 Samples F1, subset accuracy, macro F1, labels per document, and the tuned temperature. Texts are
 counted by TextCounts with its defaults. LinearSVC is one-vs-rest on ltc weights, tuned on a
@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from baselines import BASELINES, baseline_answers
-from common import markdown, named
+from common import markdown, select_models
 from parts import read_parts
 from scipy import sparse
 
@@ -50,7 +50,7 @@ def report(name, words):
         rows.append((model, *(f"{score:.3f}" for score in scores), labels, temperature))
         print(*rows[-1], file=sys.stderr, flush=True)
 
-    for key, model in named(MODELS | {"LinearSVC": None}, words).items():
+    for key, model in select_models(MODELS | {"LinearSVC": None}, words).items():
         if model is None:
             for rule, (answers,) in baseline_answers(*BASELINES[key], train, test).items():
                 if rule != "2 best":

@@ -1,16 +1,15 @@
 """Speed compared with scikit-learn's one-vs-rest LinearSVC on Reuters, in one run.
 
-Both start from the same count matrix; LinearSVC gets it as ltc weights, on which it is good and
+Both start from the same count matrix; LinearSVC gets it as ltc weights, on which it is accurate and
 fast. Each repeat runs all models, one after the other; a predict time is the median of five. Also:
-peak memory of fit and predict for
-growing numbers of documents.
+peak memory of fit and predict for growing numbers of documents.
 """
 
 import tracemalloc
 import warnings
 
 import numpy as np
-from common import markdown, split_counts, timed
+from common import markdown, split_counts, time_calls
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -44,9 +43,9 @@ def speed(X, Y, X_test, Y_test):
     answers = {}
     for _ in range(REPEATS):
         for name, (model, (train, test)) in models.items():
-            fits[name].append(timed(lambda m=model, x=train: m.fit(x, Y), 1)[0])
+            fits[name].append(time_calls(lambda m=model, x=train: m.fit(x, Y), 1)[0])
             answers[name] = model.predict(test)
-            predicts[name].append(timed(lambda m=model, x=test: m.predict(x), 5)[1])
+            predicts[name].append(time_calls(lambda m=model, x=test: m.predict(x), 5)[1])
     slow_fit, slow_predict = (np.array(t["LinearSVC, one-vs-rest"]) for t in (fits, predicts))
     markdown(
         ["model", "fit ms", "times faster", "predict ms", "times faster", "F", "subset accuracy"],

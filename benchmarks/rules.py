@@ -1,11 +1,11 @@
 """Decision rules on the scores of other models: samples F1 and subset accuracy on two corpora.
 
-Every rule is tuned for samples F1 by ``tune_decision`` with five folds of the training documents,
-once a model for all rules, and measured on the test documents by the corpus's own split. The
-smoothing of NaiveBayes and the C of LogisticRegression are chosen there too. LinearSVC (C = 1) and
-LogisticRegression are one-vs-rest on ltc weights. "Its own" is the model's own answer; for
-one-vs-rest that is all labels that score above zero, or the best one. ``TreeCohort`` needs a tree,
-which debtags-en has in its names. The rule that tuning takes is bold.
+``tune_decision`` tunes every rule for samples F1 with five folds of the training documents, which
+are fitted once per model for all rules; the test documents are those of the corpus's own split. The
+smoothing of NaiveBayes and the C of LogisticRegression are tuned too. LinearSVC (C = 1) and
+LogisticRegression are one-vs-rest on ltc weights. "Its own" is the model's own prediction; for
+one-vs-rest, that is all labels that score above zero, or else the best one. ``TreeCohort`` needs a
+tree, which debtags-en has in its names. The rule that tuning selects is bold.
 """
 
 import argparse

@@ -20,7 +20,7 @@ TIMES = (1, 2, 4, 8, 14)
 LABELLED = (1, 4, 14)
 
 
-def repeated(folder, times):
+def write_repeated(folder, times):
     """Return a file with arxiv-cs this many times."""
     path = folder / f"arxiv-{times}.jsonl"
     if not path.exists():
@@ -62,7 +62,7 @@ def peak_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def measured(client, job):
+def measure(client, job):
     """Return a job's result, its time on the clock and of processors, and the bytes sent."""
     own, workers = time.process_time(), sum(client.run(cpu_seconds).values())
     sent, begin = all_bytes(client), time.perf_counter()
@@ -76,7 +76,7 @@ def measured(client, job):
     }
 
 
-def keep(folder, **values):
+def append_result(folder, **values):
     """Add a measurement to the file of all, and show it."""
     line = json.dumps(values)
     with open(folder / "scale.jsonl", "a") as file:
@@ -99,7 +99,7 @@ def main(folder, times, labelled, rounds, alone, memory, plot):
     if alone:
         count_alone(folder)
     if memory:
-        limited(folder, memory, max(numbers))
+        run_with_limit(folder, memory, max(numbers))
     elif rounds:
         measure_rounds(folder)
     elif plot:
@@ -110,42 +110,54 @@ def main(folder, times, labelled, rounds, alone, memory, plot):
 
 def grow(folder, numbers, labelled):
     """Count and label ever more documents."""
-    from polytopic import Labeler
     from polytopic.distributed import connect, count, suggest
 
     with connect(workers=2) as client:
-        count(repeated(folder, 1), client=client)  # what is compiled and learned is there then
+        count(write_repeated(folder, 1), client=client)  # compile, and cache tokens
         for n in numbers:
-            path = repeated(folder, n)
-            counts, cost = measured(client, lambda path=path: count(path, client=client))
-            keep(folder, what="count", docs=counts.n_docs, size=path.stat().st_size, **cost)
+            path = write_repeated(folder, n)
+            counts, cost = measure(client, lambda path=path: count(path, client=client))
+            append_result(
+                folder, what="count", docs=counts.n_docs, size=path.stat().st_size, **cost
+            )
             if n in labelled:
-                labeler = Labeler("nb").fit_counts(count(repeated(folder, 1), client=client))
+                labeler = fitted(count(write_repeated(folder, 1), client=client))
                 out = folder / f"out-{n}"
                 shutil.rmtree(out, ignore_errors=True)
-                written, cost = measured(
+                written, cost = measure(
                     client,
                     lambda path=path, out=out, labeler=labeler: suggest(
                         labeler, path, out, client=client
                     ),
                 )
-                keep(folder, what="suggest", docs=written.documents, **cost)
+                append_result(folder, what="suggest", docs=written.documents, **cost)
                 shutil.rmtree(out)
+
+
+def fitted(counts):
+    """Return a labeler that has learned a table of counts."""
+    from polytopic import Labeler
+    from polytopic.labeler.learning import learn_counts
+
+    labeler = Labeler("nb")
+    return labeler.set_state(learn_counts(labeler, counts))
 
 
 def count_alone(folder):
     """Count in this process, with the number of threads that is set."""
     from polytopic.corpus import read_documents
-    from polytopic.labeler.learning import count_texts
+    from polytopic.labeler.reading import count_texts
     from polytopic.text import Analyzer
 
-    path = repeated(folder, 1)
+    path = write_repeated(folder, 1)
     for _ in range(2):  # the second time all words are known
         begin, cpu = time.perf_counter(), time.process_time()
         counts = count_texts(read_documents(path), None, Analyzer("en"), None)
         cost = {"seconds": time.perf_counter() - begin, "cpu": time.process_time() - cpu}
     threads = os.environ.get("POLYTOPIC_NUM_THREADS")
-    keep(folder, what="alone", threads=threads, docs=counts.n_docs, peak_mb=peak_mb(), **cost)
+    append_result(
+        folder, what="alone", threads=threads, docs=counts.n_docs, peak_mb=peak_mb(), **cost
+    )
 
 
 def measure_rounds(folder):
@@ -161,11 +173,11 @@ def measure_rounds(folder):
             for max_iter in (2, 2, 6):  # the first compiles
                 model.set_params(max_iter=max_iter)
                 how = {"split": "train", "parts": 2, "client": client}
-                labeler, cost = measured(
+                labeler, cost = measure(
                     client, lambda model=model, how=how: fit(Labeler(model), path, **how)
                 )
                 costs.append(cost)
-            keep(
+            append_result(
                 folder,
                 what=name,
                 labels=int(labeler.classes_.size),
@@ -175,14 +187,13 @@ def measure_rounds(folder):
             )
 
 
-def limited(folder, memory, times):
+def run_with_limit(folder, memory, times):
     """Count and label a corpus with little memory."""
     from dask.distributed import Client, LocalCluster
 
-    from polytopic import Labeler
     from polytopic.distributed import count, suggest
 
-    path, out = repeated(folder, times), folder / "out-limited"
+    path, out = write_repeated(folder, times), folder / "out-limited"
     shutil.rmtree(out, ignore_errors=True)
     with (
         LocalCluster(
@@ -194,12 +205,14 @@ def limited(folder, memory, times):
         ) as cluster,
         Client(cluster) as client,
     ):
-        counts, cost = measured(client, lambda: count(path, client=client))
+        counts, cost = measure(client, lambda: count(path, client=client))
         size = path.stat().st_size
-        keep(folder, what="limited count", limit=memory, size=size, docs=counts.n_docs, **cost)
-        labeler = Labeler("nb").fit_counts(counts)
-        written, cost = measured(client, lambda: suggest(labeler, path, out, client=client))
-        keep(folder, what="limited suggest", limit=memory, docs=written.documents, **cost)
+        append_result(
+            folder, what="limited count", limit=memory, size=size, docs=counts.n_docs, **cost
+        )
+        labeler = fitted(counts)
+        written, cost = measure(client, lambda: suggest(labeler, path, out, client=client))
+        append_result(folder, what="limited suggest", limit=memory, docs=written.documents, **cost)
     shutil.rmtree(out)
 
 

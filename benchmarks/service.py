@@ -1,8 +1,9 @@
-"""The service under load, on this machine's own address: Reuters, learned and asked for.
+"""The service under load on this machine, with Reuters.
 
-load: 64 clients that ask for one document at a time, one request in a hundred learns; clients:
-the rates of one and of eight clients that only ask; lines: all test documents in one stream of
-lines, compared with the library in one process; with --memory, as load, for ten minutes.
+load: 64 clients request labels for one document at a time, and one request in a hundred learns;
+clients: the rates of one and of eight clients that only request labels; lines: all test documents
+in one stream of lines, compared with the library in one process; --memory: as load, for ten
+minutes.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def is_ready(port):
         return False
 
 
-def resident(process):
+def resident_memory(process):
     """Return the memory that a process has, in MB."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
@@ -82,7 +83,7 @@ async def watched(load, clients, seconds, process, looks):
     running = asyncio.create_task(load.run(clients, seconds))
     memory = []
     for _ in range(looks):
-        memory.append(resident(process))
+        memory.append(resident_memory(process))
         await asyncio.wait([running], timeout=seconds / (looks - 1))
     return await running, memory
 

@@ -2,8 +2,9 @@
 
 changes: learning and forgetting batches of 1,000 documents of Reuters, compared with counting the
 terms of the same texts; reading: the table of counts of Reuters, compared with reading the same
-arrays, labels and terms from a model file; fresh: one document learned, and the labels of another
-by a model that knows it; size: a store of arxiv-cs without texts, compared with the gzipped corpus.
+arrays, labels and terms from a model file; fresh: learning one document, then labelling another
+with a model that includes it; size: a store of arxiv-cs without texts, compared with the gzipped
+corpus.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from polytopic.modelfile import read_model, write_model
 BATCH = 1000
 
 
-def timed(function):
+def time_call(function):
     """Return the time of a call, and its result."""
     start = time.perf_counter()
     result = function()
@@ -38,11 +39,14 @@ def changes(url, documents):
     analyzer, parts = Analyzer("en"), batches(documents)
     store = Store(url)
     spent = [
-        (timed(lambda p=part: analyzer.count(p))[0], timed(lambda p=part: store.learn(p))[0])
+        (
+            time_call(lambda p=part: analyzer.count(p))[0],
+            time_call(lambda p=part: store.learn(p))[0],
+        )
         for part in parts
     ]
     analysis, learning = np.array(spent).sum(axis=0)
-    forgetting = sum(timed(lambda p=part: store.forget([d.id for d in p]))[0] for part in parts)
+    forgetting = sum(time_call(lambda p=part: store.forget([d.id for d in p]))[0] for part in parts)
     rows = [
         ("analysis", f"{analysis:.2f}", "1"),
         ("learning", f"{learning:.2f}", f"{learning / analysis:.2f}"),
@@ -68,7 +72,7 @@ def reading(url, documents, repeats):
                 arrays, labels=manifest["labels"], terms=terms, exact=True
             )
 
-        times = [(timed(store.counts)[0], timed(from_file)[0]) for _ in range(repeats)]
+        times = [(time_call(store.counts)[0], time_call(from_file)[0]) for _ in range(repeats)]
     ratio = np.median([one / other for one, other in times])
     own, file = 1e3 * np.median(times, axis=0)
     markdown(
@@ -97,8 +101,8 @@ def size():
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "store.db"
         with Store(file) as store:
-            spent = sum(timed(lambda p=part: store.learn(p))[0] for part in batches(documents))
-            table, _ = timed(store.counts)
+            spent = sum(time_call(lambda p=part: store.learn(p))[0] for part in batches(documents))
+            table, _ = time_call(store.counts)
         own, gzipped = (p.stat().st_size / 1e6 for p in (file, path))
     row = f"{own:.1f}", f"{gzipped:.1f}", f"{own / gzipped:.2f}", f"{spent:.0f}", f"{table:.2f}"
     markdown(["store, MB", "corpus, MB", "ratio", "learning, s", "table, s"], [row])

@@ -1,10 +1,10 @@
-"""All methods on all corpora, each cell in a process of its own; what has been run is kept.
+"""All methods on all corpora, each cell in a process of its own; finished results are stored.
 
-Usage: table.py run FOLDER [CORPUS ...] [--tiers 0 1]   goes on where it was stopped
-       table.py write FOLDER FILE                         writes the tables in Markdown
+Usage: table.py run FOLDER [CORPUS ...] [--tiers 0 1]   continue where the last run stopped
+       table.py write FOLDER FILE                         write the tables in Markdown
 
 Cheap methods run on all corpora first. A method that took too long on two corpora is not tried on
-those that come after them, which are larger, and the table says so.
+the larger ones after them, and the table says so.
 """
 
 import argparse
@@ -17,11 +17,10 @@ from common import corpus_path
 from scipy import stats
 
 from polytopic.corpus import read_documents
-from polytopic.experiments import METHODS as INSTALLED
-from polytopic.experiments import Protocol, compare
-from polytopic.experiments.parts import read_json, write_json
+from polytopic.experiments import Protocol, all_methods, compare
+from polytopic.experiments.protocols import read_json, write_json
 
-METHODS = INSTALLED | {method.name: method for method in ANNIF}
+METHODS = all_methods() | {method.name: method for method in ANNIF}
 CORPORA = {  # with the languages of their texts, the smallest work first
     "medical": "en",
     "langlog": "en",
@@ -53,8 +52,8 @@ TIERS = (
 )
 SECONDS = 300
 OURS = "mml"
-NEAR = 0.005
-SHORTEST = 1e-3  # what takes less is no time
+TIE = 0.005  # difference in samples F1 that counts as none
+SHORTEST = 1e-3  # seconds; less is shown as no time
 QUALITY = (
     ("samples_f1", "Samples F1"),
     ("subset_accuracy", "Subset accuracy"),
@@ -67,31 +66,41 @@ TIMES = (
 )
 INTRODUCTION = f"""# All methods on many corpora
 
-Our models and baselines that can be installed, on the same documents (`python benchmarks/table.py
-run FOLDER`, then `write FOLDER docs/comparison.md`). A corpus with a test part keeps its split; the
-others are split once at random, three to one. All methods get the same terms: counts, or ltc
-weights for methods that need weights. fastText and Annif get the terms as words, each as often as
-it occurs.
+Our models and the baselines that can be installed, on the same documents. To run this
+comparison, use `python benchmarks/table.py run FOLDER`, then `write FOLDER docs/comparison.md`.
+A corpus with a test part keeps its split; the others are split once at random, three to one. All
+methods get the same terms: counts, or ltc weights for methods that need weights. fastText and
+Annif get the terms as words, each as often as it occurs.
+
+To compare methods on documents of your own, use `polytopic compare`. Annif needs an environment of
+its own, because it pins its dependencies; `benchmarks/compare_annif.py` is the same command with
+Annif's back ends among the methods:
+
+```
+python -m venv annif && annif/bin/pip install 'annif[omikuji,fasttext]'
+export POLYTOPIC_ANNIF=annif/bin/python
+python benchmarks/compare_annif.py articles.csv --models mml,svm-threshold,annif-omikuji,annif-svc
+```
 
 Baselines are tuned. C, class weights, smoothing, neighbours, weight decay, fastText's learning rate
 and Omikuji's kind of trees are chosen by samples F1 on a quarter of the training documents (on each
-quarter in turn where there are fewer than 1,000), as is a threshold for each fit, among forty.
-Where no label passes, the best one is predicted, except by plain "linear SVM". Our models choose
-their settings within their own `fit`, if at all, except for C in the paper's MML. The ranges were
-widened for the tuned SVM and for fastText after low scores here, and for none of our models;
-fastText's rate is halved when its weights diverge. This is one split and one run: differences of
-.01 and less mean nothing.
+quarter in turn if there are fewer than 1,000). So is a threshold for each fit, among forty. If no
+label passes the threshold, the best one is predicted, except by plain "linear SVM". Our models
+choose their settings within their own `fit`, if at all, except for C in the paper's MML. We widened
+the ranges of the tuned SVM and of fastText after low scores here, and those of none of our models;
+fastText's rate is halved when its weights diverge. This is one split and one run: ignore
+differences of .01 and less.
 
-Times are CPU seconds on one thread, from counts to label sets, on a shared machine: those of MML
-for F, PMM1, naive Bayes, the SVM with a tuned threshold, Omikuji and napkinXC side by side in one
-run, the others in earlier ones.
+Times are CPU seconds on one thread, from counts to label sets, on a shared machine. MML for F,
+PMM1, naive Bayes, the SVM with a tuned threshold, Omikuji and napkinXC were timed side by side
+in one run, the others in earlier ones.
 
-`late` marks a method that took more than {SECONDS} seconds, or that was not tried because it did so
-on two smaller corpora, and `fails` one that failed; the end of the page gives the reasons. A dot
-means not measured, a dash no time at all. Annif's scores come from its own process, and its own
-weights of the same terms; its SVC learns one label per document. To predict means, for our models,
-label sets, the scores of all labels and their probabilities, and for the others label sets and
-scores.
+`late` marks a method that took more than {SECONDS} seconds, or was not tried because it did so
+on two smaller corpora; `fails` marks one that failed. The end of the page gives the reasons. A
+dot means not measured, a dash no time at all. Annif's scores come from its own process and its
+own weights of the same terms; its SVC learns one label per document. For our models, prediction
+includes label sets, the scores of all labels and their probabilities; for the others, label sets
+and scores.
 """
 
 
@@ -162,7 +171,7 @@ def ranks(table, corpora, methods, measure):
     return np.mean(rows, axis=0), len(rows)
 
 
-def written(table):
+def write_tables(table):
     """Return all tables in Markdown."""
     for one in table.values():
         for row in one["rows"].values():
@@ -232,10 +241,10 @@ def _paired(table, corpora, methods):
             continue
         gains = np.array([ours - theirs for ours, theirs in pairs])
         p = stats.wilcoxon(gains).pvalue if gains.any() else 1.0
-        wins, losses = (gains > NEAR).sum(), (gains < -NEAR).sum()
+        wins, losses = (gains > TIE).sum(), (gains < -TIE).sum()
         numbers = [len(pairs), wins, gains.size - wins - losses, losses]
         rows.append([METHODS[method].title, *map(str, numbers), f"{gains.mean():+.3f}", f"{p:.2g}"])
-    head = ["compared with", "corpora", "better", f"within {NEAR}", "worse", "mean difference", "p"]
+    head = ["compared with", "corpora", "better", f"within {TIE}", "worse", "mean difference", "p"]
     return (
         f"## The default compared with each method\n\nSamples F1 of {METHODS[OURS].title}: the "
         "number of corpora on which it is better or worse, and the p-value of the\ndifferences "
@@ -298,7 +307,7 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     table = Table(arguments.folder)
     if arguments.do == "write":
-        Path(arguments.names[0]).write_text(written(table.corpora), encoding="utf-8")
+        Path(arguments.names[0]).write_text(write_tables(table.corpora), encoding="utf-8")
     else:
         for tier in arguments.tiers:
             for name in arguments.names or CORPORA:

@@ -1,11 +1,11 @@
 """The time from texts to counts compared with scikit-learn's CountVectorizer, on one core.
 
-CountVectorizer runs with its own tokens, and with ours: the same regular expression, on lowered
-text. To count is ``fit_transform`` there and ``Analyzer.count`` here; to look up the terms of a
-vocabulary is ``transform`` there and ``Analyzer.count_known`` here, with the same vocabulary for
-each of the two. An analyzer remembers the tokens that it has met; "first" forgets them before
-each repeat, as in a new process. Each repeat runs all in turn; CPU time, medians, and ratios
-paired by repeat with their range. The goal: at least 5.
+CountVectorizer runs with its own tokens, and with ours: the same regular expression, on lower-case
+text. Counting is ``fit_transform`` there and ``Analyzer.count`` here; looking up the terms of a
+vocabulary is ``transform`` there and ``Analyzer.count_known`` here, each with the same vocabulary.
+An analyzer caches tokens; "first" clears the cache before each repeat, as in a new process. Each
+repeat runs all in turn; CPU time, medians, and ratios paired by repeat with their range. The goal:
+at least 5.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""How far a warm start ends from a cold one: documents learned or forgotten by a fitted labeler.
+"""How much a warm start differs from a cold one when a fitted labeler learns or forgets documents.
 
-``learn`` and ``forget`` with ``warm=True`` compared with the same without it, on random documents;
-and with a cold fit that visits documents in another order, which approximates the same weights
-too. Texts are analysed beforehand; all run on one thread.
+``learn`` and ``forget`` with ``warm=True`` are compared with the same calls without it, on random
+documents, and with a cold fit that visits documents in another order, which approximates the same
+weights. Texts are analysed beforehand; everything runs on one thread.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def read_bags(name):
     return parts
 
 
-def changed(labeler, change, part, warm):
+def apply_change(labeler, change, part, warm):
     """Return a labeler that has learned or forgotten a part, and the CPU time it took."""
     labeler = copy(labeler)
     start = time.process_time()
@@ -59,14 +59,14 @@ def changed(labeler, change, part, warm):
     return labeler, time.process_time() - start
 
 
-def fitted(model, part, seed=0):
+def fit_labeler(model, part, seed=0):
     """Return a labeler that is fitted on bags and their labels, and the CPU time it took."""
     start = time.process_time()
     labeler = Labeler(clone(model).set_params(random_state=seed), language=None).fit(*part)
     return labeler, time.process_time() - start
 
 
-def some(part, places):
+def take(part, places):
     """Return some documents of a part, and their labels."""
     return tuple([column[place] for place in places] for column in part)
 
@@ -96,18 +96,18 @@ def measure(train, test, model, seed):
     n_docs = len(train[0])
     order = np.random.default_rng(seed).permutation(n_docs)
     figures = {}
-    everything = fitted(model, train)
+    everything = fit_labeler(model, train)
     for name, change in CHANGES.items():
         part, rest = np.split(order, [round(abs(change) * n_docs)])
-        before = fitted(model, some(train, np.sort(rest))) if change > 0 else everything
-        runs = [changed(before[0], change, some(train, part), warm) for warm in (False, True)]
+        before = fit_labeler(model, take(train, np.sort(rest))) if change > 0 else everything
+        runs = [apply_change(before[0], change, take(train, part), warm) for warm in (False, True)]
         figures[name] = compare(*runs, test)
         print(model, seed, name, figures[name], file=sys.stderr, flush=True)
-    figures["another order"] = compare(everything, fitted(model, train, 1 + seed), test)
+    figures["another order"] = compare(everything, fit_labeler(model, train, 1 + seed), test)
     return figures
 
 
-def shown(figures):
+def format_figures(figures):
     """Return figures as cells: cold → warm, or how far apart."""
     differ, f, f_warm, exact, exact_warm, distance, dual, primal, *cost = figures
     passes, passes_warm, seconds, seconds_warm = cost
@@ -127,11 +127,12 @@ def report(name, models, n_draws):
     train, test = read_bags(name)
     rows = []
     for model in models:
-        changed(fitted(model, some(train, range(300)))[0], 1, some(train, [301]), True)  # compile
+        small = fit_labeler(model, take(train, range(300)))[0]
+        apply_change(small, 1, take(train, [301]), True)  # compile
         draws = [measure(train, test, model, seed) for seed in range(n_draws)]
         for change in draws[0]:
             mean = np.mean([draw[change] for draw in draws], axis=0)
-            rows.append((f"{name}, {model.goal}", change, *shown(mean)))
+            rows.append((f"{name}, {model.goal}", change, *format_figures(mean)))
     markdown(HEADER, rows)
     sys.stdout.flush()
 

@@ -1,12 +1,12 @@
-"""What can go wrong that is not the caller's argument."""
+"""Errors that are not the fault of an argument, and warnings."""
 
 
 class PolytopicError(Exception):
-    """A failure told in one sentence, which a command shows as it is."""
+    """A failure whose message is one sentence, which commands and the service show as it is."""
 
 
 class CorpusError(PolytopicError):
-    """A document could not be read; the sentence names file, line and reason."""
+    """A document could not be read; the message names the file, the line and the reason."""
 
 
 class ModelFileError(PolytopicError):
@@ -18,27 +18,27 @@ class StoreError(PolytopicError):
 
 
 class UnavailableError(StoreError):
-    """A store's database is locked, out of reach or broken; what was asked may be right."""
+    """A store's database is locked, unreachable or broken; the request itself may be valid."""
 
 
 class DamagedError(StoreError):
-    """What a store's database holds makes no sense; the sentence says what, and how to go on."""
+    """The content of a store's database is inconsistent; the message says how to recover."""
 
     def __init__(self, reason: str):
         super().__init__(f"the store is damaged: {reason}; restore a backup, or import an export.")
 
 
 class ContentError(StoreError, ValueError):
-    """A store cannot hold what it was given."""
+    """A store cannot represent a document or a setting."""
 
 
 class CorpusWarning(UserWarning):
-    """Something of a document could not be read, and the document is kept without it."""
+    """A part of a document could not be read; the document is kept without it."""
 
 
 class LabelWarning(UserWarning):
-    """Something about labels was decided for the caller, who may want it otherwise."""
+    """An ambiguity in labels was resolved in a way that the caller may not want."""
 
 
 class StoreWarning(UserWarning):
-    """A store answers with less than it knows."""
+    """A store answers without some of what it contains."""

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and files that are databases."""
+"""Files that are written completely or not at all, and how to recognise databases."""
 
 import os
 import sqlite3
@@ -9,7 +9,7 @@ from typing import IO
 
 from polytopic.errors import PolytopicError
 
-SMALLEST_DATABASE = 512  # bytes of an SQLite file at least
+SMALLEST_DATABASE = 512  # bytes: the smallest page of SQLite
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> I
     A pipe or a device cannot be replaced, and is written to directly. Errors raise ``failure``.
     """
     path = Path(os.path.realpath(target))
-    # of the target itself: a link to a pipe, such as /dev/stdout, leads to no path
+    # ask about the target itself: a link to a pipe, such as /dev/stdout, has no real path
     special = os.path.exists(target) and not os.path.isfile(target)
     place = Path(target) if special else path.with_name(f".{os.urandom(8).hex()}.tmp")
     try:
@@ -31,7 +31,7 @@ def new_file(target: str | os.PathLike[str], failure: type[PolytopicError]) -> I
         if not special:
             os.replace(place, path)
     except OSError as error:
-        if error.filename not in (None, str(place)):  # raised by what the caller reads
+        if error.filename not in (None, str(place)):  # about a file that the caller reads
             raise
         raise failure(_sentence(path, error)) from error
     finally:

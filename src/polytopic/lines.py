@@ -1,4 +1,4 @@
-"""Lines of any source, and records of several lines, in constant memory."""
+"""Lines, and records of several lines, of any source, in constant memory."""
 
 import gzip
 import io
@@ -30,8 +30,8 @@ class Lines:
     name : str
         Name of the source, for messages.
     number : int
-        Number of the line read last. The first line is 1, plus the ``before`` lines that precede a
-        piece of a file.
+        Number of the line read last, from 1 on. In a piece of a file, the ``before`` lines that
+        precede it are counted.
     first : int
         Number of the first line of the record.
     last : str
@@ -73,7 +73,7 @@ class Lines:
         self.first = self.number
 
     def unread(self) -> None:
-        """Return the line just read once more."""
+        """Put back the line just read, so that it is returned once more."""
         self._again = True
         self.number -= 1
 
@@ -131,7 +131,7 @@ class Blocks:
         self._begins = re.compile(begins).match
         self._ends = re.compile(ends).search
         self._between = re.compile(between).match
-        self._lost = False  # in the rest of a record after an invalid line
+        self._lost = False  # whether to skip to the next record, after an invalid line
 
     def __iter__(self) -> "Blocks":
         return self
@@ -212,12 +212,12 @@ class Piece:
 
     def _skip_line(self) -> int:
         """Skip the rest of the line; return its number of bytes."""
-        passed = 0
+        skipped = 0
         while part := self._file.readline(SKIPPED_AT_ONCE):
-            passed += len(part)
+            skipped += len(part)
             if part[-1:] == b"\n":
                 break
-        return passed
+        return skipped
 
 
 def count_lines(file: IO[bytes], start: int, stop: int) -> int:

@@ -1,15 +1,15 @@
-"""Validation of numbers, and their limits."""
+"""Validation of numeric parameters."""
 
 import math
 from numbers import Real
 from typing import Any
 
-LARGEST_COUNT = 2**53  # of a term in a document: whole numbers up to here are exact as floats
+LARGEST_COUNT = 2**53  # of a term in a document: larger integers are not exact as floats
 
 
 def check_number(value: Any, name: str, **bounds: Any) -> None:
     """Raise if a value is not a finite number within the bounds of ``check_scalar``."""
-    from sklearn.utils import check_scalar  # here: it is slow to import
+    from sklearn.utils import check_scalar  # lazy: scikit-learn is slow to import
 
     check_scalar(value, name, Real, **bounds)
     try:

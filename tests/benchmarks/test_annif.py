@@ -1,16 +1,22 @@
 """Annif in an environment of its own, as a method of comparisons."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from annif_methods import ANNIF, INSTALL, Worker, annif_python, find_missing, fit_annif
 
-from polytopic.corpus import load_sample
+from polytopic.corpus import load_sample, write_documents
 from polytopic.errors import PolytopicError
 from polytopic.experiments import Protocol
-from polytopic.experiments.parts import Prepared
+from polytopic.experiments.protocols import CountedCorpus
 from polytopic.experiments.runner import cpu_seconds
 
 METHODS = {method.name: method for method in ANNIF}
+COMMAND = Path(__file__).parents[2] / "benchmarks" / "compare_annif.py"
 
 
 def test_absent(monkeypatch):
@@ -22,6 +28,31 @@ def test_absent(monkeypatch):
 
     monkeypatch.setenv("POLYTOPIC_ANNIF", "/nowhere/python")
     assert "POLYTOPIC_ANNIF == '/nowhere/python', must be" in find_missing()
+
+
+def test_command(tmp_path):
+    """The script is ``polytopic compare`` with Annif's back ends, run by other processes."""
+    python, path = tmp_path / "python", tmp_path / "news.jsonl"
+    python.write_text("#!/bin/sh\necho no such module >&2\nexit 3\n")
+    python.chmod(0o755)
+    write_documents(load_sample(), path)
+    options = ["--models", "knn,annif-tfidf", "--protocol", "random", "--repeats", "1"]
+
+    listed, done = (
+        subprocess.run(
+            [sys.executable, str(COMMAND), str(path), *more],
+            env=os.environ | {"POLYTOPIC_ANNIF": str(python)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+        for more in (["--list"], [*options, "--tune", "0"])
+    )
+
+    assert all(name in listed.stdout for name in METHODS)
+    assert '"method": "knn", "failure": null' in done.stdout
+    assert "Annif ended: no such module" in done.stdout
 
 
 def test_a_python_without_annif(tmp_path):
@@ -39,9 +70,9 @@ def test_a_python_without_annif(tmp_path):
 @pytest.mark.parametrize("name", METHODS)
 def test_back_ends(name):
     """Each learns the labels of documents; its CPU time is counted."""
-    prepared = Prepared.of("sample", load_sample())
-    (split,) = Protocol("random", train=200, test=60, repeats=1).splits(prepared)
-    train, test = prepared.parts(split.train, split.test)
+    corpus = CountedCorpus.from_documents("sample", load_sample())
+    (split,) = Protocol("random", train=200, test=60, repeats=1).splits(corpus)
+    train, test = corpus.parts(split.train, split.test)
     method, start = METHODS[name], cpu_seconds()
 
     answer = method.fit(train, method.settings, 0)(test)
@@ -56,8 +87,8 @@ def test_back_ends(name):
 @pytest.mark.skipif(find_missing() is not None, reason="Annif is not installed")
 def test_back_end_that_annif_lacks():
     """Annif's own message is shown."""
-    prepared = Prepared.of("sample", load_sample())
-    train, _ = prepared.parts(np.arange(50), np.arange(50, 60))
+    corpus = CountedCorpus.from_documents("sample", load_sample())
+    train, _ = corpus.parts(np.arange(50), np.arange(50, 60))
 
     with pytest.raises(PolytopicError, match=r"Annif failed: .*no_such"):
         fit_annif(train, {"backend": "no_such"}, 0)

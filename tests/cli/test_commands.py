@@ -64,7 +64,7 @@ def test_suggest_writes_json_lines(folder):
     answers = lines(out)
     assert len(answers) == 70
     assert answers[0]["id"] == "news-001"
-    assert set(answers[0]) == {"id", "labels", "suggestions", "abstained", "warning"}
+    assert set(answers[0]) == {"id", "labels", "suggestions", "known", "abstained", "warning"}
     assert all(len(a["suggestions"]) >= 3 for a in answers)
     assert all({s["label"] for s in a["suggestions"]} >= set(a["labels"]) for a in answers)
     assert err == ""

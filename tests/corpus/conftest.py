@@ -1,4 +1,4 @@
-"""What the tests of this room share."""
+"""Fixtures that the tests of readers share."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def test_tsv(write, pack):
 
 
 def test_a_line_without_a_tab():
-    """It is told with its line, and harms no other."""
+    """The error names the line, and the other lines are read."""
     found, errors = read(["a\t<b>\n", "words\n", "c\t\n"], format="annif")
 
     assert [document.id for document in found] == ["1", "3"]
@@ -44,8 +44,8 @@ labels = st.text(label_signs, min_size=1)
 
 
 @given(documents(content=st.fixed_dictionaries({"text": texts}), labels=labels))
-def test_written_and_read(tmp_path_factory, corpus):
-    """What can be written comes back."""
+def test_round_trip(tmp_path_factory, corpus):
+    """Whatever can be written is read back unchanged."""
     path = tmp_path_factory.mktemp("annif") / "a.tsv.gz"
 
     write_documents(corpus, path, format="annif")
@@ -63,8 +63,8 @@ def test_written_and_read(tmp_path_factory, corpus):
         (Document("1", text="a", labels=["b c"]), "the label 'b c' contains space"),
     ],
 )
-def test_what_cannot_be_written(tmp_path, document, reason):
-    """It is refused with the document's name."""
+def test_documents_that_annif_cannot_hold(tmp_path, document, reason):
+    """The error names the document."""
     with pytest.raises(ValueError, match=f"document '1' cannot be written: .*{reason}"):
         write_documents([document], tmp_path / "a", format="annif")
 
@@ -84,7 +84,7 @@ def folder(write, tmp_path):
 
 @pytest.mark.parametrize("format", [None, "annif"])
 def test_a_folder(folder, format):
-    """Each text is a document with the labels beside it, called by its name."""
+    """Each text is a document with the labels of the file next to it; its name is the id."""
     found = list(read_documents(folder, format=format))
 
     assert found == [
@@ -95,7 +95,7 @@ def test_a_folder(folder, format):
 
 
 def test_bad_files_of_a_folder(folder):
-    """Each is told by its name, and harms no other."""
+    """Each error names its file, and the other files are read."""
     (folder / "a.tsv").write_bytes(b"<x>\n\xff\n")
     (folder / "c.txt.gz").write_bytes(gzip.compress(b"\0"))
 
@@ -109,5 +109,5 @@ def test_bad_files_of_a_folder(folder):
 
 
 def test_an_empty_folder(tmp_path):
-    """No documents are no error, once the format is given."""
+    """An empty folder is not an error if the format is given."""
     assert list(read_documents(tmp_path, format="annif")) == []

@@ -40,7 +40,7 @@ def lines_of(text):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize(("rows", "number"), [(DENSE, 2), (SPARSE, 3)])
 def test_mulan(write, rows, number, pack):
-    """Labels are those in the XML beside it, numbers are counts, zeros and ? are left out."""
+    """Labels are those in the XML file next to it; numbers are counts, without zeros and ?."""
     write("words.xml", LABELS)
 
     documents = list(read_documents(write("words.arff", pack((HEAD + rows).encode()))))
@@ -62,7 +62,7 @@ def test_mulan_in_parts(write, name):
 
 
 def test_a_folder_of_mulan(write, tmp_path):
-    """The list of labels is no corpus."""
+    """The list of labels is not read as a corpus."""
     write("words.xml", LABELS)
     write("words-train.arff", HEAD + DENSE)
     write("words-test.arff", HEAD + SPARSE)
@@ -75,8 +75,8 @@ def test_a_folder_of_mulan(write, tmp_path):
 
 
 @pytest.mark.parametrize("given", ["{}/lists/words.xml", "sport, grain trade"])
-def test_labels_given(tmp_path, write, given):
-    """By the file that lists them, or by name."""
+def test_explicit_labels(tmp_path, write, given):
+    """Labels are given by the file that lists them, or by name."""
     (tmp_path / "lists").mkdir()
     write("lists/words.xml", LABELS)
     path = write("words.arff", HEAD + DENSE)
@@ -97,7 +97,7 @@ def test_labels_given(tmp_path, write, given):
     ],
 )
 def test_meka(option, labels, counts):
-    """The relation tells how many of the first attributes, or the last ones, are labels."""
+    """The relation says how many of the first, or of the last, attributes are labels."""
     names = [f"@attribute {name} {{0,1}}\n" for name in "abcd"]
     lines = [f"@relation 'words: {option}'\n", *names, "@data\n", "1,1,1,1\n"]
 
@@ -107,7 +107,7 @@ def test_meka(option, labels, counts):
 
 
 def test_a_text_and_a_column_of_labels():
-    """A string is the text, numbers beside it are left out; id, time and split have their own."""
+    """A string is the text, and numbers are ignored; id, time and split have attributes."""
     lines = lines_of(
         "@relation r\n@attribute id string\n@attribute body string\n@attribute length numeric\n"
         "@attribute labels string\n@attribute time date 'yyyy-MM-dd'\n"
@@ -148,7 +148,7 @@ def test_words_called_id_and_time():
 
 @given(st.lists(st.text(characters.filter(lambda sign: sign != "\0")), min_size=1, max_size=4))
 def test_quoting(texts):
-    """Whatever a string holds, it comes back from between quotes."""
+    """Any quoted string is read back unchanged."""
     signs = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
     cells = ["'" + "".join(signs.get(sign, sign) for sign in text) + "'" for text in texts]
     names = [f"f{number}" for number in range(len(texts))]
@@ -169,13 +169,13 @@ BAD_ROWS = {
     "{0 1": "begins with {, must end with }",
     "{0}": "'0' is not a pair 'attribute value'",
     "{6 1}": "attribute 6 must be below 6",
-    "{1 1, 1 2}": "attribute 1 comes twice",
+    "{1 1, 1 2}": "attribute 1 occurs twice",
 }
 
 
 @pytest.mark.parametrize(("row", "reason"), BAD_ROWS.items())
 def test_a_bad_row(row, reason):
-    """It is told with its line, and harms no other."""
+    """The error names the line, and the other lines are read."""
     names = {"labels_column": "grain trade,sport"}
 
     documents, errors = read(lines_of(f"{HEAD}{row}\n{DENSE}"), format="arff", **names)
@@ -196,8 +196,8 @@ BAD_HEADS = {
 
 
 @pytest.mark.parametrize(("head", "reason"), BAD_HEADS.items())
-def test_a_bad_head_ends_the_reading(head, reason):
-    """Without it no row can be read, so it is told once."""
+def test_a_bad_header_stops_reading(head, reason):
+    """No row can be read without it, so there is one error."""
     documents, errors = read(lines_of(head), format="arff")
 
     assert documents == []
@@ -215,8 +215,8 @@ def test_a_bad_head_ends_the_reading(head, reason):
         ({"labels_column": "", "text_column": "wheat"}, "attribute 'wheat' is the text, must be"),
     ],
 )
-def test_names_that_are_none(options, reason):
-    """The sentence speaks of what was given."""
+def test_unknown_names(options, reason):
+    """The message names what was given."""
     documents, errors = read(lines_of(HEAD + DENSE), format="arff", **options)
 
     assert documents == []
@@ -232,7 +232,7 @@ def test_names_that_are_none(options, reason):
     ],
 )
 def test_a_bad_list_of_labels(write, content, reason):
-    """It ends the reading."""
+    """Reading stops."""
     write("words.xml", content)
 
     documents, errors = read(write("words.arff", HEAD + DENSE))
@@ -242,7 +242,7 @@ def test_a_bad_list_of_labels(write, content, reason):
 
 
 def test_no_labels():
-    """An empty name means that there are none."""
+    """An empty name means no labels."""
     documents = list(read_documents(lines_of(HEAD + DENSE), format="arff", labels_column=""))
 
     assert [document.labels for document in documents] == [(), ()]
@@ -250,5 +250,5 @@ def test_no_labels():
 
 @pytest.mark.parametrize("content", ["", "% nothing\n"])
 def test_an_empty_file(write, content):
-    """No rows are no error."""
+    """A file without rows is not an error."""
     assert list(read_documents(write("a.arff", content))) == []

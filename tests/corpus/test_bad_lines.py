@@ -1,4 +1,4 @@
-"""Reading what is not well formed: each fault is told with its place."""
+"""Reading malformed data: every error names its place."""
 
 import gzip
 import io
@@ -45,7 +45,7 @@ BAD_PAIRS = {
 
 
 def read(source, **options):
-    """Read all and return the documents' ids and the sentences of what was passed over."""
+    """Read all; return the ids of documents and the errors of skipped lines."""
     errors = []
     documents = read_documents(source, on_error="skip", on_bad_line=errors.append, **options)
     ids = [document.id for document in documents]
@@ -54,7 +54,7 @@ def read(source, **options):
 
 @pytest.mark.parametrize(("bad", "reason"), BAD_LINES.items(), ids=range(len(BAD_LINES)))
 def test_a_bad_json_line(tmp_path, bad, reason):
-    """A bad line is told with file, line and reason, and does not harm its neighbours."""
+    """The error names file, line and reason; the lines around it are read."""
     path = tmp_path / "news.jsonl"
     path.write_bytes(GOOD + bad + b"\n" + GOOD)
     limit = {"max_line_bytes": 500} if "500" in reason else {}
@@ -68,7 +68,7 @@ def test_a_bad_json_line(tmp_path, bad, reason):
 
 
 def test_stop_is_the_default(tmp_path):
-    """Without a word the first bad line ends the reading, after the documents before it."""
+    """By default, reading stops at the first bad line, after the documents before it."""
     path = tmp_path / "news.jsonl"
     path.write_bytes(GOOD + b"{\n" + GOOD)
     documents = read_documents(path)
@@ -78,8 +78,8 @@ def test_stop_is_the_default(tmp_path):
         next(documents)
 
 
-def test_skip_needs_nobody_to_tell():
-    """Bad lines can be passed over in silence."""
+def test_skipping_needs_no_callback():
+    """Bad lines can be skipped silently."""
     documents = list(read_documents(["{", '{"text": "a"}'], on_error="skip"))
 
     assert [document.text for document in documents] == ["a"]
@@ -96,7 +96,7 @@ def test_a_bad_svmlight_line(bad, reason):
 
 
 def test_numbers_alone_are_a_header_only_on_the_first_line():
-    """Further down they are a line without pairs."""
+    """On later lines, they are a line without pairs."""
     ids, errors = read(["3 4 5", "3 4 5"], format="svmlight")
 
     assert ids == []
@@ -114,8 +114,8 @@ def test_wrong_number_of_columns():
     ]
 
 
-def test_bad_rows_are_told_by_their_first_line():
-    """The rows after one that spans lines keep their numbers."""
+def test_errors_name_the_first_line_of_a_row():
+    """Rows after one that spans several lines have the right line numbers."""
     rows = ["text,time\n", '"a\n', 'b",soon,1\n', '"a"b,2020\n', "\xff\x00,\n", "c,\n"]
 
     ids, errors = read(rows, format="csv")
@@ -124,8 +124,8 @@ def test_bad_rows_are_told_by_their_first_line():
     assert [error.split(":")[0] for error in errors] == [f"input, line {n}" for n in (2, 4, 5)]
 
 
-def test_a_time_that_is_none_is_left_out():
-    """A date that does not exist costs its date, not the document, and is told."""
+def test_an_invalid_time_is_dropped():
+    """An invalid date is dropped with a warning; the document is read."""
     lines = ['{"id": "a", "text": "x", "time": "2022-02-29"}', '{"id": "b", "text": "y"}']
 
     with pytest.warns(CorpusWarning, match=r"input, line 1: time == '2022-02-29'.*kept without"):
@@ -137,23 +137,23 @@ def test_a_time_that_is_none_is_left_out():
 @pytest.mark.parametrize(
     ("options", "column"), [({}, "text"), ({"text_column": "body", "labels_column": "x"}, "x")]
 )
-def test_a_missing_column_ends_the_reading(options, column):
-    """Without its column no row can be read, so it is told once."""
+def test_a_missing_column_stops_reading(options, column):
+    """No row can be read without the column, so there is one error."""
     ids, errors = read(["id,body", "1,a", "2,b"], format="csv", **options)
 
     assert ids == []
     assert errors == [f"input, line 1: column {column!r} is missing, the header has id, body."]
 
 
-def test_a_missing_key_is_named_as_it_was_given():
-    """The sentence speaks of the caller's name for the text."""
+def test_a_missing_key_is_named_as_given():
+    """The message uses the caller's name for the text column."""
     _, errors = read(['{"text": "a"}'], text_column="body")
 
     assert errors == ["input, line 1: 'body' is missing."]
 
 
 def test_an_open_quote_does_not_fill_the_memory():
-    """A record is bounded by the same limit as a line, and reading goes on behind it."""
+    """A record has the same size limit as a line; reading continues after it."""
     rows = ["text\n", '"open\n', *["word\n"] * 30, '"good"\n']
 
     ids, errors = read(rows, format="csv", max_line_bytes=100)
@@ -163,15 +163,15 @@ def test_an_open_quote_does_not_fill_the_memory():
 
 
 def test_an_open_quote_at_the_end():
-    """The last record must be whole."""
+    """The last record must be complete."""
     ids, errors = read(["text\n", "good\n", '"open\n'], format="csv")
 
     assert ids == ["2"]
     assert errors == ["input, line 3: unexpected end of data."]
 
 
-def test_a_truncated_gzip_keeps_what_came_before(tmp_path):
-    """The documents before the cut are read, then the cut is told."""
+def test_a_truncated_gzip_is_read_up_to_the_end(tmp_path):
+    """The documents before the truncation are read, then there is an error."""
     path = tmp_path / "news.jsonl.gz"
     words = random.Random(0)
     lines = [json.dumps({"text": str(words.random())}) for _ in range(5000)]
@@ -184,8 +184,8 @@ def test_a_truncated_gzip_keeps_what_came_before(tmp_path):
 
 
 @pytest.mark.parametrize("place", [4, 40, -6])
-def test_a_corrupt_gzip_is_told(place):
-    """Whatever is wrong in the data, it is told once and ends the reading."""
+def test_a_corrupt_gzip_is_an_error(place):
+    """Any damage gives one error, and reading stops."""
     packed = bytearray(gzip.compress(GOOD * 1000))
     packed[place] ^= 255
     packed[2] ^= 255 if place == 4 else 0
@@ -197,7 +197,7 @@ def test_a_corrupt_gzip_is_told(place):
 
 
 def test_a_text_file_with_wrong_bytes():
-    """An open text file cannot be read behind a wrong byte; it is told, without end."""
+    """An open text file cannot be read after an invalid byte; reading stops with an error."""
     file = io.TextIOWrapper(io.BytesIO(GOOD * 3 + b"\xff\n" + GOOD), encoding="utf-8")
 
     _, errors = read(file)
@@ -208,13 +208,13 @@ def test_a_text_file_with_wrong_bytes():
 
 @pytest.mark.parametrize("on_error", ["stop", "skip"])
 def test_a_missing_file(on_error):
-    """That a file is not there is never passed over."""
+    """A missing file is always an error."""
     with pytest.raises(CorpusError, match=r"^'x\.jsonl' does not exist\.$"):
         list(read_documents("x.jsonl", on_error=on_error))
 
 
 def test_a_folder(tmp_path):
-    """A folder without files to read is told at the call, whatever its name."""
+    """A folder without readable files raises at the call, whatever its name."""
     folder = tmp_path / "a.jsonl"
     folder.mkdir()
 
@@ -223,7 +223,7 @@ def test_a_folder(tmp_path):
 
 
 def test_a_file_without_permission(tmp_path, monkeypatch):
-    """A closed door is told in plain words."""
+    """The message says that permission is denied."""
 
     def refuse(path, mode):
         raise PermissionError(13, os.strerror(13), path)
@@ -236,7 +236,7 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["news", "news.gz", "news.doc", "news.87"])
 def test_an_unknown_ending(name):
-    """The sentence names the endings known and the way out."""
+    """The message lists the known endings and says what to do."""
     with pytest.raises(CorpusError, match=r"no known ending \(\.jsonl, .*Give the format: jsonl, "):
         read_documents(name)
 
@@ -253,12 +253,12 @@ def test_an_unknown_ending(name):
     ],
 )
 def test_wrong_arguments(options):
-    """They are told at the call, before anything is read."""
+    """They raise at the call, before anything is read."""
     with pytest.raises(ValueError, match=r" == .*, must .*\.$"):
         read_documents([], **options)
 
 
 def test_lines_of_another_type():
-    """Lines are text or bytes; other things are the caller's mistake."""
+    """Lines are text or bytes; anything else raises TypeError."""
     with pytest.raises(TypeError, match="of type dict, must be str or bytes"):
         list(read_documents([{"text": "a"}]))

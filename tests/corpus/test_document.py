@@ -1,4 +1,4 @@
-"""Document: what it keeps and what it refuses."""
+"""Document: what it stores and what it rejects."""
 
 import math
 from datetime import UTC, date, datetime
@@ -9,16 +9,16 @@ import pytest
 from polytopic.corpus import Document
 
 
-def test_labels_are_sorted_and_kept_once():
-    """The order and number of equal labels say nothing."""
+def test_labels_are_sorted_and_unique():
+    """Order and repetition of labels do not matter."""
     document = Document("1", text="", labels=["wheat", "corn", "wheat"])
 
     assert document.labels == ("corn", "wheat")
 
 
 @pytest.mark.parametrize("content", [{"text": ""}, {"counts": {}}, {"fields": {"title": "a"}}])
-def test_content_is_what_was_given(content):
-    """Whichever of the three contents a document has is what an analyzer gets."""
+def test_content(content):
+    """An analyzer gets whichever of the three contents a document has."""
     document = Document("1", **content)
 
     assert document.content == next(iter(content.values()))
@@ -34,8 +34,8 @@ def test_content_is_what_was_given(content):
         (datetime(1987, 2, 26), datetime(1987, 2, 26, tzinfo=UTC)),
     ],
 )
-def test_time_is_a_moment(given, kept):
-    """Every form of time becomes a datetime with a zone, UTC where none is given."""
+def test_time_has_a_zone(given, kept):
+    """Every form of time becomes a datetime with a time zone, UTC by default."""
     document = Document("1", text="", time=given)
 
     assert document.time == kept
@@ -51,21 +51,21 @@ def test_times_with_and_without_zone_compare():
 
 
 def test_numbers_of_numpy_become_plain():
-    """Counts can be written as JSON whatever type they came in."""
+    """Counts of any numeric type can be written as JSON."""
     document = Document("1", counts={"a": np.int64(2), "b": np.float32(0.5)})
 
     assert {type(count) for count in document.counts.values()} == {float}
 
 
 def test_dictionary_round_trip():
-    """A document and its JSON object say the same."""
+    """A document and its JSON object are equivalent."""
     document = Document("1", text="a", labels=["x"], time="2020-05-01T12:00", split="test")
 
     assert Document.from_dict(document.to_dict()) == document
 
 
-def test_from_dict_ignores_what_it_does_not_know():
-    """JSON objects may carry more than a document has; null is the same as nothing."""
+def test_from_dict_ignores_unknown_keys():
+    """Unknown keys of JSON objects are ignored; null means missing."""
     given = {"id": 7, "text": "a", "author": "x", "labels": None, "time": None, "split": ""}
 
     document = Document.from_dict(given)
@@ -73,8 +73,8 @@ def test_from_dict_ignores_what_it_does_not_know():
     assert document == Document("7", text="a")
 
 
-def test_from_dict_takes_the_id_given_where_there_is_none():
-    """The object's own id comes first, then the one of the caller."""
+def test_from_dict_uses_the_default_id():
+    """The object's own id takes precedence over the caller's."""
     assert Document.from_dict({"text": "a"}, id="17").id == "17"
     assert Document.from_dict({"text": "a", "id": "a"}, id="17").id == "a"
 
@@ -113,15 +113,15 @@ def test_from_dict_takes_the_id_given_where_there_is_none():
     ],
 )
 def test_a_wrong_value_is_named(values, sentence):
-    """The sentence names the key, what came and what is needed."""
+    """The message names the key, the value and what is needed."""
     with pytest.raises(ValueError, match=r"must be|missing") as error:
         Document.from_dict({"id": "1", "text": "a"} | values)
 
     assert sentence in str(error.value)
 
 
-def test_a_long_wrong_value_is_cut():
-    """A sentence stays a sentence, whatever came."""
+def test_a_long_wrong_value_is_shortened():
+    """The message stays short, however long the value is."""
     with pytest.raises(ValueError, match="must be a list of strings") as error:
         Document("1", text="", labels="a" * 10**6)
 

@@ -8,7 +8,7 @@ from tests.corpus.reading import read
 
 
 def test_files_are_read_in_the_order_of_their_names(write, tmp_path):
-    """What tells no id is called by its file and line."""
+    """A document without an id is named after its file and line."""
     write("b.csv", "text\nthree\n")
     write("a.csv", "text\none\ntwo\n")
     write(".hidden.csv", "text\nno\n")
@@ -22,15 +22,15 @@ def test_files_are_read_in_the_order_of_their_names(write, tmp_path):
     ]
 
 
-def test_a_single_file_is_called_by_its_lines(write, tmp_path):
-    """A folder of one file is as the file."""
+def test_a_single_file_has_line_numbers_as_ids(write, tmp_path):
+    """A folder with one file is read like the file."""
     write("a.csv", "text\none\n")
 
     assert [document.id for document in read_documents(tmp_path)] == ["2"]
 
 
-def test_a_bad_file_harms_no_other(write, tmp_path):
-    """The sentence names the file; reading goes on with the next."""
+def test_a_bad_file_does_not_affect_others(write, tmp_path):
+    """The error names the file; reading continues with the next."""
     first = write("a.csv", "body\none\n")
     write("b.csv", "text\ntwo\n")
 
@@ -41,7 +41,7 @@ def test_a_bad_file_harms_no_other(write, tmp_path):
 
 
 def test_files_of_several_formats(write, tmp_path):
-    """The format must be given, and chooses the files."""
+    """The format must be given, and selects the files."""
     write("a.csv", "text\none\n")
     write("b.jsonl", '{"text": "two"}\n')
 
@@ -63,13 +63,13 @@ def test_a_format_without_endings_takes_all_files(write, tmp_path):
 
 
 def test_a_pattern_that_matches_nothing(tmp_path):
-    """It is told at the call."""
+    """It raises at the call."""
     with pytest.raises(CorpusError, match=r"\*\.csv' matches no file\.$"):
         read_documents(str(tmp_path / "*.csv"))
 
 
 def test_a_file_with_a_star_in_its_name(write):
-    """A file that is there is no pattern."""
+    """An existing file is not taken for a pattern."""
     path = write("a[1]*.csv", "text\none\n")
 
     assert [document.text for document in read_documents(str(path))] == ["one"]

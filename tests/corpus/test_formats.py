@@ -4,7 +4,7 @@ from polytopic.corpus import Document, read_documents
 
 
 def test_table_with_quoted_lines(write):
-    """A cell may hold line ends and separators; ids are the lines where records start."""
+    """A cell may contain line ends and separators; ids are the lines where records start."""
     path = write("a.csv", 'text,labels\r\n"one\r\ntwo, ""three""","a, b,"\r\n\r\nlast,\r\n')
 
     documents = list(read_documents(path))
@@ -14,7 +14,7 @@ def test_table_with_quoted_lines(write):
 
 
 def test_table_columns(write):
-    """Columns are found by name, several of text become fields, the rest is passed over."""
+    """Columns are found by name; several text columns become fields; others are ignored."""
     path = write("a.tsv", "n\ttitle\tbody\ttopics\tx\n7\tA\tB\tcorn; oil\t0\n\tC\tD\t\t0\n")
     names = {"text_column": "title,body", "labels_column": "topics", "id_column": "n"}
 
@@ -25,7 +25,7 @@ def test_table_columns(write):
 
 
 def test_table_with_time_and_split(write):
-    """Time and split are read where a table has them; an empty cell is none."""
+    """Time and split are read if the table has them; an empty cell means none."""
     path = write("a.csv", "text,time,split\na,2020-01-01,test\nb,,\n")
 
     documents = list(read_documents(path))
@@ -37,7 +37,7 @@ def test_table_with_time_and_split(write):
 
 
 def test_a_long_cell(write):
-    """The csv module's usual limit on a cell does not hold here."""
+    """The csv module's default limit on cells does not apply."""
     path = write("a.csv", "text\n" + "a" * 200_000 + "\n")
 
     [document] = read_documents(path)
@@ -46,7 +46,7 @@ def test_a_long_cell(write):
 
 
 def test_svmlight(write):
-    """Labels and indices stay strings, comments and zeros are passed over."""
+    """Labels and indices stay strings; comments and zeros are ignored."""
     path = write("a.svm", "# made by hand\n1,7 3:2 4:0.5 9:0 # good\n 5:1e2\n2\n6:1\n")
 
     documents = list(read_documents(path))
@@ -60,7 +60,7 @@ def test_svmlight(write):
 
 
 def test_header_of_the_extreme_classification_repository(write):
-    """The line with the numbers of documents, features and labels is no document."""
+    """The line with the numbers of documents, features and labels is not a document."""
     path = write("train.txt", "2 10 8\n1,7 3:2\n 5:1\n")
 
     documents = list(read_documents(path, format="svmlight"))

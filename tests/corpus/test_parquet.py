@@ -27,7 +27,7 @@ def table(tmp_path):
 
 
 def test_columns(table):
-    """Labels may be lists; what is null is not there, other columns are passed over."""
+    """Labels may be lists; null means missing; other columns are ignored."""
     path = table(
         {
             "id": [7, 8],
@@ -46,7 +46,7 @@ def test_columns(table):
 
 
 def test_columns_of_other_names(table):
-    """Labels may be strings with separators, times dates or strings, ids rows."""
+    """Labels may be strings with separators, times may be dates or strings, ids are row numbers."""
     path = table({"title": ["a"], "body": ["b"], "tags": ["x; y"], "day": [date(2020, 5, 31)]})
     names = {"text_column": "title,body", "labels_column": "tags", "time_column": "day"}
 
@@ -58,7 +58,7 @@ def test_columns_of_other_names(table):
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_nanoseconds(table, zone):
-    """Times as pandas writes them are cut to what Python holds."""
+    """Times as pandas writes them are truncated to microseconds."""
     times = pyarrow.array([1590926400123456789], pyarrow.timestamp("ns", tz=zone))
 
     [document] = read_documents(table({"text": ["a"], "time": times}))
@@ -68,7 +68,7 @@ def test_nanoseconds(table, zone):
 
 @pytest.mark.parametrize("kind", [pyarrow.large_string(), pyarrow.dictionary("int32", "string")])
 def test_other_strings(table, kind):
-    """They are strings all the same."""
+    """They are read as strings."""
     strings = pyarrow.array(["a", "b"]).cast(kind)
 
     documents = list(read_documents(table({"text": strings, "labels": strings})))
@@ -77,7 +77,7 @@ def test_other_strings(table, kind):
 
 
 def test_row_groups(table):
-    """Rows count on from group to group."""
+    """Row numbers continue from group to group."""
     path = table({"text": [str(n) for n in range(1000)]}, row_group_size=300)
 
     documents = list(read_documents(path))
@@ -87,7 +87,7 @@ def test_row_groups(table):
 
 
 def test_groups_are_read_one_by_one(table, monkeypatch):
-    """Memory holds one group, not the file."""
+    """One group is in memory at a time, not the file."""
     path = table({"text": ["word " * 2000] * 2000}, row_group_size=100, compression="none")
     pyarrow_before = pyarrow.total_allocated_bytes()
     peak = 0
@@ -99,14 +99,14 @@ def test_groups_are_read_one_by_one(table, monkeypatch):
 
 
 def test_an_open_file(table):
-    """A file that can be read from its end is a source."""
+    """A seekable open file is a source."""
     content = table({"text": ["a"]}).read_bytes()
 
     assert list(read_documents(io.BytesIO(content), format="parquet")) == [Document("1", text="a")]
 
 
 def test_bad_rows(table):
-    """Each is told with its number and harms no other."""
+    """Each error names its row, and the other rows are read."""
     path = table({"text": ["a", None, "c", "d"], "labels": [["x"], [], [""], None]})
 
     documents, errors = read(path)
@@ -118,8 +118,8 @@ def test_bad_rows(table):
     ]
 
 
-def test_a_time_that_is_none(table):
-    """It costs its date, not the document."""
+def test_an_invalid_time(table):
+    """The date is dropped; the document is read."""
     with pytest.warns(CorpusWarning, match="row 1: time == 'soon'"):
         [document] = read_documents(table({"text": ["a"], "time": ["soon"]}))
 
@@ -127,7 +127,7 @@ def test_a_time_that_is_none(table):
 
 
 def test_a_missing_column(table):
-    """Without it no row can be read, so it is told once."""
+    """No row can be read without it, so there is one error."""
     path = table({"body": ["a"], "n": [1]})
 
     documents, errors = read(path)
@@ -137,7 +137,7 @@ def test_a_missing_column(table):
 
 
 def test_damaged_data(table):
-    """What cannot be read further is told, and ends the reading."""
+    """Data that cannot be read further gives an error, and reading stops."""
     path = table({"text": [str(n) * 50 for n in range(5000)]}, row_group_size=2500)
     content = bytearray(path.read_bytes())
     content[4:40] = b"\xff" * 36
@@ -152,19 +152,19 @@ def test_damaged_data(table):
 
 @pytest.mark.parametrize("content", [b"", b"plain words", b"PAR1PAR1"])
 def test_something_else(write, content):
-    """A file that is no Parquet is told in one sentence."""
+    """A file that is not Parquet gives a one-sentence error."""
     with pytest.raises(CorpusError, match=r"a\.pq' is not a Parquet file, or is damaged\.$"):
         list(read_documents(write("a.pq", content)))
 
 
 def test_a_missing_file(tmp_path):
-    """It is told as with other formats."""
+    """The error is that of other formats."""
     with pytest.raises(CorpusError, match=r"a\.parquet' does not exist\.$"):
         list(read_documents(tmp_path / "a.parquet"))
 
 
 def test_a_gzipped_file(table, write):
-    """The columns are packed already; the sentence says so."""
+    """Parquet is compressed already; the message asks for a plain file."""
     path = write("a.parquet.gz", gzip.compress(table({"text": ["a"]}).read_bytes()))
 
     with pytest.raises(CorpusError, match="is gzipped, must be a plain Parquet"):
@@ -172,13 +172,13 @@ def test_a_gzipped_file(table, write):
 
 
 def test_a_stream():
-    """What cannot be read from its end cannot be read."""
+    """A stream that is not seekable cannot be read."""
     with pytest.raises(CorpusError, match="standard input: Parquet cannot be read from a stream"):
         list(read_documents("-", format="parquet"))
 
 
 def test_without_pyarrow(table, monkeypatch):
-    """The sentence says how to get it."""
+    """The message says how to install it."""
     path = table({"text": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 

@@ -80,8 +80,8 @@ def test_other_articles():
     assert documents == [Document("1", text="a"), Document("2", text="b", time="1998-12-01")]
 
 
-def test_broken_xml_keeps_what_came_before():
-    """The fault is told with its line, and ends the reading."""
+def test_broken_xml_is_read_up_to_the_error():
+    """The error names the line, and reading stops."""
     content = HEAD + ARTICLE.format(1) + "<PubmedArticle>\n</PMID>\n" + ARTICLE.format(2) + TAIL
 
     documents, errors = read(lines_of(content), format="pubmed")
@@ -92,7 +92,7 @@ def test_broken_xml_keeps_what_came_before():
 
 
 def test_a_file_that_ends_too_early():
-    """The articles before the end are read, then it is told."""
+    """The articles before the end are read, then there is an error."""
     content = HEAD + ARTICLE.format(1) + "<PubmedArticle>\n"
 
     documents, errors = read(lines_of(content), format="pubmed")
@@ -102,8 +102,8 @@ def test_a_file_that_ends_too_early():
     assert "not valid XML (no element found)" in errors[0]
 
 
-def test_a_bad_byte_spoils_its_article_only():
-    """An article that lost a line is not read by half."""
+def test_a_bad_byte_invalidates_only_its_article():
+    """An article with an invalid line is skipped as a whole."""
     lines = [
         line.encode() for line in lines_of(HEAD + ARTICLE.format(1) + ARTICLE.format(2) + TAIL)
     ]
@@ -128,7 +128,7 @@ def test_a_bad_byte_spoils_its_article_only():
     ],
 )
 def test_something_else(content, reason):
-    """Other XML, and what could grow without end, is refused."""
+    """Other XML, and entities that could expand without limit, are rejected."""
     documents, errors = read([content], format="pubmed")
 
     assert documents == []
@@ -136,7 +136,7 @@ def test_something_else(content, reason):
 
 
 def test_memory_is_constant():
-    """Articles are read one by one and leave the tree."""
+    """Articles are read one by one and removed from the tree."""
     articles = (lines_of(ARTICLE.format(n)) for n in itertools.count())
     lines = itertools.chain(lines_of(HEAD), itertools.chain.from_iterable(articles))
 

@@ -1,4 +1,4 @@
-"""Reading what is well formed, from every source and format."""
+"""Reading well-formed data, from every source and format."""
 
 import gzip
 import io
@@ -28,22 +28,22 @@ def test_import_is_light():
 
 @pytest.mark.parametrize("ending", ["jsonl", "ndjson", "json", "JSONL", "jsonl.gz"])
 def test_json_lines_by_ending(write, ending):
-    """JSON lines are known by their ending; whether gzipped, by their first bytes."""
+    """JSON lines are recognized by the file's ending, gzip by the first bytes."""
     path = write(f"news.{ending}", LINE)
 
     assert list(read_documents(path)) == [DOCUMENT]
     assert list(read_documents(str(path))) == [DOCUMENT]
 
 
-def test_gzip_is_known_by_its_bytes(write):
-    """A gzipped file without its ending is read all the same."""
+def test_gzip_is_recognized_by_its_bytes(write):
+    """A gzipped file is recognized without its ending."""
     path = write("news.jsonl", gzip.compress(LINE.encode()))
 
     assert list(read_documents(path)) == [DOCUMENT]
 
 
 def test_gzip_of_several_members(write):
-    """Gzipped files put one after the other are one file."""
+    """Concatenated gzip files are read as one."""
     path = write("news.jsonl.gz", gzip.compress(LINE.encode()) * 2)
 
     assert list(read_documents(path)) == [DOCUMENT, DOCUMENT]
@@ -51,7 +51,7 @@ def test_gzip_of_several_members(write):
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_standard_input(monkeypatch, pack):
-    """A dash is standard input, JSON lines unless told otherwise."""
+    """A dash is standard input, in JSON lines by default."""
     stdin = io.TextIOWrapper(io.BytesIO(pack(LINE.encode())))
     monkeypatch.setattr(sys, "stdin", stdin)
 
@@ -70,12 +70,12 @@ def test_standard_input(monkeypatch, pack):
     ],
 )
 def test_open_files_and_lines(source):
-    """Anything that gives lines is a source, of text or of bytes."""
+    """Any iterable of lines, text or bytes, is a source."""
     assert list(read_documents(source)) == [DOCUMENT]
 
 
-def test_an_open_file_tells_its_format(write):
-    """The name of an open file serves as that of a path; the file stays open."""
+def test_an_open_file_has_a_format(write):
+    """The format follows from the name of an open file, which stays open."""
     path = write("news.csv", "text\nWheat rose.\n")
 
     with open(path, "rb") as file:
@@ -86,7 +86,7 @@ def test_an_open_file_tells_its_format(write):
 
 
 def test_lines_are_read_one_by_one():
-    """A stream without end is read as far as it is asked for."""
+    """An endless stream is read only as far as needed."""
     read = []
     lines = (read.append(i) or f'{{"text": "{i}"}}' for i in range(1_000_000))
 
@@ -111,7 +111,7 @@ def test_memory_is_constant(write):
 
 
 def test_a_line_of_50_megabytes(write):
-    """One very long document is no reason to fail."""
+    """A very long document can be read."""
     text = "word " * 10_000_000
 
     [document] = read_documents(write("news.jsonl", json.dumps({"text": text})))
@@ -128,14 +128,14 @@ def test_a_line_of_50_megabytes(write):
     ],
 )
 def test_byte_order_mark(write, name, content):
-    """A UTF-8 byte order mark is no part of the first word."""
+    """A UTF-8 byte order mark is not part of the first word."""
     path = write(name, b"\xef\xbb\xbf" + content.encode())
 
     assert list(read_documents(path)) == [Document("1", text="é", labels=["b"])]
 
 
 def test_byte_order_mark_in_svmlight_and_text(write):
-    """The formats without a header pass over the mark, too."""
+    """Formats without a header skip the mark, too."""
     svmlight = write("a.svm", b"\xef\xbb\xbfb 1:2\n")
     text = write("a.txt", b"\xef\xbb\xbfhello\n")
 
@@ -143,8 +143,8 @@ def test_byte_order_mark_in_svmlight_and_text(write):
     assert list(read_documents(text)) == [Document("1", text="hello")]
 
 
-def test_blank_lines_count_but_hold_nothing():
-    """Without an id a document is called by its line, blank lines counted."""
+def test_blank_lines_count():
+    """A document without an id gets its line number; blank lines count."""
     lines = ["\n", '{"text": "a"}\n', "  \r\n", '{"text": "b"}']
 
     assert [document.id for document in read_documents(lines)] == ["2", "4"]
@@ -154,7 +154,7 @@ def test_blank_lines_count_but_hold_nothing():
     ("split", "kept"), [(None, "1234"), ("train", "13"), ("test", "2"), ("dev", "4")]
 )
 def test_split(split, kept):
-    """A document that names no split is one to train on."""
+    """A document without a split belongs to the training part."""
     splits = [None, "test", "train", "dev"]
     lines = [json.dumps({"text": "a", "split": each}) for each in splits]
 
@@ -175,7 +175,7 @@ def test_json_keys_may_have_other_names():
 
 
 def test_large_numbers_and_surrogate_pairs_in_json():
-    """Long ids and escaped emoji are good JSON."""
+    """Long ids and escaped emoji are valid JSON."""
     [document] = read_documents([f'{{"id": {10**30}, "text": "\\ud83d\\ude00"}}'])
 
     assert document == Document("1" + "0" * 30, text="😀")
@@ -191,8 +191,8 @@ def test_another_encoding(write):
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.svm", "a.txt", "a.jsonl.gz"])
-def test_an_empty_file_holds_nothing(write, name):
-    """No documents are no error."""
+def test_an_empty_file(write, name):
+    """A file without documents is not an error."""
     assert list(read_documents(write(name, ""))) == []
 
 
@@ -201,7 +201,7 @@ def test_an_empty_file_holds_nothing(write, name):
     ("name", "train", "test"), [("reuters21578", 7770, 3019), ("bibtex", 4880, 2515)]
 )
 def test_a_real_corpus(data, name, train, test):
-    """Texts and counts of the shared corpora are read whole, by their split."""
+    """Texts and counts of the shared corpora are read completely, by their split."""
     path = data(name)
 
     documents = list(read_documents(path))
@@ -213,7 +213,7 @@ def test_a_real_corpus(data, name, train, test):
 
 
 def test_origins(write):
-    """Each document comes with its line, or with the columns that are no part of it."""
+    """Each document comes with its line, or with the columns that are not part of it."""
     lines = write("news.jsonl", f"{LINE}\n{LINE}")
     table = write("news.csv", 'id,text,labels,author\na,Wheat rose.,"grain,wheat",Ann\n')
     plain = write("news.txt", "Wheat rose.\n")

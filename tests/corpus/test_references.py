@@ -73,7 +73,7 @@ def test_ohsumed(write, pack):
 
 
 def test_bad_references_of_ohsumed():
-    """They are told by their first line, and what stands before the first record, too."""
+    """Errors name the first line of a record, or the text before the first record."""
     documents, errors = read(lines_of("words\nmore\n.I 1\n.U\n7\n" + OHSUMED), format="ohsumed")
 
     assert [document.id for document in documents] == ["87049087", "2"]
@@ -85,7 +85,7 @@ def test_bad_references_of_ohsumed():
 
 @pytest.mark.parametrize("name", ["a.nbib", "a.medline", "a.medline.gz"])
 def test_medline(write, name):
-    """Fields go on over lines that begin with spaces; a span of dates counts from its start."""
+    """Lines that begin with spaces continue a field; a range of dates counts from its start."""
     documents = list(read_documents(write(name, MEDLINE)))
 
     text = "Cold hands and what to do about them.\nThirty hands were warmed for a day (days 1-5)."
@@ -97,7 +97,7 @@ def test_medline(write, name):
 
 
 def test_windows_line_ends():
-    """They are no part of a value."""
+    """They are not part of a value."""
     lines = [line.replace("\n", "\r\n") for line in lines_of(MEDLINE)]
 
     assert list(read_documents(lines, format="medline")) == list(
@@ -106,7 +106,7 @@ def test_windows_line_ends():
 
 
 def test_a_bad_reference_of_medline():
-    """A line that is no field spoils its record only."""
+    """A line that is not a field invalidates only its record."""
     bad = "PMID- 1\nTI  - one\nwords\nAB  - two\n"
 
     documents, errors = read(lines_of(bad + MEDLINE), format="medline")
@@ -118,8 +118,8 @@ def test_a_bad_reference_of_medline():
     ]
 
 
-def test_a_bad_byte_spoils_its_record_only():
-    """The rest of the record is passed over in silence."""
+def test_a_bad_byte_invalidates_only_its_record():
+    """The rest of the record is skipped silently."""
     lines = [line.encode() for line in lines_of(MEDLINE)]
     lines[4] = b"TI  - \xff\n"
 
@@ -131,7 +131,7 @@ def test_a_bad_byte_spoils_its_record_only():
 
 
 def test_a_record_is_bounded():
-    """One without end does not fill the memory."""
+    """An endless record does not exhaust the memory."""
     endless = ["PMID- 1\n", "AB  - a\n", *["      word\n"] * 30, *lines_of(MEDLINE)]
 
     documents, errors = read(endless, format="medline", max_line_bytes=300)
@@ -152,15 +152,15 @@ def test_a_record_is_bounded():
     ],
 )
 def test_dates(date, day):
-    """What is not told is the first."""
+    """A missing month or day means the first."""
     [document] = read_documents(["PMID- 1\n", f"DP  - {date}\n"], format="medline")
 
     assert document.time.date().isoformat() == day
 
 
 @pytest.mark.parametrize("date", ["2001 Feb 30", "Spring"])
-def test_a_date_that_is_none(date):
-    """It costs its date, not the document."""
+def test_an_invalid_date(date):
+    """The date is dropped; the document is read."""
     with pytest.warns(CorpusWarning, match="line 1: time == .*kept without it"):
         [document] = read_documents(["PMID- 1\n", f"DP  - {date}\n"], format="medline")
 
@@ -168,7 +168,7 @@ def test_a_date_that_is_none(date):
 
 
 @pytest.mark.parametrize(("format", "sample"), [("ohsumed", OHSUMED), ("medline", MEDLINE)])
-def test_a_stream_without_end(format, sample):
+def test_an_endless_stream(format, sample):
     """Records are read one by one."""
     lines = itertools.cycle(lines_of(sample))
 
@@ -180,5 +180,5 @@ def test_a_stream_without_end(format, sample):
 @pytest.mark.parametrize("format", ["ohsumed", "medline", "pubmed"])
 @pytest.mark.parametrize("content", ["", "\n \n"])
 def test_an_empty_file(write, format, content):
-    """No references are no error."""
+    """A file without references is not an error."""
     assert list(read_documents(write("a", content), format=format)) == []

@@ -14,7 +14,7 @@ HEAD = '<!DOCTYPE lewis SYSTEM "lewis.dtd">\n'
 
 
 def story(number, *, lewis="TRAIN", topics="YES", date="26-FEB-1987 15:01:01.79", text=None):
-    """Return a story as the files have them."""
+    """Return a story in the format of the files."""
     text = text or (
         "<TEXT>&#2;\n<TITLE>CAFÉ &lt;CF> UP</TITLE>\n<DATELINE>    LIMA, Feb 26 - </DATELINE>"
         "<BODY>Coffee &amp; tea rose\n5 pct.\n Reuter\n&#3;</BODY></TEXT>"
@@ -35,7 +35,7 @@ STORY = Document("1", text=TEXT, labels=["coffee", "tea"], time=TIME, split="tra
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 @pytest.mark.parametrize("name", ["reut2-000.sgm", "reut2-000.sgml", "reut2-000.sgm.gz"])
 def test_a_story(write, name, pack):
-    """Title and body are the text, topics the labels; places are none, nor is the wire's noise."""
+    """Title and body are the text, topics the labels; places and control codes are ignored."""
     path = write(name, pack((HEAD + story(1)).encode("latin-1")))
 
     assert list(read_documents(path)) == [STORY]
@@ -52,7 +52,7 @@ def test_a_story(write, name, pack):
     ],
 )
 def test_the_modapte_split(lewis, topics, split):
-    """It follows from two attributes; what is unused is never trained on."""
+    """The split follows from two attributes; unused documents are not trained on."""
     [document] = read_documents([story(1, lewis=lewis, topics=topics)], format="reuters")
 
     assert document.split == split
@@ -75,7 +75,7 @@ def lines_of(text):
     ],
 )
 def test_texts_of_other_types(text, expected):
-    """One that was not taken apart is taken whole, a brief one is its title."""
+    """A text without parts is read as a whole; a brief has only a title."""
     [document] = read_documents(lines_of(story(1, text=text)), format="reuters")
 
     assert document.text == expected
@@ -90,15 +90,15 @@ def test_texts_of_other_types(text, expected):
     ],
 )
 def test_dates(date, time):
-    """An hour that is none leaves the day."""
+    """An invalid hour is dropped; the day stays."""
     [document] = read_documents(lines_of(story(1, date=date)), format="reuters")
 
     assert document.time.isoformat() == time
 
 
 @pytest.mark.parametrize("date", ["30-FEB-1987", "soon", "1-XYZ-1987"])
-def test_a_date_that_is_none(date):
-    """It costs its date, not the story, and is told."""
+def test_an_invalid_date(date):
+    """The date is dropped with a warning; the story is read."""
     with pytest.warns(CorpusWarning, match=r"input, line 1: time == .*kept without it"):
         [document] = read_documents(lines_of(story(1, date=date)), format="reuters")
 
@@ -106,7 +106,7 @@ def test_a_date_that_is_none(date):
 
 
 def test_bad_stories():
-    """One that is not closed or has no text is told by its first line, and harms no other."""
+    """Without an end or a text, the error names the first line; other stories are read."""
     whole = story(1)
     no_text = story(2, text="<NOTE/>")
     open_one = story(3).replace("</REUTERS>\n", "")
@@ -121,8 +121,8 @@ def test_bad_stories():
     ]
 
 
-def test_the_rest_of_a_bad_story_is_passed_over():
-    """A bad line is told once; reading goes on with the next story."""
+def test_the_rest_of_a_bad_story_is_skipped():
+    """A bad line gives one error; reading continues with the next story."""
     bad = story(2).replace("Coffee", "\0")
 
     documents, errors = read(lines_of(story(1) + bad + story(3)), format="reuters")
@@ -132,8 +132,8 @@ def test_the_rest_of_a_bad_story_is_passed_over():
     assert errors[0].endswith("contains a NUL byte.")
 
 
-def test_something_else_is_told_once():
-    """A file without stories is not silently empty."""
+def test_something_else_is_one_error():
+    """A file without stories gives an error."""
     documents, errors = read(["plain words\n", "more words\n"], format="reuters")
 
     assert documents == []
@@ -141,7 +141,7 @@ def test_something_else_is_told_once():
 
 
 def test_a_folder_and_a_pattern(write, tmp_path):
-    """A folder of files is one corpus, in the order of names, as is a pattern."""
+    """A folder of files, or a pattern, is one corpus in the order of names."""
     for number in (2, 1):
         write(f"reut2-00{number}.sgm", story(number))
     write("README.doc", "about")
@@ -151,7 +151,7 @@ def test_a_folder_and_a_pattern(write, tmp_path):
 
 
 def test_another_encoding():
-    """Latin-1 unless told otherwise."""
+    """The encoding is Latin-1 by default."""
     lines = [line.encode() for line in lines_of(story(1))]
 
     [document] = read_documents(lines, format="reuters", encoding="utf-8")
@@ -160,7 +160,7 @@ def test_another_encoding():
 
 
 def test_memory_is_constant():
-    """Stories are read one by one, and a stream without end as far as it is asked for."""
+    """Stories are read one by one, and an endless stream only as far as needed."""
     lines = itertools.chain.from_iterable(lines_of(story(n)) for n in itertools.count())
 
     tracemalloc.start()
@@ -174,5 +174,5 @@ def test_memory_is_constant():
 
 
 def test_an_empty_file(write):
-    """No stories are no error."""
+    """An empty file is not an error."""
     assert list(read_documents(write("a.sgm", HEAD))) == []

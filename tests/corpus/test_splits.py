@@ -40,7 +40,7 @@ def indicator(labels, n_labels):
 
 
 def is_partition(train, test, n_docs):
-    """Tell whether the sides are sorted, disjoint, complete and not empty."""
+    """Return whether the sides are sorted, disjoint, complete and not empty."""
     sorted_ = (np.diff(train) > 0).all() and (np.diff(test) > 0).all()
     return sorted_ and len(train) and len(test) and {*train, *test} == {*range(n_docs)}
 
@@ -61,7 +61,7 @@ def test_random_split_is_a_partition(n_docs, test_size, seed):
 
 @given(label_sets, sizes, seeds)
 def test_stratified_split_is_a_partition(labels, test_size, seed):
-    """Each document is on one side, and the sides have just the sizes asked for."""
+    """Each document is on one side, and the sides have exactly the requested sizes."""
     train, test = stratified_split(labels, test_size, seed)
 
     assert is_partition(train, test, len(labels))
@@ -70,7 +70,7 @@ def test_stratified_split_is_a_partition(labels, test_size, seed):
 
 @given(label_sets, st.data(), seeds)
 def test_folds_are_partitions(labels, data, seed):
-    """Each document is tested on once; folds differ in size by one at most."""
+    """Each document is tested on once; the sizes of folds differ by at most one."""
     n_splits = data.draw(st.integers(2, len(labels)))
 
     pairs = folds(labels, n_splits, seed)
@@ -92,7 +92,7 @@ def test_the_seed_decides(split):
     assert str(one) != str(other)
 
 
-def test_the_order_within_a_label_set_says_nothing():
+def test_the_order_within_a_label_set_does_not_matter():
     """Sets are read in the same order in every process, whatever their hashes."""
     rng = np.random.default_rng(0)
     labels = [[f"label {i}" for i in rng.choice(20, 4, replace=False)] for _ in range(80)]
@@ -103,7 +103,7 @@ def test_the_order_within_a_label_set_says_nothing():
     assert np.array_equal(one[1], two[1])
 
 
-def test_all_forms_of_labels_are_one():
+def test_all_forms_of_labels_are_equivalent():
     """Names, documents and indicators give the same split."""
     labels = [list(row) for row in indicator(zipf_labels(100, 8), 8)]
     names = [[str(i) for i in np.flatnonzero(row)] for row in labels]
@@ -117,8 +117,8 @@ def test_all_forms_of_labels_are_one():
     assert np.array_equal(*by_name)
 
 
-def test_one_label_a_document():
-    """A flat list is one label a document, of any type."""
+def test_one_label_per_document():
+    """A flat list means one label per document, of any type."""
     _, test = stratified_split(["a", "b", "b", "a"] * 10, 0.5)
     _, same = stratified_split([0, 1, 1, 0] * 10, 0.5)
 
@@ -128,7 +128,7 @@ def test_one_label_a_document():
 
 @pytest.mark.parametrize("test_size", [0.1, 0.25, 0.5, 0.8])
 def test_shares_are_nearer_than_at_random(test_size):
-    """Labels are spread several times more evenly than by chance."""
+    """Labels are spread several times more evenly than at random."""
     labels = zipf_labels(3000, 60)
     Y = indicator(labels, 60)
 
@@ -140,7 +140,7 @@ def test_shares_are_nearer_than_at_random(test_size):
 
 
 def test_folds_have_equal_shares():
-    """Each fold has its part of every label, to within three documents."""
+    """Each fold has its share of every label, to within three documents."""
     Y = indicator(zipf_labels(3000, 60), 60)
 
     tests = [test for _, test in folds(Y, 5)]
@@ -161,7 +161,7 @@ def test_rare_labels_are_on_both_sides(test_size):
 
 
 def test_rare_labels_do_not_crowd_out_the_common():
-    """Where the test part is too small for all, frequent labels keep half of their share."""
+    """If the test part is too small for all labels, frequent ones keep half of their share."""
     labels = [["common"]] * 500 + [[f"rare {i}"] for i in range(250)] * 2
 
     _, test = stratified_split(labels, 0.05)
@@ -170,7 +170,7 @@ def test_rare_labels_do_not_crowd_out_the_common():
 
 
 def test_unlabelled_documents_are_spread():
-    """Documents without labels, or with one of their own, are on both sides by their share."""
+    """Documents without labels, or with unique ones, are on both sides in proportion."""
     labels = [["a"]] * 100 + [[]] * 100 + [[f"own {i}"] for i in range(100)]
 
     train, test = stratified_split(labels, 0.2)
@@ -181,7 +181,7 @@ def test_unlabelled_documents_are_spread():
 
 @given(st.lists(st.integers(0, 20), min_size=2), sizes)
 def test_time_split_is_in_order(days, test_size):
-    """No document to train on is later than one to test on."""
+    """No training document is later than a test document."""
     documents = [Document("1", text="", time=START + timedelta(days=day)) for day in days]
 
     train, test = time_split(documents, test_size)
@@ -192,7 +192,7 @@ def test_time_split_is_in_order(days, test_size):
 
 @pytest.mark.parametrize("at", ["2020-01-03", datetime(2020, 1, 3), datetime(2020, 1, 3).date()])
 def test_time_split_at_a_date(at):
-    """The documents from that time on are to test on."""
+    """The test documents are those from that time on."""
     times = ["2020-01-05", "2020-01-01", "2020-01-03T00:00Z", "2020-01-03T00:00+01:00"]
     documents = [Document("1", text="", time=time) for time in times]
 
@@ -211,7 +211,7 @@ def test_time_split_needs_times():
 
 @pytest.mark.parametrize("at", ["2019-01-01", "2021-01-01", "soon"])
 def test_time_split_at_a_wrong_time(at):
-    """The time must be one, with documents before and after it."""
+    """The time must be valid, with documents before and after it."""
     documents = [Document("1", text="", time=START + timedelta(days=day)) for day in range(5)]
 
     with pytest.raises(ValueError, match=f"at == '{at}', must"):
@@ -226,7 +226,7 @@ def test_wrong_test_size(test_size):
 
 
 def test_a_number_of_documents():
-    """A whole number is taken as it is."""
+    """A whole number is a number of documents."""
     assert len(random_split(10, 3)[1]) == len(stratified_split([["a"]] * 10, 3)[1]) == 3
 
 
@@ -240,7 +240,7 @@ def test_too_few_documents(split, n_docs):
 
 @pytest.mark.parametrize("n_splits", [1, 5])
 def test_wrong_number_of_folds(n_splits):
-    """There are two folds at least and a document in each."""
+    """There must be at least two folds and a document in each."""
     with pytest.raises(ValueError, match=f"n_splits == {n_splits}, must be from 2 to 4"):
         folds([["a"]] * 4, n_splits)
 
@@ -248,7 +248,7 @@ def test_wrong_number_of_folds(n_splits):
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", ["reuters21578", "cooking", "medline-cf"])
 def test_a_real_corpus_is_spread_evenly(data, name):
-    """Every label with two documents is on both sides, and shares are better than by chance."""
+    """Every label with two documents is on both sides, and shares are better than at random."""
     documents = list(read_documents(data(name)))
     names = sorted({label for document in documents for label in document.labels})
     number = {label: i for i, label in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Writing: what is written is read again, or refused."""
+"""Writing: documents are read back unchanged, or rejected."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def written(documents, format, **options):
 
 
 def accepted(document, format):
-    """Tell whether a format takes a document."""
+    """Return whether a format can hold a document."""
     try:
         return write_documents([document], io.BytesIO(), format=format) == 1
     except ValueError:
@@ -39,7 +39,7 @@ def accepted(document, format):
 
 @given(documents(id=names, time=times, split=splits))
 def test_json_lines_hold_everything(corpus):
-    """Every document comes back from JSON lines as it was."""
+    """Every document is read back unchanged from JSON lines."""
     assert written(corpus, "jsonl") == corpus
 
 
@@ -59,7 +59,7 @@ printed = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\
     )
 )
 def test_tables_hold_texts(format, corpus):
-    """Texts with any line ends and quotes come back from a table."""
+    """Texts with any line ends and quotes are read back from a table."""
     assert written(corpus, format) == corpus
 
 
@@ -91,7 +91,7 @@ word = st.text(
     )
 )
 def test_svmlight_holds_counts(corpus):
-    """Counts and labels come back from SVMlight; the lines number the documents."""
+    """Counts and labels are read back from SVMlight; ids are line numbers."""
     again = written(corpus, "svmlight")
 
     numbered = [replace(document, id=str(n)) for n, document in enumerate(corpus, 1)]
@@ -103,7 +103,7 @@ line = texts.filter(lambda text: accepted(Document("1", text=text), "text"))
 
 @given(documents(content=st.fixed_dictionaries({"text": line}), labels=st.nothing()))
 def test_text_holds_lines(corpus):
-    """Texts of one line come back from plain text; the lines number the documents."""
+    """Texts of one line are read back from plain text; ids are line numbers."""
     again = written(corpus, "text")
 
     numbered = [replace(document, id=str(n)) for n, document in enumerate(corpus, 1)]
@@ -112,8 +112,8 @@ def test_text_holds_lines(corpus):
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "svmlight", "text"])
 @given(corpus=documents(id=names, time=times, split=splits))
-def test_nothing_is_lost_in_silence(format, corpus):
-    """Whatever document comes, a format holds all of it but its id, or refuses it."""
+def test_nothing_is_lost_silently(format, corpus):
+    """A format holds all of a document except its id, or rejects it."""
     held = [document for document in corpus if accepted(document, format)]
 
     again = written(held, format)
@@ -143,15 +143,15 @@ def test_nothing_is_lost_in_silence(format, corpus):
         ("jsonl", Document("7", text="\ud800")),
     ],
 )
-def test_what_a_format_cannot_hold_is_refused(format, document):
-    """The sentence names the document."""
+def test_documents_that_a_format_cannot_hold_are_rejected(format, document):
+    """The message names the document."""
     with pytest.raises(ValueError, match=r"^document '7' cannot be written: .*\.$"):
         write_documents([document], io.BytesIO(), format=format)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.jsonl.gz", "a.csv.gz"])
-def test_a_path_tells_the_format(tmp_path, name):
-    """The ending says the format and whether it is gzipped."""
+def test_the_format_follows_from_the_path(tmp_path, name):
+    """The ending determines the format and compression."""
     path = tmp_path / name
 
     number = write_documents(DOCUMENTS, path)
@@ -173,8 +173,8 @@ def test_gzip_is_the_same_each_time(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
-def test_a_failure_leaves_what_was_there(tmp_path, name):
-    """Nothing half written is left, neither under the name nor under another."""
+def test_a_failure_leaves_the_old_file(tmp_path, name):
+    """No incomplete file is left, under any name."""
     path = tmp_path / name
     path.write_bytes(b"before")
 
@@ -196,7 +196,7 @@ def test_a_corpus_can_be_written_over_itself(tmp_path):
 
 
 def test_a_link_is_followed(tmp_path):
-    """The file behind a link is written, the link stays."""
+    """The target of a link is written; the link stays."""
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "a.jsonl")
 
     write_documents(DOCUMENTS, tmp_path / "link.jsonl")
@@ -206,7 +206,7 @@ def test_a_link_is_followed(tmp_path):
 
 
 def test_a_device_is_not_replaced():
-    """What is not a file is written to as it is."""
+    """A device is written to directly."""
     assert write_documents(DOCUMENTS, "/dev/null", format="jsonl") == 2
 
 
@@ -221,7 +221,7 @@ def test_standard_output(monkeypatch):
 
 
 def test_an_open_text_file():
-    """A file of text takes text."""
+    """A text file gets text."""
     file = io.StringIO()
 
     write_documents(DOCUMENTS, file, format="csv")
@@ -233,16 +233,16 @@ def test_an_open_text_file():
     ("name", "sentence"),
     [("folder.jsonl", "is a folder"), ("no/a.jsonl", "no' does not exist"), ("a.doc", "ending")],
 )
-def test_a_target_that_cannot_be(tmp_path, name, sentence):
-    """A plain sentence says what is wrong with the place."""
+def test_an_impossible_target(tmp_path, name, sentence):
+    """The message says what is wrong with the target."""
     (tmp_path / "folder.jsonl").mkdir()
 
     with pytest.raises(CorpusError, match=sentence):
         write_documents(DOCUMENTS, tmp_path / name)
 
 
-def test_an_error_of_the_documents_stays_theirs(tmp_path):
-    """A file that is missing where documents come from is not taken for the target."""
+def test_errors_of_the_source_are_not_the_targets(tmp_path):
+    """A missing source file is not reported as a problem of the target."""
     documents = (Document("1", text=open(name).read()) for name in ["missing"])  # noqa: SIM115
 
     with pytest.raises(FileNotFoundError, match="missing"):

@@ -18,7 +18,7 @@ def client():
 
 @pytest.fixture(scope="session")
 def news(tmp_path_factory):
-    """Return a file of the sample, whose documents have no ids and some of which are to test on."""
+    """Return a file of the sample, without ids and with a test part."""
     folder = tmp_path_factory.mktemp("news")
     path = folder / "news.jsonl"
     lines = []
@@ -38,7 +38,7 @@ def documents(news):
 
 @pytest.fixture(scope="session")
 def pmm1(documents):
-    """Return a labeler of one machine, fitted on the part to learn from."""
+    """Return a labeler that was fitted on one machine, on the training part."""
     return Labeler("pmm1").fit([d for d in documents if d.split == "train"])
 
 

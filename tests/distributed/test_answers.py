@@ -1,4 +1,4 @@
-"""Learning, labelling, selecting and measuring on a cluster: as on one machine."""
+"""Learning, labelling, selecting and evaluating on a cluster, compared with one machine."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ def lines_of(folder):
 
 @pytest.mark.parametrize("name", ["nb", "pmm1", "pmm2", "pdmm"])
 def test_count_models_are_the_same(client, news, documents, name):
-    """Parameters, what was chosen by documents, and the table are those of one machine."""
+    """Parameters, tuned settings and the table are those of one machine."""
     train = [d for d in documents if d.split == "train"]
     alone = Labeler(name).fit(train)
 
@@ -41,8 +41,8 @@ def test_count_models_are_the_same(client, news, documents, name):
     assert labeler.vocabulary_ == alone.vocabulary_
 
 
-def test_documents_in_any_order_choose_the_same(client, news, documents, pmm1):
-    """What is chosen depends on the documents, not on how they come."""
+def test_tuning_does_not_depend_on_the_order(client, news, documents, pmm1):
+    """Tuned settings depend on the documents, not on their order."""
     train = [d for d in documents if d.split == "train"][::-1]
 
     assert same_arrays(Labeler("pmm1").fit(train).model_, pmm1.model_)
@@ -68,7 +68,7 @@ def test_answers_are_the_same(client, news, documents, pmm1, tmp_path):
 
 
 def test_results_never_mix(client, news, pmm1, tmp_path):
-    """A folder that holds files is refused; what is elsewhere is written, too."""
+    """A folder that contains files is rejected; a new one is created."""
     (tmp_path / "old").write_text("")
 
     with pytest.raises(PolytopicError, match="already contains files; give a new folder"):
@@ -97,8 +97,8 @@ def test_selection_is_the_same(client, news, documents, pmm1, tmp_path, min_shar
     ]
 
 
-def test_measures_are_the_same(client, news, documents, pmm1):
-    """All measures, also by level, are those of one machine; the test part is found."""
+def test_metrics_are_the_same(client, news, documents, pmm1):
+    """All metrics, also by level, are those of one machine; the test part is found."""
     test = [d for d in documents if d.split == "test"]
     pmm1.tree = LabelTree.from_names(pmm1.classes_.tolist())
     true, predicted = [d.labels for d in test], pmm1.predict(test)
@@ -115,8 +115,8 @@ def test_measures_are_the_same(client, news, documents, pmm1):
         assert tally.metrics_by_level()[level]["samples_f1"] == pytest.approx(f, rel=1e-12)
 
 
-def test_tallies_of_labels_never_seen():
-    """True labels that no score reaches count as in all measures at once, however parted."""
+def test_tallies_of_unseen_labels():
+    """True labels without scores count the same, however documents are partitioned."""
     rng = np.random.default_rng(0)
     classes, known = ["a/x", "a/y", "b", "c/d/e"], 4
     names = [*classes, "z", "a/q/r/s", "f"]
@@ -143,7 +143,7 @@ def test_tallies_of_labels_never_seen():
 
 
 def test_reading_again(news):
-    """A corpus can be read in another way."""
+    """A corpus can be read again with other options."""
     corpus = read(news, blocksize=9_000)
 
     assert read(corpus) is corpus

@@ -22,7 +22,7 @@ def polytopic(*arguments, **options):
 
 
 def test_train_suggest_eval_select(client, news, documents, pmm1, tmp_path):
-    """On a cluster that is there, each command does what it does on one machine."""
+    """On a running cluster, each command does the same as on one machine."""
     cluster, model = ("--dask", client.scheduler.address), tmp_path / "news.model"
 
     trained = polytopic("train", news, "--to", model, "--model", "pmm1", *cluster)
@@ -67,7 +67,7 @@ def test_local_cluster(news, tmp_path):
     ],
 )
 def test_wrong_usage(arguments, sentence):
-    """What makes no sense on a cluster is refused before anything is read."""
+    """Options that do not work on a cluster are rejected before anything is read."""
     from click.testing import CliRunner
 
     from polytopic.cli import main
@@ -93,7 +93,7 @@ def test_without_dask(news, tmp_path):
 
 
 def test_compare_on_a_cluster(client, news, tmp_path):
-    """Cells are run by workers and kept, with the measures of processes of this machine."""
+    """Workers run the methods and store results, with the metrics of local processes."""
     command = ("compare", news, "--models", "knn,svm", "--tune", "0", "--protocol", "given")
     cluster = ("--dask", client.scheduler.address)
 

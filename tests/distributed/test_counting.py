@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from polytopic import Document
 from polytopic.corpus import read_documents
+from polytopic.counts import TextSample
 from polytopic.distributed import count, read
-from polytopic.distributed.counting import count_part
 from polytopic.distributed.engine import sum_results
+from polytopic.distributed.learning import count_part
 from polytopic.distributed.partitions import PartReader, number_lines
 from polytopic.errors import CorpusError, PolytopicError
-from polytopic.labeler.learning import Sample, count_texts
+from polytopic.labeler.reading import count_texts
 from polytopic.lines import Piece
 from polytopic.text import Analyzer
 from tests.strategies import texts
@@ -45,11 +46,11 @@ def test_any_blocks_give_the_same_table(client, news, table, blocksize):
 @settings(max_examples=40)
 @given(texts(max_docs=9), st.lists(st.integers(0, 9), max_size=4), st.integers(1, 4))
 def test_any_partitioning_gives_the_same_table(pairs, cuts, size):
-    """Tables and samples of parts add up to those of all documents, empty parts and all."""
+    """Tables and samples of parts, even empty ones, add up to those of all documents."""
     corpus = [Document(str(n), text=t, labels=names) for n, (t, names) in enumerate(pairs)]
     borders = sorted({0, *(min(cut, len(corpus)) for cut in cuts), len(corpus)})
     parts = [corpus[a:b] for a, b in zip(borders, [*borders[1:], len(corpus)], strict=True)]
-    analyzer, whole = Analyzer(None), Sample(size)
+    analyzer, whole = Analyzer(None), TextSample(size)
     table = count_texts(corpus, None, analyzer, None, whole)
 
     found = sum_results([count_part(part, ({}, analyzer, None, None, size)) for part in parts])
@@ -61,7 +62,7 @@ def test_any_partitioning_gives_the_same_table(pairs, cuts, size):
 
 @given(st.lists(st.binary(max_size=6), max_size=8), st.integers(1, 9), st.integers(3, 20))
 def test_pieces_hold_each_line_once(tmp_path_factory, lines, size, max_bytes):
-    """The pieces of a file have its lines in order; of long ones, they have the beginning."""
+    """The pieces of a file contain its lines in order, and the beginning of long ones."""
     content = b"\n".join(lines)
     path = tmp_path_factory.mktemp("pieces") / "lines"
     path.write_bytes(content)
@@ -79,7 +80,7 @@ def test_pieces_hold_each_line_once(tmp_path_factory, lines, size, max_bytes):
     )
 
 
-def test_ids_and_errors_know_their_lines(client, news, documents):
+def test_ids_and_errors_have_line_numbers(client, news, documents):
     """Documents of cut files have the ids that one machine gives, by their lines."""
     corpus = number_lines(read(news, blocksize=5_000), client)
 
@@ -133,7 +134,7 @@ def test_bags_and_dataframes(client, documents, table):
 
 
 def test_split_and_bad_lines(client, news, documents, tmp_path):
-    """The part that is asked for is counted; a bad line stops the work, or is passed over."""
+    """The requested split is counted; a bad line stops the job, or is skipped."""
     bad = tmp_path / "bad.jsonl"
     bad.write_text(news.read_text() + '{"text": 3}\n')
     train = [d for d in documents if d.split == "train"]
@@ -146,8 +147,8 @@ def test_split_and_bad_lines(client, news, documents, tmp_path):
     assert count(bad, blocksize=9_000, on_error="skip", client=client).n_docs == len(documents)
 
 
-def test_what_cannot_be_read(tmp_path):
-    """Streams and missing files are refused in a sentence."""
+def test_unreadable_sources(tmp_path):
+    """Streams and missing files are rejected in one sentence."""
     with pytest.raises(CorpusError, match="standard input cannot be read by several workers"):
         read("-")
     with pytest.raises(CorpusError, match="matches no file"):

@@ -1,4 +1,4 @@
-"""A worker that is killed in the middle of a job: the engine does its work again."""
+"""A worker is killed in the middle of a job: its work is repeated."""
 
 import os
 import signal
@@ -9,14 +9,14 @@ from polytopic import MML, CoL, Labeler
 from polytopic.distributed import connect, count, evaluate, fit, select, suggest
 from polytopic.experiments import Protocol, compare
 from polytopic.labeler import Selector
-from polytopic.labeler.learning import count_texts
+from polytopic.labeler.reading import count_texts
 from polytopic.text import Analyzer
 from tests.distributed.test_answers import lines_of
 from tests.labeler.test_files import same_arrays
 
 
 class Killer:
-    """Kills a worker once, as soon as so many tasks of a job are done."""
+    """Kills a worker once, after a number of finished tasks."""
 
     def __init__(self, client, after, of=None):
         self.client, self.after, self.of = client, after, of
@@ -56,7 +56,7 @@ def job_select(client, news, killer, pmm1, folder):
 
 
 def job_evaluate(client, news, killer, pmm1, **_):
-    """Measure."""
+    """Evaluate."""
     return evaluate(pmm1, news, blocksize=9_000, client=client, progress=killer).metrics()
 
 
@@ -77,7 +77,7 @@ def same(one, other):
     ],
 )
 def test_one_pass(client, cluster, news, pmm1, tmp_path, job):
-    """Counting, labelling, selecting and measuring end with the same answer."""
+    """Counting, labelling, selecting and evaluating give the same result."""
     given = {"news": news, "pmm1": pmm1}
     killer = Killer(cluster, after=3)
 
@@ -97,7 +97,7 @@ def test_one_pass(client, cluster, news, pmm1, tmp_path, job):
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_steps_and_rounds(client, cluster, news, model):
-    """A worker that is lost between steps loses nothing: its part is learned again."""
+    """Nothing is lost with a worker between steps: its part is computed again."""
     killer = Killer(cluster, after=3, of=6)
     how = {"split": "train", "parts": 3, "blocksize": 30_000}
 
@@ -110,7 +110,7 @@ def test_steps_and_rounds(client, cluster, news, model):
 
 @pytest.mark.long
 def test_count_models(client, cluster, news, documents):
-    """A count model is the same; its table, too."""
+    """A count model and its table are the same."""
     killer = Killer(cluster, after=2)
 
     found = fit(Labeler("pmm1"), news, blocksize=9_000, client=cluster, progress=killer)
@@ -121,8 +121,8 @@ def test_count_models(client, cluster, news, documents):
 
 
 @pytest.mark.long
-def test_cells(cluster, documents, tmp_path):
-    """The cells of a comparison that a lost worker had are run again, with the same answers."""
+def test_comparison(cluster, documents, tmp_path):
+    """The methods that a lost worker ran are run again, with the same results."""
     methods, protocol = ["knn", "nb-one-vs-rest", "svm"], Protocol("folds", repeats=2)
     how = {"protocol": protocol, "tune": 0}
     killer, done = Killer(cluster, after=1), []

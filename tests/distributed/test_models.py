@@ -1,4 +1,4 @@
-"""CoL and MML learned from documents in parts."""
+"""CoL and MML, fitted on documents in parts."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 @pytest.fixture(scope="module")
 def train(documents):
-    """Return the documents to learn from."""
+    """Return the training documents."""
     return [d for d in documents if d.split == "train"]
 
 
@@ -23,7 +23,7 @@ def train(documents):
     "model", [CoL("auto"), CoL(8, covariance="variational", predict_mode="sets", max_iter=4)]
 )
 def test_col_takes_the_same_steps(client, news, documents, train, model):
-    """The bound of each step is that of one machine to 1e-8, and so are the answers."""
+    """The bound of each step is that of one machine to 1e-8; predictions are the same."""
     alone = Labeler(model).fit(train)
 
     labeler = fit(Labeler(model), news, split="train", parts=3, blocksize=30_000, client=client)
@@ -39,7 +39,7 @@ def test_col_takes_the_same_steps(client, news, documents, train, model):
 
 
 def test_mml_by_rounds(client, news, documents, train):
-    """Rounds come near to the objective of one machine, and so do answers; choices are its own."""
+    """Objective and predictions are close to those of one machine; tuned settings are the same."""
     model = MML(C="auto", calibrate=True, max_iter=30)
     alone = Labeler(model).fit(train)
     test = [d for d in documents if d.split == "test"]
@@ -69,7 +69,7 @@ def test_one_part_is_one_machine(client, news, train):
 
 @pytest.mark.parametrize("settings", [{"labels": "neighbours"}, {"goal": "exact"}])
 def test_other_margins(client, news, train, settings):
-    """The paper's neighbours and exact sets are learned by rounds, too."""
+    """The paper's neighbours and exact sets can be learned in rounds, too."""
     model = MML(tol=0.02, max_iter=200, **settings)
     alone = Labeler(model).fit(train)
 
@@ -91,14 +91,14 @@ def test_partitions_do_not_matter(client, news):
     )
 
 
-def test_rounds_that_end_too_early(client, news):
+def test_too_few_rounds(client, news):
     """A warning says that the gap is still large."""
     with pytest.warns(ConvergenceWarning, match="MML stopped after max_iter == 1 passes"):
         fit(Labeler(MML(max_iter=1)), news, split="train", client=client)
 
 
-def test_what_stays_on_one_machine(client, news):
-    """BoosTexter and stepwise learning are refused in a sentence."""
+def test_models_for_one_machine_only(client, news):
+    """BoosTexter and stepwise learning are rejected in one sentence."""
     with pytest.raises(PolytopicError, match="BoosTexter learns on one machine"):
         fit(Labeler("boostexter"), news, client=client)
     with pytest.raises(ValueError, match="batch_size works on one machine only"):

@@ -1,4 +1,4 @@
-"""Corpora and results on another machine, which is reached by its address alone."""
+"""Corpora and results on another machine, given by URL."""
 
 import json
 from threading import Thread
@@ -29,7 +29,7 @@ def remote(tmp_path):
 
 
 def test_a_corpus_on_a_server(client, news, pmm1, documents, remote):
-    """Parts of remote files are counted and labelled as those of near ones, with the same bits."""
+    """Parts of remote files are counted and labelled like local ones, to the bit."""
     folder, address = remote
     lines = news.read_bytes().splitlines(keepends=True)
     (folder / "in").mkdir()
@@ -50,8 +50,8 @@ def test_a_corpus_on_a_server(client, news, pmm1, documents, remote):
         suggest(pmm1, corpus, f"{address}/out", client=client)
 
 
-def test_what_cannot_be_reached(client):
-    """One sentence names the address and what is wrong."""
+def test_unreachable_sources(client):
+    """One sentence names the URL and the problem."""
     with pytest.raises(PolytopicError, match=r"'nosuch://news.jsonl' cannot be read: Protocol"):
         count("nosuch://news.jsonl", client=client)
     with pytest.raises(PolytopicError, match=r"'ftp://127.0.0.1:1/n' cannot be read: .*refused"):
@@ -59,7 +59,7 @@ def test_what_cannot_be_reached(client):
 
 
 def test_a_password_is_not_shown(client, news, pmm1, remote, tmp_path):
-    """Neither a wrong one nor a right one, whatever is wrong."""
+    """Neither a wrong nor a right password is shown, whatever the error."""
     folder, address = remote
     (folder / "bad.jsonl").write_bytes(b'{"text": 1}\n' + news.read_bytes())
     wrong = address.replace("secret", "guessed")
@@ -74,8 +74,8 @@ def test_a_password_is_not_shown(client, news, pmm1, remote, tmp_path):
     assert "secret" not in str(failure.value)
 
 
-def test_the_addresses_of_files(tmp_path, news):
-    """A file is read by the address that was given; files of a pattern share what is before."""
+def test_urls_of_files(tmp_path, news):
+    """A file is read by the given URL; the files of a pattern share its prefix."""
     file = tmp_path / "a.jsonl"
     file.write_bytes(news.read_bytes())
 

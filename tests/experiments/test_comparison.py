@@ -1,7 +1,8 @@
-"""Comparisons: results that are kept, failures, tables and reports."""
+"""Comparisons: stored results, failures, tables and reports."""
 
 import csv
 import io
+import json
 import os
 import signal
 import subprocess
@@ -14,12 +15,21 @@ import pytest
 from click.testing import CliRunner
 
 from polytopic import Document
+from polytopic.cli import compare as compare_command
 from polytopic.cli import main
 from polytopic.corpus import load_sample, write_documents
-from polytopic.experiments import METHODS, Method, Protocol, compare
-from polytopic.experiments.comparison import Comparison, Row, _time_left
-from polytopic.experiments.significance import compare_pairs
+from polytopic.experiments import (
+    PROTOCOLS,
+    Method,
+    Protocol,
+    all_methods,
+    compare,
+    default_methods,
+    register_method,
+)
+from polytopic.experiments.comparison import Comparison, Row, _time_left, compare_pairs
 from polytopic.experiments.tables import entries
+from tests.experiments import new_model  # noqa: F401  # registers it
 from tests.experiments.failing import FAILING
 
 LACKING = "no_such_package is not installed. Install it with: pip install 'polytopic[bench]'"
@@ -31,7 +41,7 @@ def found(tmp_path_factory):
     """Return a comparison of three methods and one that is missing."""
     return compare(
         load_sample(),
-        [*FAST, Method("absent", "Absent", METHODS["knn"].fit, package="no_such_package")],
+        [*FAST, Method("absent", "Absent", all_methods()["knn"].fit, package="no_such_package")],
         protocol=Protocol("folds", repeats=2),
         folder=tmp_path_factory.mktemp("cells"),
         workers=2,
@@ -40,7 +50,7 @@ def found(tmp_path_factory):
 
 
 def test_rows(found):
-    """Best first; what is missing says why, and comes last."""
+    """The best comes first; a method that cannot run comes last, with the reason."""
     assert [row.method for row in found.rows][-1] == "absent"
     assert found.rows[-1].failure == LACKING
     means = [row.mean("samples_f1") for row in found.rows[:-1]]
@@ -51,8 +61,8 @@ def test_rows(found):
         assert row.mean("memory_mb") >= 0
 
 
-def test_what_is_kept_is_not_run_again(tmp_path):
-    """The second time nothing runs, and the answer is the same."""
+def test_stored_results_are_not_computed_again(tmp_path):
+    """The second time, nothing runs and the result is the same."""
     sentences = [[], []]
     answers = [
         compare(
@@ -71,8 +81,8 @@ def test_what_is_kept_is_not_run_again(tmp_path):
     assert sentences[1] == ["2 of 2 results are known already or cannot be computed."]
 
 
-def test_stopped_and_started_again(tmp_path):
-    """A run that is killed goes on where it was."""
+def test_a_killed_run_continues(tmp_path):
+    """A run that was killed continues where it stopped."""
     path = tmp_path / "news.jsonl"
     write_documents(load_sample(), path)
     command = [sys.executable, "-m", "polytopic", "compare", str(path), "--protocol", "folds"]
@@ -96,7 +106,7 @@ def test_stopped_and_started_again(tmp_path):
 
 
 def test_failures_are_rows(tmp_path):
-    """A method that raises, that dies or takes too long is a row that says so."""
+    """A method that raises, crashes or takes too long gets a row that says so."""
     found = compare(
         load_sample(),
         [*FAILING, "knn"],
@@ -118,7 +128,7 @@ def test_failures_are_rows(tmp_path):
 
 
 def test_tables(found):
-    """The best is bold in each column; a missing method has its reason."""
+    """The best is bold in each column; a method that cannot run has the reason."""
     markdown, latex = found.to_markdown(), found.to_latex()
 
     assert f"| Absent | {LACKING} |" in markdown
@@ -148,7 +158,7 @@ def test_bold_is_best(found):
 
 
 def test_report(found, tmp_path):
-    """The page stands alone: figures inside, no script, no network, names as text."""
+    """The page is self-contained: embedded figures, no script, no network, escaped names."""
     page = found.to_html()
 
     assert page.count("data:image/svg+xml;base64,") >= 3
@@ -162,7 +172,7 @@ def test_report(found, tmp_path):
 
 
 def result(f, n_train=100, n_test=50, documents=None):
-    """Return what a cell would say."""
+    """Return the result of a cell."""
     return {
         "metrics": {"samples_f1": f},
         "documents": {"samples_f1": documents or [f]},
@@ -171,7 +181,7 @@ def result(f, n_train=100, n_test=50, documents=None):
     }
 
 
-def test_chance_on_several_splits():
+def test_significance_on_several_splits():
     """The corrected t-test by its formula."""
     ours = [result(f) for f in (0.8, 0.82, 0.81, 0.83)]
     theirs = [result(f) for f in (0.78, 0.79, 0.8, 0.8)]
@@ -184,7 +194,7 @@ def test_chance_on_several_splits():
     assert compare_pairs(ours, ours, "samples_f1") == 1.0
 
 
-def test_chance_on_one_split():
+def test_significance_on_one_split():
     """The permutation test: exact for few documents, small for many that agree."""
     few = compare_pairs(
         [result(1.0, documents=[1, 1, 1])], [result(0.0, documents=[0, 0, 0])], "samples_f1"
@@ -198,8 +208,8 @@ def test_chance_on_one_split():
     assert compare_pairs([result(1.0)], [result(0.0)], "micro_f1") is None
 
 
-def test_a_curve_is_summed_up_by_its_largest_part():
-    """Tables have the largest part alone; the order is that of its means."""
+def test_a_curve_is_summarized_by_its_largest_part():
+    """Tables show only the largest training sets, ordered by their means."""
     rows = [
         Row("a", "A", [result(0.5, 10), result(0.9, 20)]),
         Row("b", "B", [result(0.8, 10), result(0.7, 20)]),
@@ -212,8 +222,8 @@ def test_a_curve_is_summed_up_by_its_largest_part():
     assert [row.mean("samples_f1") for row in largest.rows] == [0.9, 0.7]
 
 
-def test_the_report_of_a_curve_tells_what_more_documents_gave(found):
-    """One sentence, of the method that is best in the end."""
+def test_the_report_of_a_curve_says_what_more_documents_gained(found):
+    """The sentence is about the method that is best at the end."""
     (best, *_) = found.rows
     small = [one | {"n_train": 10} for one in best.results]
     curve = Comparison(
@@ -231,17 +241,17 @@ def test_the_report_of_a_curve_tells_what_more_documents_gave(found):
     assert f"changed from {f} to {f}" in page
 
 
-def test_progress_tells_how_long():
-    """Seconds, minutes, and nothing if there is next to none."""
+def test_progress_shows_the_time_left():
+    """Seconds, minutes, or nothing if it is short."""
     assert _time_left(3) == ""
     assert _time_left(40) == " (about 40 seconds left)"
     assert _time_left(600) == " (about 10 minutes left)"
 
 
-def test_what_is_asked_is_what_is_kept(tmp_path):
-    """A method that is set otherwise is run again."""
+def test_other_settings_are_run_again(tmp_path):
+    """A method with other settings is run again."""
     sentences = []
-    method = METHODS["nb-one-vs-rest"]
+    method = all_methods()["nb-one-vs-rest"]
     for alpha in (0.5, 0.5, 0.1):
         compare(
             load_sample(),
@@ -256,7 +266,7 @@ def test_what_is_asked_is_what_is_kept(tmp_path):
 
 
 def test_command(tmp_path):
-    """Files are written; wrong names and small corpora get a sentence."""
+    """Files are written; wrong names and small corpora are reported."""
     path = tmp_path / "news.jsonl"
     write_documents(load_sample(), path)
     run = CliRunner().invoke
@@ -277,8 +287,8 @@ def test_command(tmp_path):
     assert "tiny has 3 labelled documents, needs at least 4" in small.output
 
 
-def test_a_report_without_matplotlib_is_refused_before_anything_is_run(tmp_path, monkeypatch):
-    """Nobody waits for a comparison whose report cannot be drawn."""
+def test_a_report_needs_matplotlib_before_anything_runs(tmp_path, monkeypatch):
+    """The error comes before the comparison, not after it."""
     path = tmp_path / "news.jsonl"
     write_documents(load_sample(), path)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -288,3 +298,52 @@ def test_a_report_without_matplotlib_is_refused_before_anything_is_run(tmp_path,
     assert done.exit_code == 1
     assert "matplotlib is not installed" in done.output
     assert not (tmp_path / "news.jsonl.compare").exists()
+
+
+def test_protocols_of_the_command():
+    """The command offers all protocols of the library."""
+    assert set(compare_command.PROTOCOLS) == set(PROTOCOLS)
+
+
+def test_default_methods():
+    """Some of our models and some baselines, all of them known."""
+    assert set(default_methods()) < set(all_methods())
+    assert {"mml", "svm"} < set(default_methods())
+
+
+def test_a_registered_model_is_compared(tmp_path):
+    """A model that is registered at run time can be compared by its name."""
+    path = tmp_path / "news.jsonl"
+    write_documents(load_sample(), path)
+    options = ["--protocol", "random", "--repeats", "1", "--tune", "0"]
+
+    done = CliRunner().invoke(main, ["compare", str(path), "--models", "steep,steep-er", *options])
+    names = CliRunner().invoke(main, ["compare", str(path), "--models", "bert"]).output
+
+    assert done.exit_code == 0, done.output
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [row["failure"] for row in rows] == [None, None]
+    assert {row["method"] for row in rows} == {"steep", "steep-er"}
+    assert rows[0]["samples_f1"] != rows[1]["samples_f1"]
+    assert "steep, steep-er" in names
+
+
+def test_stored_results_know_the_parameters_of_a_variant():
+    """Variants that differ in a parameter have other signatures, the same ones have the same."""
+    methods, again = all_methods(), all_methods()
+
+    assert methods["steep"].signature == again["steep"].signature
+    assert methods["steep"].signature != methods["steep-er"].signature
+
+
+def test_a_registered_method_is_compared(tmp_path):
+    """A method that is registered at run time has a name on the command line."""
+    path = tmp_path / "news.jsonl"
+    write_documents(load_sample(), path)
+    register_method(replace(all_methods()["knn"], name="knn-again", title="kNN once more"))
+    options = ["--protocol", "random", "--repeats", "1", "--tune", "0"]
+
+    done = CliRunner().invoke(main, ["compare", str(path), "--models", "knn-again", *options])
+
+    assert done.exit_code == 0, done.output
+    assert "kNN once more on random 1" in done.output

@@ -5,14 +5,15 @@ import pytest
 from scipy import sparse
 
 from polytopic.corpus import load_sample
-from polytopic.experiments import METHODS, Method, Prediction, Protocol
+from polytopic.experiments import Method, Prediction, Protocol, all_methods
 from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture, MLkNN
-from polytopic.experiments.baselines import apply_threshold, threshold_or_best
-from polytopic.experiments.parts import Part, Prepared
+from polytopic.experiments.methods import apply_threshold, threshold_or_best
+from polytopic.experiments.protocols import CountedCorpus, Part
 from polytopic.experiments.runner import measure
 from polytopic.experiments.tuning import best_threshold, tune_settings
 from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 
+METHODS = all_methods()
 USUAL = [name for name, method in METHODS.items() if not method.missing]
 
 
@@ -27,16 +28,16 @@ def random_part(seed, n_docs=40, n_terms=25, n_labels=4):
 
 @pytest.fixture(scope="module")
 def parts():
-    """Return the two sides of a split of the sample."""
-    prepared = Prepared.of("sample", load_sample())
-    (split,) = Protocol("random", train=200, test=60, repeats=1).splits(prepared)
-    return prepared.parts(split.train, split.test)
+    """Return the training and test parts of the sample."""
+    corpus = CountedCorpus.from_documents("sample", load_sample())
+    (split,) = Protocol("random", train=200, test=60, repeats=1).splits(corpus)
+    return corpus.parts(split.train, split.test)
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", USUAL)
-def test_every_method_learns_and_answers(parts, name):
-    """It is better than chance, and its measures are whole."""
+def test_every_method_learns_and_predicts(parts, name):
+    """It is better than chance, and its metrics are complete."""
     train, test = parts
     method = METHODS[name]
 
@@ -55,8 +56,8 @@ def test_every_method_learns_and_answers(parts, name):
 
 
 @pytest.mark.parametrize("name", ["svm", "knn", "nb-one-vs-rest"])
-def test_absent_labels_are_never_given(parts, name):
-    """A label that no document to learn from has is not given, however the scores are."""
+def test_absent_labels_are_never_predicted(parts, name):
+    """A label without training documents is not predicted, whatever its score."""
     train, test = parts
     Y = train.Y.tolil()
     Y[:, 3] = 0
@@ -69,7 +70,7 @@ def test_absent_labels_are_never_given(parts, name):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbours_and_their_twin(seed):
-    """The vote of the nearest documents, one document after another."""
+    """The vote of the nearest documents, computed one by one."""
     X, Y = random_part(seed)
     new, _ = random_part(seed + 100, n_docs=7)
 
@@ -92,8 +93,8 @@ def test_mlknn_and_its_twin(seed):
     X, Y = random_part(seed)
     new, _ = random_part(seed + 100, n_docs=5)
     model = MLkNN(k=4).fit(X, Y)
-    own = np.vstack([model._count(near) for near, _ in model._near(X, leave_out=True)])
-    theirs = np.vstack([model._count(near) for near, _ in model._near(new)])
+    own = np.vstack([model._count(near) for near, _ in model._neighbours(X, leave_out=True)])
+    theirs = np.vstack([model._count(near) for near, _ in model._neighbours(new)])
 
     found = model.proba(new)
 
@@ -109,8 +110,8 @@ def test_mlknn_and_its_twin(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_mccallum_never_falls(seed):
-    """EM makes its objective no worse, and the mixture labels planted words."""
+def test_mccallum_never_decreases(seed):
+    """EM never decreases its objective."""
     X, Y = random_part(seed)
 
     model = McCallumMixture(max_iter=15).fit(X, Y)
@@ -118,7 +119,7 @@ def test_mccallum_never_falls(seed):
     assert (np.diff(model.log_likelihood_) > -1e-8).all()
 
 
-def test_mccallum_tells_topics_apart():
+def test_mccallum_separates_topics():
     """A document with the words of two labels gets both."""
     X = sparse.csr_matrix(np.array([[5, 0, 0], [0, 5, 0], [4, 4, 0], [0, 0, 5]], dtype=float))
     Y = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=float)
@@ -131,8 +132,8 @@ def test_mccallum_tells_topics_apart():
     ]
 
 
-def test_given_labels():
-    """Labels above the threshold, and the best where there is none, if it is asked for."""
+def test_labels_above_a_threshold():
+    """Labels above the threshold, and the best one if there is none, if requested."""
     scores = np.array([[0.6, 0.2], [0.1, 0.3]])
 
     assert apply_threshold(scores, 0.5, best_if_none=True).toarray().tolist() == [[1, 0], [0, 1]]
@@ -140,7 +141,7 @@ def test_given_labels():
 
 
 def test_metrics_by_document_and_by_group():
-    """The mean over documents is the metric; groups are those of their documents and labels."""
+    """The mean over documents is the metric; groups agree with the metric of their rows."""
     rng = np.random.default_rng(0)
     Y, sets = (sparse.csr_matrix(rng.random((30, 5)) < 0.4, dtype=float) for _ in range(2))
     part = Part(sparse.csr_matrix((30, 1)), Y, [""] * 30)
@@ -162,7 +163,7 @@ def test_metrics_by_document_and_by_group():
 
 
 def test_settings_are_chosen(parts):
-    """The best of the grid on held-out documents, always the same."""
+    """The best of the grid on held-out documents; the choice is deterministic."""
     train, _ = parts
     method = METHODS["svm-threshold"]
 
@@ -174,7 +175,7 @@ def test_settings_are_chosen(parts):
 
 
 def test_thresholds_need_no_fits(parts):
-    """As many fits as there are other settings, whatever the thresholds are."""
+    """There are as many fits as other settings, however many thresholds are tried."""
     train, test = parts
     fits = []
 
@@ -195,7 +196,7 @@ def test_thresholds_need_no_fits(parts):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
 def test_best_threshold(scale):
-    """Nearly the best of all thresholds there are, on scores of any scale."""
+    """It is nearly the best of all thresholds, for scores on any scale."""
     rng = np.random.default_rng(3)
     Y = rng.random((80, 12)) < 0.2
     scores = scale * (Y + rng.normal(size=Y.shape))
@@ -208,7 +209,7 @@ def test_best_threshold(scale):
 
 
 def test_optuna_searches(parts):
-    """As many settings as are asked for are tried, within the limits."""
+    """The requested number of settings is tried, within the limits."""
     pytest.importorskip("optuna", reason="optuna is not installed")
     train, _ = parts
 

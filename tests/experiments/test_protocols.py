@@ -1,4 +1,4 @@
-"""Splits: which documents are learned, and which tested."""
+"""Splits: which documents to train on, and which to test on."""
 
 import numpy as np
 import pytest
@@ -7,18 +7,18 @@ from polytopic import Document
 from polytopic.corpus import load_sample
 from polytopic.errors import CorpusError
 from polytopic.experiments import Protocol
-from polytopic.experiments.parts import Prepared
+from polytopic.experiments.protocols import CountedCorpus
 
 
 @pytest.fixture(scope="module")
 def sample():
-    """Return the bundled sample, made ready."""
-    return Prepared.of("sample", load_sample())
+    """Return the bundled sample, counted."""
+    return CountedCorpus.from_documents("sample", load_sample())
 
 
 @pytest.mark.parametrize("kind", ["random", "curve", "folds", "time"])
-def test_nothing_is_learned_and_tested(sample, kind):
-    """Both sides have documents, and none in common; the same seed gives the same."""
+def test_sides_are_disjoint(sample, kind):
+    """Both sides have documents and none in common; the same seed gives the same split."""
     protocol = Protocol(kind, repeats=3, sizes=(40, 80))
     splits, again = protocol.splits(sample), protocol.splits(sample)
 
@@ -32,7 +32,7 @@ def test_nothing_is_learned_and_tested(sample, kind):
 
 
 def test_sizes_of_random_splits(sample):
-    """As many documents as are asked for, others each time."""
+    """Splits have the requested sizes and differ from each other."""
     first, second = Protocol("random", train=100, test=50, repeats=2).splits(sample)
 
     assert (first.train.size, first.test.size) == (100, 50)
@@ -40,7 +40,7 @@ def test_sizes_of_random_splits(sample):
 
 
 def test_a_curve_is_nested(sample):
-    """Smaller parts are within larger ones, and the same documents are tested on."""
+    """Smaller training sets are within larger ones; the test documents are the same."""
     small, large = Protocol("curve", repeats=1, sizes=(40, 80)).splits(sample)
 
     assert set(small.train) < set(large.train)
@@ -48,7 +48,7 @@ def test_a_curve_is_nested(sample):
 
 
 def test_folds_test_each_document_once(sample):
-    """Every document is tested on in one fold."""
+    """Every document is tested on in exactly one fold."""
     splits = Protocol("folds", repeats=4).splits(sample)
 
     tested = np.concatenate([split.test for split in splits])
@@ -56,22 +56,22 @@ def test_folds_test_each_document_once(sample):
 
 
 def test_time_goes_forward(sample):
-    """No document to test on is earlier than one that is learned."""
+    """No test document is earlier than a training document."""
     (split,) = Protocol("time").splits(sample)
 
     assert max(sample.times[k] for k in split.train) <= min(sample.times[k] for k in split.test)
 
 
 def test_given_split():
-    """Documents that name a part are in it; auto takes such a split where there is one."""
+    """Documents are in the part that they name; auto uses such a split if there is one."""
     documents = [
         Document(str(k), f"word{k % 3}", labels=["ab"[k % 2]], split=["train", "test"][k > 5])
         for k in range(9)
     ]
-    prepared = Prepared.of("named", documents)
+    corpus = CountedCorpus.from_documents("named", documents)
 
     for kind in ("given", "auto"):
-        (split,) = Protocol(kind).splits(prepared)
+        (split,) = Protocol(kind).splits(corpus)
         assert split.train.tolist() == list(range(6))
         assert split.test.tolist() == [6, 7, 8]
 
@@ -82,13 +82,13 @@ def test_given_split():
         ([], "corpus has 0 labelled documents, needs at least 4"),
         ([Document(str(k), "a b", labels=["x"]) for k in range(3)], "has 3 labelled documents"),
         ([Document(str(k), "a b", labels=["x"]) for k in range(9)], "has 1 label, 'x'; needs at"),
-        ([Document(str(k), "a b", labels=["xy"[k % 2]]) for k in range(9)], "has no term but stop"),
+        ([Document(str(k), "a b", labels=["xy"[k % 2]]) for k in range(9)], "has only stop words"),
     ],
 )
 def test_corpora_too_small(documents, sentence):
     """The message says what is missing."""
     with pytest.raises(CorpusError, match=sentence):
-        Prepared.of("corpus", documents)
+        CountedCorpus.from_documents("corpus", documents)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_corpora_too_small(documents, sentence):
             {"kind": "random", "train": 300, "test": 300},
             "has 348 documents, fewer than train == 300",
         ),
-        ({"kind": "curve", "sizes": (5000,)}, "a curve from 5000 training documents"),
+        ({"kind": "curve", "sizes": (5000,)}, "a curve that starts at 5000 training documents"),
     ],
 )
 def test_protocols_that_do_not_fit(sample, protocol, sentence):
@@ -111,16 +111,16 @@ def test_protocols_that_do_not_fit(sample, protocol, sentence):
 
 
 def test_round_trip(sample, tmp_path):
-    """What is written for other processes is read as it was."""
+    """A corpus that is written for other processes is read back unchanged."""
     sample.save(tmp_path)
-    found = Prepared.load(tmp_path)
+    found = CountedCorpus.load(tmp_path)
 
     assert (found.X != sample.X).nnz == (found.Y != sample.Y).nnz == 0
     assert (found.labels, found.texts, found.times) == (sample.labels, sample.texts, sample.times)
 
 
-def test_terms_are_those_of_the_documents_learned(sample):
-    """Nothing of the documents to test on is known beforehand."""
+def test_terms_are_those_of_training_documents(sample):
+    """Terms that occur only in test documents are dropped."""
     (split,) = Protocol("time").splits(sample)
     train, test = sample.parts(split.train, split.test)
 

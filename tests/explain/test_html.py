@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polytopic import Labeler
 from polytopic.cli.explain import show
 from polytopic.explain import to_html
-from polytopic.explain.drawing import PALETTE, marks, percent, with_names
+from polytopic.explain.display import PALETTE, marks, percent, with_names
 from tests.explain.news import fitted
 
 TEXT = "A goal, a match and a rover in orbit.\nThe orchestra & <b>Zebra</b>!"

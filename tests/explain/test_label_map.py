@@ -123,7 +123,7 @@ def test_hellinger_distance_by_hand():
     """Two labels that share half of their words, and one with words of its own."""
     proba = [[0.5, 0.5, 0, 0, 0], [0, 0.5, 0.5, 0, 0], [0, 0, 0, 0.2, 0.8]]
 
-    _, heights = zip(*Dendrogram.of_words("abc", proba).linkage[:, 1:3], strict=True)
+    _, heights = zip(*Dendrogram.from_words("abc", proba).linkage[:, 1:3], strict=True)
 
     assert heights == pytest.approx([np.sqrt(0.5), 1.0])
 
@@ -131,7 +131,7 @@ def test_hellinger_distance_by_hand():
 def test_neighbours_are_as_alike_as_the_joins_allow():
     """No turning of joins makes the way along the labels shorter."""
     proba = drawn(2)["word_proba"]
-    found = Dendrogram.of_words(LABELS, proba)
+    found = Dendrogram.from_words(LABELS, proba)
     rest = proba - proba.min(axis=1, keepdims=True)
     roots = np.sqrt(rest / rest.sum(axis=1, keepdims=True))
     apart = np.sqrt(np.clip(1 - roots @ roots.T, 0, 1))
@@ -156,8 +156,8 @@ def test_smoothing_does_not_bring_labels_together():
     smoothed = counts + 0.7
     labels = list("abcdef")
 
-    raw = Dendrogram.of_words(labels, counts / counts.sum(axis=1, keepdims=True))
-    tree = Dendrogram.of_words(labels, smoothed / smoothed.sum(axis=1, keepdims=True))
+    raw = Dendrogram.from_words(labels, counts / counts.sum(axis=1, keepdims=True))
+    tree = Dendrogram.from_words(labels, smoothed / smoothed.sum(axis=1, keepdims=True))
 
     np.testing.assert_allclose(cophenet(tree.linkage), cophenet(raw.linkage))
 
@@ -184,7 +184,7 @@ def test_agreement_with_itself_and_with_nothing():
     assert found.agreement(LabelTree({"a": "x", "b": "x"})) == pytest.approx(1)
     assert np.isnan(found.agreement(LabelTree({})))
     assert np.isnan(Dendrogram(("a",), np.empty((0, 4))).agreement(LabelTree({})))
-    with pytest.raises(ValueError, match="knows no tree"):
+    with pytest.raises(ValueError, match="no tree of their own"):
         mapped().agreement()
 
 

@@ -10,8 +10,8 @@ from polytopic.explain.correlations import (
     documents_together,
     labels_alike,
     labels_together,
-    of_covariance,
     phi,
+    weight_correlations,
 )
 
 LABELS = list("abcdefg")
@@ -35,7 +35,7 @@ def test_correlations_are_those_of_the_map(seed, measure):
     if measure == "covariance":
         root = np.random.default_rng(seed).normal(size=(7, 7))
         covariance = root @ root.T
-        expected = of_covariance(covariance, together, n_docs)
+        expected = weight_correlations(covariance, together, n_docs)
 
     for column, label in enumerate(LABELS):
         found = labels_together(LABELS, column, sets, set_docs, covariance=covariance, n_pairs=7)

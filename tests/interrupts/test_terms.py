@@ -2,7 +2,7 @@
 
 import sys
 
-from polytopic.text import term_table
+from polytopic.text import packed_words
 from polytopic.text.packed_words import pack
 
 
@@ -15,7 +15,7 @@ def is_interrupted(function, line):
 
     def trace(frame, event, argument):
         nonlocal left
-        if frame.f_code.co_filename != term_table.__file__:
+        if frame.f_code.co_filename != packed_words.__file__:
             return None
         left -= event == "line"
         if left < 0:
@@ -39,7 +39,7 @@ def test_terms_are_whole_after_an_interrupt_at_any_line():
     line, interrupted = 0, True
 
     while interrupted:
-        known = term_table.Terms()
+        known = packed_words.Terms()
         known.number(pack(["striker"]))
         interrupted = is_interrupted(lambda own=known: own.number(new), line)
         numbers = known.number(pack(later))

@@ -9,9 +9,9 @@ from sklearn.base import clone
 
 from polytopic import MML, PMM1, CoL, Document, Labeler, NaiveBayes, PolytopicError
 from polytopic.corpus import load_sample
+from polytopic.counts import RowCollector
 from polytopic.decision import TopK
-from polytopic.labeler import learning
-from polytopic.labeler.rows import RowCollector
+from polytopic.labeler import reading
 from polytopic.labels import read_targets
 from polytopic.text import TextCounts
 from polytopic.text.weights import TermWeights
@@ -158,7 +158,7 @@ def test_documents_are_read_block_by_block(monkeypatch):
         for n, (text, labels) in enumerate(zip([*TEXTS, "no label"], [*LABELS, []], strict=True))
     ]
     whole = Labeler().fit(documents)
-    monkeypatch.setattr(learning, "BLOCK", 2)
+    monkeypatch.setattr(reading, "BLOCK", 2)
 
     blocks = Labeler().fit(iter(documents))
 

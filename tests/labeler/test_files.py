@@ -260,7 +260,7 @@ def test_terms_of_the_vocabulary_are_named_once(tmp_path):
     assert polytopic.load(tmp_path / "m").counts_.terms == labeler.counts_.terms
 
     few = Labeler(keep_documents=False).fit(TEXTS, LABELS)
-    few.take_counts(Labeler("nb").fit(TEXTS[:2], LABELS[:2]).counts_)
+    few.set_state(few.state_.with_counts(Labeler("nb").fit(TEXTS[:2], LABELS[:2]).counts_))
     few.save(tmp_path / "few")
     assert polytopic.load(tmp_path / "few").counts_ == few.counts_
 

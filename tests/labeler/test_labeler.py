@@ -156,15 +156,45 @@ def test_an_answer_is_a_sequence_of_suggestions():
     assert "<td>sport</td>" in answer._repr_html_()
 
 
+KNOWN = [  # of a model that knows "goal" and "orbit"
+    ("goal orbit", 1.0),
+    ("The goal, the xyzzy", 1 / 2),  # stop words are no terms
+    ("goal goal goal xyzzy", 3 / 4),
+    ("Xyzzy", 0.0),
+    ("The", 0.0),
+    ("", 0.0),
+    ({}, 0.0),
+    ({"goal": 2, "xyzzy": 3}, 2 / 5),
+    ({"title": "goal", "body": "xyzzy goal"}, 4 / 5),  # of 3 + 2 × 1 occurrences
+    ({"title": "", "body": "plugh"}, 0.0),
+    (Document("1", "orbit plugh"), 1 / 2),
+]
+
+
+@pytest.mark.parametrize("model", ["nb", "mml"])
+def test_an_answer_says_how_much_of_the_text_is_known(model):
+    """By occurrences of terms; the same at the first and at later sight of a word, and alone."""
+    labeler = Labeler(model, fields={"title": 3}).fit(["goal", "orbit"], [["sport"], ["space"]])
+    texts, expected = zip(*KNOWN, strict=True)
+
+    for _ in range(2):
+        assert [answer.known for answer in labeler.suggest(texts)] == list(expected)
+    assert [labeler.suggest([text])[0].known for text in texts] == list(expected)
+    assert [answer.warning is None for answer in labeler.suggest(texts)] == [
+        share > 0 for share in expected
+    ]
+
+
 def test_an_answer_as_plain_values():
     """Names are given on request, numbers may be rounded, and infinity is None."""
-    answer = Answer([Suggestion("a", math.inf, 1 / 3, True)], warning="Beware.")
+    answer = Answer([Suggestion("a", math.inf, 1 / 3, True)], known=2 / 3, warning="Beware.")
 
     assert answer.to_dict(str.upper, digits=2) == {
         "labels": ["a"],
         "suggestions": [
             {"label": "a", "name": "A", "score": None, "probability": 0.33, "chosen": True}
         ],
+        "known": 0.67,
         "abstained": False,
         "warning": "Beware.",
     }

@@ -83,7 +83,7 @@ def test_the_state_never_changes():
     answers, n_docs = labeler.predict(ASKED), state.counts.n_docs
 
     labeler.learn(MORE, MORE_LABELS)
-    labeler.take_counts(labeler.counts_ + labeler.counts_)
+    labeler.set_state(labeler.state_.with_counts(labeler.counts_ + labeler.counts_))
 
     assert earlier.state_ is state
     assert earlier.predict(ASKED) == answers

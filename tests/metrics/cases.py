@@ -1,4 +1,4 @@
-"""Label sets and scores to test metrics on, and sets counted slowly."""
+"""Label sets and scores to test metrics with, and slow computations on sets."""
 
 import math
 
@@ -63,5 +63,5 @@ def dice(t, p, empty):
 
 
 def share(part, whole, empty):
-    """Return the size of a part in a whole."""
+    """Return a part as a share of the whole."""
     return len(part) / len(whole) if whole else float(empty)

@@ -24,7 +24,7 @@ from tests.metrics.cases import FORMS, scored
 @pytest.mark.parametrize("pred_form", FORMS)
 @pytest.mark.parametrize("true_form", FORMS)
 def test_any_mix_of_forms(true_form, pred_form):
-    """Dense and sparse go together."""
+    """Dense and sparse inputs can be mixed."""
     rng = np.random.default_rng(0)
     Y_true, Y_pred = rng.integers(0, 2, (2, 7, 4))
     true, pred = FORMS[true_form](Y_true), FORMS[pred_form](Y_pred)
@@ -35,7 +35,7 @@ def test_any_mix_of_forms(true_form, pred_form):
 
 
 @given(scored(), st.randoms(use_true_random=False))
-def test_order_changes_nothing(case, random):
+def test_order_does_not_matter(case, random):
     """Documents and labels may come in any order."""
     Y, scores = case
     docs, labels = list(range(Y.shape[0])), list(range(Y.shape[1]))
@@ -65,7 +65,7 @@ def test_evaluate_with_scores():
 
 
 def test_evaluate_with_a_tree():
-    """The hierarchical measures come with the others."""
+    """Hierarchical metrics are included with a tree."""
     tree = LabelTree.from_names(["a/b", "a/c"])
 
     values = evaluate([["a/b"]], [["a/c"]], tree=tree)
@@ -75,7 +75,7 @@ def test_evaluate_with_a_tree():
 
 
 def test_wide_and_sparse():
-    """A table far too large to hold in full is measured by what it stores."""
+    """A table far too large to be dense is evaluated by its stored entries."""
     rng = np.random.default_rng(2)
     shape = (50_000, 1_000_000)
     docs = np.repeat(np.arange(shape[0]), 3)
@@ -100,7 +100,7 @@ label_sets = st.lists(st.sampled_from(TALLY_CLASSES), min_size=1, max_size=3, un
 
 @given(st.lists(st.tuples(label_sets, label_sets), min_size=2, max_size=8), st.data())
 def test_tallies_add_up_to_the_metrics_of_all(documents, data):
-    """Documents that are counted in two parts have the measures of all together, by level too."""
+    """Documents counted in two parts have the metrics of all together, also by level."""
     true, predicted = map(list, zip(*documents, strict=True))
     scores = np.random.default_rng(len(true)).normal(size=(len(true), len(TALLY_CLASSES)))
     border = data.draw(st.integers(0, len(true)))
@@ -124,8 +124,8 @@ def test_tallies_add_up_to_the_metrics_of_all(documents, data):
     assert [levels[level]["labels"] for level in sorted(levels)] == [3, 4, 5]
 
 
-def test_what_no_score_reaches():
-    """A true label without a score costs as many labels as there are, known or not."""
+def test_labels_without_scores():
+    """A true label without a score is covered by all labels, known or not."""
     tally = Tally(["a", "b"])
 
     tally.add(
@@ -136,8 +136,8 @@ def test_what_no_score_reaches():
     assert tally.metrics_by_level() == {}
 
 
-def test_a_tally_of_nothing():
-    """There is nothing to measure without documents."""
+def test_an_empty_tally():
+    """Without documents, there is an error."""
     with pytest.raises(ValueError, match="no labelled document"):
         Tally(["a", "b"]).metrics()
     with pytest.raises(ValueError, match="Y_true has 0 documents"):
@@ -145,7 +145,7 @@ def test_a_tally_of_nothing():
 
 
 def test_indicators_add_up():
-    """Columns without names are counted in parts as well."""
+    """Columns without names can be counted in parts, too."""
     Y_true, Y_pred = np.random.default_rng(3).integers(0, 2, (2, 9, 4))
 
     tally = Tally()

@@ -1,4 +1,4 @@
-"""Metrics of label sets: worked examples, Python sets, scikit-learn, and what changes nothing."""
+"""Metrics of label sets: worked examples, Python sets, scikit-learn, invariances."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def twin(Y_true, Y_pred):
 
 
 def test_label_sets_by_hand():
-    """One miss, one wrong guess, one document right, one without prediction, one empty twice."""
+    """One miss, one wrong label, one document right, one without prediction, one empty pair."""
     true = [["a", "b"], ["c"], ["a"], ["b"], []]
     pred = [["a"], ["c", "d"], ["a"], [], []]
 
@@ -75,13 +75,13 @@ def test_label_sets_by_hand():
 
 
 def test_predictions_without_truth():
-    """Labels for a document that has none earn nothing, in recall too."""
+    """Labels for a document without true labels count 0, in recall too."""
     for measure in SET_METRICS:
         assert measure([[]], [["a"]]) == 0
 
 
-def test_nothing_at_all():
-    """No labels on either side are a perfect match of documents, and no topics at all."""
+def test_no_labels_at_all():
+    """No labels on either side are a perfect match of documents; there are no labels to average."""
     for measure in set(SET_METRICS) - {macro_f1}:
         assert measure([[], []], [[], []]) == 1
         assert measure(np.zeros((2, 3)), np.zeros((2, 3))) == 1
@@ -90,7 +90,7 @@ def test_nothing_at_all():
 
 
 def test_unseen_label_is_missed():
-    """A true label that the model never saw counts against it."""
+    """A true label that the model never saw counts as missed."""
     assert samples_recall([["new", "a"]], [["a"]]) == 0.5
     assert macro_f1([["new", "a"]], [["a"]]) == 0.5
 
@@ -105,7 +105,7 @@ def test_f1_is_of_the_averages():
 
 @given(label_pairs())
 def test_label_sets_match_the_twin(pair):
-    """The measures agree with Python sets, in every form."""
+    """The metrics agree with Python sets, in every form."""
     expected = pytest.approx(twin(*pair))
 
     assert evaluate(*pair) == expected
@@ -115,7 +115,7 @@ def test_label_sets_match_the_twin(pair):
 
 @given(label_pairs(min_labels=2))
 def test_label_sets_as_scikit_learn(pair):
-    """Where scikit-learn defines the measure, the values are the same."""
+    """If scikit-learn defines the metric, the values are the same."""
     assert subset_accuracy(*pair) == pytest.approx(sk.accuracy_score(*pair))
     for measure, average, empty in [
         (samples_f1, "samples", 1.0),
@@ -128,7 +128,7 @@ def test_label_sets_as_scikit_learn(pair):
 
 @given(label_pairs(min_labels=2))
 def test_documents_as_scikit_learn(pair):
-    """Precision and recall agree where no document is empty twice."""
+    """Precision and recall agree if no document is empty on both sides."""
     pair[0][:, 0] |= ~(pair[0] | pair[1]).any(axis=1)
 
     for measure, twin in [
@@ -140,15 +140,15 @@ def test_documents_as_scikit_learn(pair):
 
 
 def test_forms_of_names():
-    """Tuples, sets, arrays and repeated names mean the same."""
+    """Tuples, sets, arrays and repeated names are equivalent."""
     expected = evaluate([["a", "b"], ["b", "c"]], [["a"], ["c"]])
 
     assert evaluate((("b", "a", "a"), {"b", "c"}), [{"a"}, np.array(["c"])]) == expected
     assert evaluate(np.array([["a", "b"], ["b", "c"]]), [["a"], ["c"]]) == expected
 
 
-def test_input_is_left_alone():
-    """Stored zeros and unsorted columns are read, not tidied in the caller's matrix."""
+def test_input_is_not_changed():
+    """Stored zeros and unsorted columns are read; the caller's matrix is not changed."""
     Y = sparse.csr_array((np.array([1, 0, 1]), [2, 1, 0], [0, 3]), shape=(1, 3))
 
     value = subset_accuracy(Y, [[1, 0, 1]])
@@ -169,7 +169,7 @@ def test_hierarchy_by_hand():
 
 
 def test_hierarchy_edges():
-    """Nothing against nothing is right, anything against nothing wrong."""
+    """Two empty sets match; an empty and a non-empty set do not."""
     for measure in (hierarchical_f1, hierarchical_precision, hierarchical_recall):
         assert measure([[]], [[]], Paths()) == 1
         assert measure([["a/b"]], [[]], Paths()) == 0
@@ -178,7 +178,7 @@ def test_hierarchy_edges():
 
 @given(label_pairs())
 def test_hierarchy_matches_the_twin(pair):
-    """The measures agree with Python sets, as names and as indicators."""
+    """The metrics agree with Python sets, as names and as indicators."""
     classes = ["a", "a/b", "a/b/c", "d/e", "d/f"][: pair[0].shape[1]]
     sides = [[[classes[j] for j in np.flatnonzero(row)] for row in Y] for Y in pair]
     true, pred = (
@@ -218,15 +218,15 @@ def test_hierarchy_matches_the_twin(pair):
         ([{1, 2}], [{1}], "Y_true must hold 0 and 1, or label names"),
     ],
 )
-def test_refused_labels(true, pred, sentence):
-    """What is wrong is named, by every measure of label sets."""
+def test_rejected_labels(true, pred, sentence):
+    """Every metric of label sets names what is wrong."""
     for measure in [*SET_METRICS, evaluate]:
         with pytest.raises(ValueError, match=sentence):
             measure(true, pred)
 
 
 def test_by_level():
-    """Labels are replaced by their ancestors; what is not in the tree stays."""
+    """Labels are replaced by their ancestors; labels outside the tree stay."""
     tree = LabelTree.from_names(["a/b/c", "a/b/d", "a/e", "f"])
     true, pred = [["a/b/c"], ["f"], ["x"]], [["a/b/d", "a/e"], ["f"], ["a/e"]]
 

@@ -179,8 +179,8 @@ def test_perplexity_of_the_impossible():
         (np.zeros((2, 0)), np.zeros((2, 0)), None, r"has 0 labels \(columns\)"),
     ],
 )
-def test_refused_scores(true, scores, classes, sentence):
-    """What is wrong is named, by every measure of scores."""
+def test_rejected_scores(true, scores, classes, sentence):
+    """Every metric of scores names what is wrong."""
     for measure in [*SCORE_METRICS.values(), class_perplexity, expected_calibration_error]:
         with pytest.raises(ValueError, match=sentence):
             measure(true, scores, classes=classes)
@@ -253,8 +253,8 @@ def test_calibration_of_an_unseen_label():
     assert value == 1 / 2
 
 
-def test_refused_probabilities_and_ranks():
-    """Labels, probabilities, ranks and bins must make sense."""
+def test_rejected_probabilities_and_ranks():
+    """Invalid labels, probabilities, ranks and bins are rejected."""
     with pytest.raises(ValueError, match=r"Y_true has no label, needs at least 1\."):
         class_perplexity([[0, 0]], [[0.5, 0.5]])
     for metric in (class_perplexity, expected_calibration_error):

@@ -391,7 +391,7 @@ def test_any_scale_of_counts(model, scale):
 
     for x, answer in zip(X * scale, answers, strict=True):
         if x.any():
-            labels = slow.greedy_set(x, fitted.word_proba_, [True] * 3)
+            labels = slow.greedy_sets_of_pmm1(x, fitted.word_proba_, [True] * 3)
             expected = labels if isinstance(model, PMM1) else labels[:1]
             assert set(np.flatnonzero(answer)) == set(expected)
 
@@ -407,7 +407,7 @@ def test_any_smoothing(smoothing):
     assert np.isfinite(model.decision_function(X)).all()
     for x, answer in zip(X, answers, strict=True):
         if x.any():
-            expected = slow.greedy_set(x, model.word_proba_, [True] * 3)
+            expected = slow.greedy_sets_of_pmm1(x, model.word_proba_, [True] * 3)
             found = slow.log_likelihood(x, model.word_proba_, np.flatnonzero(answer))
             best = slow.log_likelihood(x, model.word_proba_, expected)
             assert found == pytest.approx(best, rel=1e-9)

@@ -41,6 +41,32 @@ def test_suggest_options(client):
     assert (found["labels"], found["abstained"]) == ([], True)
 
 
+def test_fast_path(client, monkeypatch):
+    """JSON takes the fast path of the declared route, with or without a prefix; lines do not."""
+    app, calls = client.app, []
+    answer = app.fast_route.handle_json
+
+    async def spy(scope, receive, send):
+        calls.append(scope["path"])
+        await answer(scope, receive, send)
+
+    monkeypatch.setattr(app.fast_route, "handle_json", spy)
+    lines = {"Content-Type": "application/x-ndjson"}
+
+    statuses = [
+        client.post("/v1/suggest", json={"text": TEXT}).status_code,
+        client.post("/v1/suggest", json={"text": 1}).status_code,
+        client.post("/v1/suggest", content=json.dumps({"text": TEXT}), headers=lines).status_code,
+        client.get("/v1/suggest", headers={"Content-Type": "application/json"}).status_code,
+    ]
+    app.root_path = "/news"  # behind a proxy that adds a prefix
+    statuses.append(client.post("/news/v1/suggest", json={"text": TEXT}).status_code)
+
+    assert app.fast_route in app.routes
+    assert statuses == [200, 422, 200, 405, 200]
+    assert calls == ["/v1/suggest", "/v1/suggest", "/news/v1/suggest"]
+
+
 def test_lines_are_answered_in_order(client):
     """A stream has one answer per line; an invalid line gets an error in its place."""
     lines = [json.dumps({"text": document.text}) for document in load_sample()]

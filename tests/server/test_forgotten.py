@@ -66,7 +66,7 @@ def test_document_model(path):
                 json={"documents": [SECRET | {"id": f"more {k}", "labels": ["culture"]}]},
                 headers=WRITER,
             )
-            until(lambda k=k: client.app.state.service.live.store.state()[0] >= k + 3)
+            until(lambda k=k: client.app.state.service.live.store.monitor.state()[0] >= k + 3)
 
         forget_secret(client)
 

@@ -13,7 +13,7 @@ import pytest
 
 from polytopic import LabelTree, Store
 from polytopic.server import live, schemas
-from polytopic.server.bodies import BodyMemory, decode_json, json_size, validate
+from polytopic.server.limits import BodyMemory, decode_json, json_size, validate
 from polytopic.server.suggest import read_lines
 from tests.server.conftest import bearer, filled, served, until
 

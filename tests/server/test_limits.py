@@ -7,8 +7,7 @@ import httpx
 import pytest
 from starlette.responses import PlainTextResponse
 
-from polytopic.server.bodies import BodyMemory, check_json_size, json_size
-from polytopic.server.limits import RequestLimits
+from polytopic.server.limits import BodyMemory, RequestLimits, check_json_size, json_size
 from polytopic.server.problems import add_problem_handlers
 from tests.server.conftest import served
 
@@ -41,7 +40,7 @@ def _limited(memory=None, hosts=None):
     add_problem_handlers(app)
     app.mount("/", reads)
     memory = BodyMemory(8 * MOST) if memory is None else memory
-    return RequestLimits(app, counts, memory, MOST, 5.0, hosts), counts
+    return RequestLimits(app, memory, counts.count_request, "/v1/suggest", MOST, 5.0, hosts), counts
 
 
 def _send(app, method="POST", address="/", **asked):

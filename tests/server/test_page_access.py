@@ -10,7 +10,7 @@ pytest.importorskip("playwright", reason="playwright is not installed, which the
 
 from playwright.sync_api import expect
 
-from polytopic.explain.drawing import PALETTE
+from polytopic.explain.display import PALETTE
 from polytopic.server import pages
 from tests.server.browsing import PAGES, TEXT, add, read, settle, topics
 

@@ -82,7 +82,7 @@ def uses(path, other):
             lambda: store.drift(by="year"),
             lambda: store.diff(1),
             store.history,
-            store.state,
+            store.monitor.state,
             store.tokens.all,
             lambda: store.tokens.role_of("x" * 64),
             lambda: store.tree,

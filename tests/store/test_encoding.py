@@ -9,11 +9,11 @@ from scipy import sparse
 from polytopic.errors import DamagedError
 from polytopic.store.encoding import (
     MultisetDigest,
+    decode_rows,
     document_digests,
+    encode_rows,
     label_set_key,
-    pack,
     to_json,
-    unpack,
 )
 from tests.strategies import TERMS
 
@@ -37,11 +37,11 @@ def matrix_of(rows, n_columns=10):
 
 
 @given(ROWS)
-def test_unpack_undoes_pack(rows):
+def test_decoding_undoes_encoding(rows):
     """Counts come back as they were, whatever their width, in the order they had."""
     matrix = matrix_of(rows)
 
-    found = unpack(*pack(matrix), n_columns=10)
+    found = decode_rows(*encode_rows(matrix), n_columns=10)
 
     assert found.shape == matrix.shape
     assert found.indptr.tolist() == matrix.indptr.tolist()
@@ -55,7 +55,7 @@ def test_unpack_undoes_pack(rows):
 )
 def test_counts_take_few_bytes(largest, width):
     """A row takes as many bytes a number as its largest one needs, whatever other rows need."""
-    columns, values = pack(matrix_of([{3: 1, 1: largest}, {}, {0: 1}]))
+    columns, values = encode_rows(matrix_of([{3: 1, 1: largest}, {}, {0: 1}]))
 
     assert [len(part) for part in columns] == [8, 0, 4]
     assert [len(part) for part in values] == [2 * width, 0, 1]
@@ -68,7 +68,7 @@ def test_counts_take_few_bytes(largest, width):
 def test_unpack_refuses_what_does_not_fit(columns, values):
     """Bytes that pack cannot have given are refused."""
     with pytest.raises(DamagedError, match="counts"):
-        unpack([columns], [values], n_columns=10)
+        decode_rows([columns], [values], n_columns=10)
 
 
 @given(PAIRS, st.randoms(use_true_random=False), st.integers(0, 5))

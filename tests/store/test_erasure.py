@@ -136,7 +136,7 @@ def test_published_models_answer(url):
         assert (first.id, first.name, first.note, first.current) == (number, "pmm1", "first", False)
         assert (last.name, last.note, last.current, last.marked) == ("nb", None, True, None)
         assert last.origin.since == "2024-01-15T00:00:00.000000+00:00"
-        assert last.origin.revision == store.current().fitted_from_.selection.revision == 1
+        assert last.origin.revision == store.current().state_.fitted_from.selection.revision == 1
         assert store.current().predict(["goal"]) == [["space"]]
         assert first.bytes > 0
         assert first.to_dict()["note"] == "first"

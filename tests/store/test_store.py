@@ -510,22 +510,22 @@ def test_models_that_must_be_refreshed(url, model):
     """After a document was forgotten, if they are not fitted again by themselves from counts."""
     words = ["wheat", "gold", "wheat", "gold", "wheat"]
     with open_store(url, model=model) as store:
-        assert not store.must_refresh()
+        assert not store.monitor.must_refresh()
         store.learn(
             {"id": str(k), "text": f"{word} {word}", "labels": [word]}
             for k, word in enumerate(words)
         )
         assert store.refresh() == 1
-        assert not store.must_refresh()
-        assert not store.has_forgotten_since(0)
+        assert not store.monitor.must_refresh()
+        assert not store.monitor.has_forgotten_since(0)
 
         forgot = store.forget(["0"]).revision_after
 
-        assert store.must_refresh() == (model == "mml")
-        assert store.has_forgotten_since(forgot - 1)
-        assert not store.has_forgotten_since(forgot)
+        assert store.monitor.must_refresh() == (model == "mml")
+        assert store.monitor.has_forgotten_since(forgot - 1)
+        assert not store.monitor.has_forgotten_since(forgot)
         assert store.refresh() == 2
-        assert not store.must_refresh()
+        assert not store.monitor.must_refresh()
 
 
 def test_a_receipt_counts_what_was_done():

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from polytopic import Document
-from polytopic.labeler import Labeler
+from polytopic.store import reader
 from tests.store.plain import open_store
 
 DOCUMENTS = [
@@ -29,8 +29,8 @@ def test_nobody_reads_while_a_model_is_fitted(path, model, call, monkeypatch):
 
         return fit
 
-    for name in ("fit_counts", "fit_rows"):
-        monkeypatch.setattr(Labeler, name, noting(getattr(Labeler, name)))
+    for name in ("learn_counts", "learn_rows"):
+        monkeypatch.setattr(reader, name, noting(getattr(reader, name)))
     with open_store(path, model=model) as store:
         store.learn(DOCUMENTS)
         if call == "refresh":

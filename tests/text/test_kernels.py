@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polytopic.kernels import dictionary, rows, tokens
-from polytopic.kernels.tokens import PADDING, Slots
+from polytopic.text import kernels
 from polytopic.text.dictionary import _DIGEST_SIZE, MappedDictionary, content
+from polytopic.text.kernels import PADDING, Slots
 from polytopic.text.packed_words import byte_view, pack, word_view
 from polytopic.text.tokens import TokenPattern
 
@@ -43,7 +43,7 @@ class Table:
         self.letters, self.used = np.zeros(len(packed) + PADDING, np.uint8), np.zeros(2, np.int64)
         self.numbers = np.empty(len(words), np.int32)
         state = self.index, self.rows, self.letters, self.used, self.numbers
-        tokens.number_tokens(*padded(packed), starts, ends, *state)
+        kernels.number_tokens(*padded(packed), starts, ends, *state)
 
 
 @pytest.mark.parametrize("settings", [(False, False), (True, True)])
@@ -55,7 +55,7 @@ def test_find_bounds(settings, text):
     data = padded(text.encode())[0]
     bounds = np.empty(data.size + 1, np.int64)
 
-    n = tokens.find_bounds(data, kinds, bounds)
+    n = kernels.find_bounds(data, kinds, bounds)
 
     assert bounds[:n].tolist() == twins.find_bounds(text, kinds)
 
@@ -73,12 +73,12 @@ def test_find_and_add_tokens(known, words, dropped):
     term_of = {}
     twins.add_tokens(term_of, known, terms)
 
-    n = tokens.add_tokens(slots, 0, starts, ends, np.array(terms, np.int32))
+    n = kernels.add_tokens(slots, 0, starts, ends, np.array(terms, np.int32))
     packed, starts, ends = bounds_of(words)
     found, n_terms = np.empty(len(words), np.int32), np.zeros(1, np.int64)
     new, sizes = np.empty((3, len(words)), np.int64), np.array([len(packed)])
     bounds = np.column_stack([starts, ends]).ravel()
-    n_new = tokens.find_tokens(*padded(packed), sizes, bounds, slots, found, n_terms, new)
+    n_new = kernels.find_tokens(*padded(packed), sizes, bounds, slots, found, n_terms, new)
 
     assert n == len(term_of)
     assert found[: n_terms[0]].tolist() == twins.find_tokens(words, term_of)
@@ -96,7 +96,7 @@ def test_number_and_know_tokens(words, others):
     table = Table(words)
     packed, starts, ends = bounds_of(others)
     known = np.empty(len(others), bool)
-    tokens.are_known(*padded(packed), starts, ends, table.index, table.rows, table.letters, known)
+    kernels.are_known(*padded(packed), starts, ends, table.index, table.rows, table.letters, known)
 
     assert table.numbers.tolist() == expected
     assert table.letters[: table.used[1]].tobytes() == twins.pack_tokens(number_of)
@@ -110,8 +110,8 @@ def test_pack_tokens_and_their_bounds(words):
     letters = np.empty(len(packed), np.uint8)
     found = np.empty((2, len(words) + 1), np.int64)
 
-    tokens.pack_tokens(byte_view(packed), starts, ends, letters)
-    tokens.packed_bounds(byte_view(packed), *found)
+    kernels.pack_tokens(byte_view(packed), starts, ends, letters)
+    kernels.packed_bounds(byte_view(packed), *found)
 
     assert letters.tobytes() == packed
     assert found[:, : len(words)].tolist() == [starts.tolist(), ends.tolist()]
@@ -124,10 +124,10 @@ def test_index_tokens(words):
     n = int(table.used[0])
     alone = [np.full(table.index.size, -1, np.int32) for _ in range(n)]
     for row, index in enumerate(alone):
-        tokens.index_tokens(table.rows[row:], 1, index)
+        kernels.index_tokens(table.rows[row:], 1, index)
 
     index = np.full(table.index.size, -1, np.int32)
-    tokens.index_tokens(table.rows, n, index)
+    kernels.index_tokens(table.rows, n, index)
 
     hashes = [int(own.argmax()) for own in alone]
     assert index.tolist() == twins.index_tokens(hashes, index.size)
@@ -143,7 +143,7 @@ def test_find_lemmas(entries, others):
     packed, starts, ends = bounds_of(words)
     found = np.empty((2, len(words)), np.int64)
 
-    dictionary.find_lemmas(byte_view(packed), starts, ends, byte_view(data), places, *found)
+    kernels.find_lemmas(byte_view(packed), starts, ends, byte_view(data), places, *found)
 
     expected = twins.find_lemmas(words, data, places)
     assert [data[start:end] for start, end in found.T] == expected
@@ -160,7 +160,7 @@ def test_number_columns(numbers, known):
     own = columns.tolist()
     found, new = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
 
-    n_new = rows.number_columns(np.array(numbers, np.int32), columns, known, found, new)
+    n_new = kernels.number_columns(np.array(numbers, np.int32), columns, known, found, new)
 
     assert (found.tolist(), new[:n_new].tolist()) == twins.number_columns(numbers, own, known)
     assert columns.tolist() == own
@@ -184,7 +184,7 @@ def test_sum_rows(table, is_ordered):
     part_sizes = np.array([len(own) for _, own in parts], np.int64)
     weights = np.array([weight for weight, _ in parts])
 
-    n = rows.sum_rows(columns, order, part_sizes, weights, row_parts, 300, data, indices, sizes)
+    n = kernels.sum_rows(columns, order, part_sizes, weights, row_parts, 300, data, indices, sizes)
 
     ends = np.cumsum(sizes).tolist()
     found = [

@@ -16,6 +16,8 @@ from polytopic.text.counting import NewColumns
 from polytopic.text.dictionary import CachedDictionaryFactory, MappedDictionary, content
 from polytopic.text.languages import Lemmas
 from polytopic.text.packed_words import (
+    GrowingTable,
+    Terms,
     are_empty,
     bounds,
     contain,
@@ -27,7 +29,6 @@ from polytopic.text.packed_words import (
     select,
     unpack,
 )
-from polytopic.text.term_table import GrowingTable, Terms
 from polytopic.text.tokens import main_part
 
 from .test_scanning import LONG_WORDS, STRINGS, as_bags, plain_counts

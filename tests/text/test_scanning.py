@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polytopic.kernels.tokens import CONTINUES, JOINS, STARTS
-from polytopic.text import Analyzer, Vocabulary, counting, lexicon, term_table
+from polytopic.text import Analyzer, Vocabulary, counting, lexicon, packed_words
 from polytopic.text.counting import scan
-from polytopic.text.packed_words import pack
-from polytopic.text.term_table import GrowingTable, Terms, TokenTable
+from polytopic.text.kernels import CONTINUES, JOINS, STARTS
+from polytopic.text.packed_words import GrowingTable, Terms, TokenTable, pack
 from polytopic.text.tokens import TokenPattern
 
 ANY_STRING = st.text(st.characters(codec=None), max_size=60)
@@ -192,7 +191,7 @@ def test_equal_hashes_are_not_equal_tokens(other):
 
 def test_full_chains_of_slots(monkeypatch):
     """With as few slots as may be, tokens wait for each other and wrap around, and are found."""
-    monkeypatch.setattr(term_table, "_FEWEST_TOKEN_SLOTS", 2)
+    monkeypatch.setattr(packed_words, "_FEWEST_TOKEN_SLOTS", 2)
     pattern = TokenPattern(numbers=False, hyphens=False)
     for n in range(1, 40):
         words = ["w" * length for length in range(1, n + 1)]
@@ -208,7 +207,7 @@ def test_full_chains_of_slots(monkeypatch):
 def test_the_table_is_bounded(monkeypatch):
     """A table with too many tokens begins anew, and counts stay the same."""
     monkeypatch.setattr(lexicon, "_MAX_TOKENS", 20)
-    monkeypatch.setattr(term_table, "_FEWEST_NEW", 1)
+    monkeypatch.setattr(packed_words, "_FEWEST_NEW", 1)
     monkeypatch.setattr(counting, "_FIRST_TEXTS", 1)
     analyzer = Analyzer(None, max_length=33)
     texts = [f"{'a' * i} {'b' * i} ab" for i in range(2, 30)]
@@ -239,8 +238,8 @@ def test_blocks_and_threads_do_not_change_counts(monkeypatch):
 
 def test_counting_in_many_threads_while_tokens_are_learned(monkeypatch):
     """Each thread counts its own texts rightly, while all teach one lexicon."""
-    monkeypatch.setattr(term_table, "_FEWEST_NEW", 1)
-    monkeypatch.setattr(term_table, "_SHARE_NEW", 10_000)
+    monkeypatch.setattr(packed_words, "_FEWEST_NEW", 1)
+    monkeypatch.setattr(packed_words, "_SHARE_NEW", 10_000)
     analyzer = Analyzer(None, max_length=77)
     vocabulary = Vocabulary(["a" * (2 + i) for i in range(40)])
     batches = [

@@ -264,7 +264,7 @@ def greedy_sets(x, problem):
         best = values[chosen]
 
 
-def greedy_set(x, theta, allowed):
+def greedy_sets_of_pmm1(x, theta, allowed):
     """Return the labels that greedy search finds with equal weights and a uniform prior."""
     chosen = []
     best = -np.inf

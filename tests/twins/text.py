@@ -1,4 +1,4 @@
-"""Slow twins of the kernels that read texts: `tokens`, `dictionary` and `rows`.
+"""Slow twins of the kernels that read texts.
 
 Tokens are ``bytes`` here, and tables of tokens are dicts.
 """
@@ -7,8 +7,7 @@ import re
 import zlib
 from collections import Counter
 
-from polytopic.kernels.dictionary import LEMMA, WORD
-from polytopic.kernels.tokens import CONTINUES, JOINS, STARTS
+from polytopic.text.kernels import CONTINUES, JOINS, LEMMA, STARTS, WORD
 
 
 def find_bounds(text, kinds):

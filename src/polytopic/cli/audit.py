@@ -6,9 +6,8 @@ import click
 
 from polytopic.cli.documents import read
 from polytopic.cli.options import document_options, k_option, language_option
-from polytopic.cli.output import beginning, echo_json, on_terminal, table
+from polytopic.cli.output import beginning, echo_json, finite, on_terminal, table
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
-from polytopic.results import finite
 
 
 @click.command()
@@ -18,7 +17,7 @@ from polytopic.results import finite
     type=click.Choice(model_names("counts")),
     default=DEFAULT_COUNT_MODEL,
     show_default=True,
-    help="The count model to check the labels with; nb is the fastest.",
+    help="The count model to check the labels with; naive Bayes is the fastest.",
 )
 @language_option
 @k_option(20, "Documents to list.")

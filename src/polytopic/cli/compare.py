@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from polytopic.cli.documents import engine, read
-from polytopic.cli.options import FiniteFloat, document_options
-from polytopic.cli.output import echo_json, on_terminal, table, write_file
-from polytopic.results import finite
+from polytopic.cli.cluster import engine
+from polytopic.cli.documents import read
+from polytopic.cli.options import FiniteFloat, count_option, document_options
+from polytopic.cli.output import echo_json, finite, on_terminal, table, write_file
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
 ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": "to_html"}
@@ -36,13 +36,7 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
 @click.option(
     "--tune", type=click.IntRange(min=0), help="Settings for Optuna to try; 0 to tune nothing."
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="Processes on this machine that run methods, without --dask.",
-)
+@count_option("--workers", 2, "Processes on this machine that run methods, without --dask.")
 @click.option(
     "--dask",
     metavar="ADDRESS",
@@ -85,11 +79,11 @@ def command(
     that an interrupted run continues where it stopped. Settings are tuned on a quarter of the
     training documents.
     """
-    from polytopic.experiments import DEFAULT, METHODS, Protocol, compare
+    from polytopic.experiments import Protocol, all_methods, compare
     from polytopic.experiments.report import require_figures
 
     if listed:
-        rows = [(m.name, m.title, m.missing or "") for m in METHODS.values()]
+        rows = [(m.name, m.title, m.missing or "") for m in all_methods().values()]
         table("", ["method", "description", "missing"], rows)
         return
     for target in targets:
@@ -97,14 +91,14 @@ def command(
             raise ValueError(f"--to == {target!r}, must end with one of {', '.join(ENDINGS)}.")
         if Path(target).suffix == ".html":
             require_figures()  # now, not after everything has run
-    chosen = list(METHODS) if models == "all" else (models.split(",") if models else DEFAULT)
+    chosen = list(all_methods()) if models == "all" else _names(models)
     how = {"sizes": tuple(map(int, sizes.split(",")))} if sizes else {}
     if dask is not None and timeout is not None:
         raise click.UsageError("--timeout works on this machine only, without --dask.")
     with nullcontext() if dask is None else engine(dask, None, "comparing") as cluster:
         found = compare(
             list(read(corpus, **reading)),
-            [name.strip() for name in chosen],
+            chosen,
             protocol=Protocol(protocol, train, test, repeats, seed=seed, **how),
             name=Path(corpus).name.split(".")[0],
             language=None if language == "none" else language,
@@ -127,15 +121,19 @@ def command(
             echo_json({"method": row.method, "failure": row.failure, **values})
 
 
+def _names(models):
+    """Return the names of methods, or None for the default."""
+    return [name.strip() for name in models.split(",")] if models else None
+
+
 def _show(found):
     from rich.text import Text
 
     from polytopic.experiments.tables import MAIN, entries, notes, summary
 
-    able = [row for row in found.rows if row.results]
     rows = [
         (row.title, *(Text(c.text, style="bold" if c.best else "") for c in cells))
-        for row, cells in zip(able, entries(found), strict=True)
+        for row, cells in zip(found.successful, entries(found), strict=True)
     ]
     table(summary(found), ["method", *(f">{column.heading}" for column in MAIN)], rows)
     for row in found.rows:

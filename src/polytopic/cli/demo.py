@@ -46,9 +46,9 @@ def main(path: str = STORE) -> None:
             print(f"\nOpen {address_of(listener)}/#token={token}")
             print("to label a text, see why, and correct it. Press Ctrl+C to stop.", flush=True)
 
-        gc.disable()  # until everything is loaded: nothing of it is freed
+        gc.disable()  # while loading, when there is nothing to free
         threading.Thread(target=invite, daemon=True).start()
-        from polytopic.server import create_app  # slow, but so is what is shown meanwhile
+        from polytopic.server import create_app  # slow; meanwhile, the texts are shown
 
         serve(create_app(path, own_token=token, hosts=OWN_NAMES), listener)
 
@@ -79,12 +79,12 @@ def learn(path: str) -> None:
     documents = load_sample()
     tree = LabelTree.from_names({label for document in documents for label in document.labels})
     fresh = [Document(f"fresh-{k}", text=text) for k, text in enumerate(FRESH, start=1)]
-    begun = f"{path}.new"
-    Path(begun).unlink(missing_ok=True)
-    with Store(begun, keep_texts=True, tree=tree) as store:
+    unfinished = f"{path}.new"
+    Path(unfinished).unlink(missing_ok=True)
+    with Store(unfinished, keep_texts=True, tree=tree) as store:
         store.learn([*documents, *fresh])
         store.publish(note="the bundled sample")
-    Path(begun).rename(path)  # completely or not at all
+    Path(unfinished).rename(path)  # completely or not at all
 
 
 if __name__ == "__main__":

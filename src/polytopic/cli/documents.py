@@ -1,17 +1,16 @@
-"""Input: documents from files and streams, models, and the cluster that a command runs on."""
+"""Input: models, and documents from files and streams."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from polytopic.cli.output import show_partitions, with_progress
+from polytopic.cli.output import with_progress
 from polytopic.files import is_database
 
 BLOCK = 1024
@@ -42,6 +41,7 @@ def read(
 
     With ``origins``, each document comes with its origin.
     """
+    from polytopic.corpus.formats import COLUMN_OPTIONS, Columns
     from polytopic.corpus.readers import read_documents, read_with_origins
 
     bad: list[str] = []
@@ -50,8 +50,14 @@ def read(
         bad.append(str(error))
         click.echo(f"skipped: {error}", err=True)
 
-    reader = read_with_origins if origins else read_documents
-    documents = reader(source, split=split, on_bad_line=report, **reading)
+    if origins:
+        columns = Columns.from_options(reading)
+        others = {name: value for name, value in reading.items() if name not in COLUMN_OPTIONS}
+        documents: Iterator = read_with_origins(
+            source, split=split, on_bad_line=report, columns=columns, **others
+        )
+    else:
+        documents = read_documents(source, split=split, on_bad_line=report, **reading)
     yield from with_progress(documents) if progress else documents
     if bad:
         click.echo(f"{len(bad)} lines were skipped.", err=True)
@@ -93,15 +99,15 @@ def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
 class _Queue:
     """A queue from which a thread takes all items at once."""
 
-    def __init__(self, most: int):
+    def __init__(self, size: int):
         self._items: list = []
-        self._most = most
+        self._size = size
         self._changed = threading.Condition()
 
     def put(self, item: Any) -> None:
         """Add an item as soon as the queue is not full."""
         with self._changed:
-            while len(self._items) >= self._most:
+            while len(self._items) >= self._size:
                 self._changed.wait()
             self._items.append(item)
             if len(self._items) == 1:
@@ -150,40 +156,3 @@ def _fill(items: Iterable, put: Callable) -> None:
 
 def _is_end(item: Any) -> bool:
     return item is END or isinstance(item, BaseException)
-
-
-# Clusters
-
-
-class Engine(NamedTuple):
-    """A cluster and how to show progress: arguments of the functions in polytopic.distributed."""
-
-    client: Any
-    progress: Callable[[int, int], None]
-
-
-@contextmanager
-def engine(dask: str | None, workers: int | None, what: str) -> Iterator[Engine]:
-    """Yield the cluster that the options ask for; show its dashboard's address and progress."""
-    if dask is not None and workers is not None:
-        raise click.UsageError("--dask and --workers cannot be combined.")
-    from polytopic.distributed import connect
-
-    with connect(dask, workers=workers) as client, show_partitions(what) as progress:
-        click.echo(f"Dask dashboard: {client.dashboard_link}", err=True)
-        yield Engine(client, progress)
-
-
-def report_skipped(skipped: Any) -> None:
-    """Report skipped lines as a command without a cluster does."""
-    for message in skipped.messages:
-        click.echo(f"skipped: {message}", err=True)
-    if skipped.n_lines:
-        click.echo(f"{skipped.n_lines} lines were skipped.", err=True)
-
-
-def folder_for(target: str | None) -> str:
-    """Return the folder for results; workers write files there."""
-    if target in (None, "-"):
-        raise click.UsageError("--dask and --workers write files: give --to FOLDER.")
-    return str(target)

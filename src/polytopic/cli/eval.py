@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from polytopic.cli.documents import engine, load_labeler, read, report_skipped
-from polytopic.cli.options import cluster_options, document_options
-from polytopic.cli.output import echo_json, on_terminal, table
-from polytopic.results import finite
+from polytopic.cli.cluster import cluster_options, engine, report_skipped
+from polytopic.cli.documents import load_labeler, read
+from polytopic.cli.options import document_options
+from polytopic.cli.output import echo_json, finite, on_terminal, table
 
 
 @click.command(name="eval")
@@ -32,7 +32,7 @@ def command(model, documents, split, dask, workers, **reading):
         with engine(dask, workers, "evaluating") as how:
             asked = {"split": split, "on_skipped": report_skipped, **reading}
             tally = distributed.evaluate(labeler, documents, **how._asdict(), **asked)
-    _tell(tally.n_docs, tally.metrics(), tally.metrics_by_level())
+    _report(tally.n_docs, tally.metrics(), tally.metrics_by_level())
 
 
 def _count(labeler, documents, split, reading):
@@ -50,23 +50,23 @@ def _count(labeler, documents, split, reading):
     return tally
 
 
-def _tell(n_docs, measures, levels):
+def _report(n_docs, overall, levels):
     if on_terminal():
-        table(f"{n_docs:,} documents", ["metric", ">value"], measures.items())
+        table(f"{n_docs:,} documents", ["metric", ">value"], overall.items())
         if levels:
             columns = [f">{name}" for name in ("level", *levels[0])]
             table("", columns, [(level, *values.values()) for level, values in levels.items()])
     else:
-        answer: dict[str, Any] = {
-            "documents": n_docs,
-            **{k: finite(v) for k, v in measures.items()},
-        }
+        answer: dict[str, Any] = {"documents": n_docs, **_rounded(overall)}
         if levels:
             answer["levels"] = [
-                {"level": level, **{k: finite(v) for k, v in values.items()}}
-                for level, values in levels.items()
+                {"level": level, **_rounded(values)} for level, values in levels.items()
             ]
         echo_json(answer)
+
+
+def _rounded(metrics):
+    return {name: finite(value) for name, value in metrics.items()}
 
 
 def _ids(labeler, labels):

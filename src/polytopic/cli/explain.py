@@ -5,7 +5,7 @@ import json
 import click
 
 from polytopic.cli.documents import load_labeler
-from polytopic.cli.options import k_option
+from polytopic.cli.options import html_option, json_option, k_option
 from polytopic.cli.output import echo_json, on_terminal, printable, table, write_file
 
 
@@ -25,18 +25,18 @@ from polytopic.cli.output import echo_json, on_terminal, printable, table, write
     help="Compute the labels' shares with a mixture model of the same counts.",
 )
 @k_option(8, "Words to show for each label.")
-@click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+@html_option
+@json_option
 def command(model, text, labels, why_not, shares, k, html, as_json):
     """Explain why MODEL assigns its labels to TEXT (standard input by default).
 
     TEXT may also be a JSON object with "text", "fields" or "counts". Prints each label's share of
     the text and the words that support it, each with the label's share of the word and its part of
-    the word's evidence. For mml, the evidence of a word is what it adds to the score; for other
-    models, its count times the log of how much likelier the labels make it than the corpus as a
-    whole. The evidence of all words is part of a breakdown that adds up to the score.
+    the word's evidence. In a linear model, the evidence of a word is what it adds to the score; in
+    other models, its count times the log of how much likelier it is under the labels than in the
+    corpus as a whole. The evidence of all words is part of a breakdown that adds up to the score.
     """
-    from polytopic.explain.drawing import with_names
+    from polytopic.explain.display import with_names
     from polytopic.lines import read_text
 
     labeler = load_labeler(model)
@@ -81,7 +81,7 @@ def show(explanation, text, k):
     from rich.console import Console
     from rich.text import Text
 
-    from polytopic.explain.drawing import DIGITS, percent, spoken
+    from polytopic.explain.display import DIGITS, percent, shown_words
 
     digits = DIGITS[explanation.unit]
     console = Console(highlight=False)
@@ -96,7 +96,7 @@ def show(explanation, text, k):
                 percent(reason.share),
                 percent(reason.probability),
                 Text(printable(reason.label), _style(place)),
-                _listed(_evidence(spoken(reason, k, digits)), digits),
+                _listed(_evidence(shown_words(reason, k, digits)), digits),
             )
             for place, reason in enumerate(explanation.labels)
         ],
@@ -107,7 +107,7 @@ def _coloured(explanation, text):
     """Yield the strings of a text, strong words on the colour of their label, weaker ones in it."""
     from rich.text import Text
 
-    from polytopic.explain.drawing import marks
+    from polytopic.explain.display import marks
     from polytopic.explain.explanation import strings_of
 
     found = list(marks(explanation))
@@ -122,7 +122,7 @@ def _coloured(explanation, text):
 
 
 def _style(label, strength=1.0):
-    from polytopic.explain.drawing import PALETTE
+    from polytopic.explain.display import PALETTE
 
     colour = PALETTE[label % len(PALETTE)]
     if strength < 0.5:
@@ -132,7 +132,7 @@ def _style(label, strength=1.0):
 
 
 def _sentences(explanation, k):
-    from polytopic.explain.drawing import DIGITS, breakdown_lines, sides
+    from polytopic.explain.display import DIGITS, breakdown_lines, sides
 
     digits = DIGITS[explanation.unit]
     keywords = ", ".join(keyword.term for keyword in explanation.keywords[:k])

@@ -20,9 +20,9 @@ from polytopic.cli.output import echo_json, on_terminal, table
 def command(model, label, target, k):
     """List the labels of MODEL, or show the words of one LABEL.
 
-    Words are ranked by how well they distinguish the label. For mml that is their weight; for other
-    models, their probability in the label times the log of how much likelier they are there than in
-    the corpus as a whole.
+    Words are ranked by how well they distinguish the label: in a linear model by their weight, in
+    other models by their probability in the label times the log of how much likelier they are there
+    than in the corpus as a whole.
 
     --to writes the tree of MODEL with all names, plus the labels that are not in it.
     """

@@ -6,39 +6,22 @@ import sys
 import click
 
 from polytopic.cli.documents import load_labeler
+from polytopic.cli.options import count_option, html_option, json_option
 from polytopic.cli.output import echo_json, image_of, on_terminal, printable, table, write_file
 
 TREE_WIDTH = 24  # of the dendrogram, in characters
-DEEP = 20_000  # nested calls of the JSON encoder, which fit on the stack
+MAX_DEPTH = 20_000  # nested calls of the JSON encoder, which fit on the stack
 
 
 @click.command()
 @click.argument("model")
-@click.option(
-    "--pairs",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="Pairs of labels to show, of positive and negative correlation each.",
-)
-@click.option(
-    "--labels",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Labels on the map; the most frequent ones are kept.",
-)
-@click.option(
-    "--words",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Words to show for each label.",
-)
-@click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
+@count_option("--pairs", 20, "Pairs to show, of positive and of negative correlation each.")
+@count_option("--labels", 1000, "Labels on the map; the most frequent ones are kept.")
+@count_option("--words", 10, "Words to show for each label.")
+@html_option
 @click.option("--plot", metavar="FILE", help="Draw the map (.png, .svg or .pdf); needs matplotlib.")
 @click.option("--newick", metavar="FILE", help="Write the label clusters as a Newick tree.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+@json_option
 def command(model, pairs, labels, words, html, plot, newick, as_json):
     """Map the labels of MODEL: which occur together, and which have similar words.
 
@@ -62,7 +45,7 @@ def command(model, pairs, labels, words, html, plot, newick, as_json):
     for path, content in contents.items():
         write_file(path, content)
     if as_json or not on_terminal():
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEP))  # joins are nested
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), MAX_DEPTH))  # joins are nested
         echo_json(found.to_dict())
     else:
         _show_pairs(found)

@@ -33,11 +33,20 @@ def add_options(*options: Callable) -> Callable:
     return decorate
 
 
+def count_option(name: str, default: int, help: str) -> Callable:
+    """Return an option for a number of things, at least 1."""
+    return click.option(
+        name, type=click.IntRange(min=1), default=default, show_default=True, help=help
+    )
+
+
 def k_option(default: int, help: str) -> Callable:
     """Return the option for the number of results."""
-    return click.option(
-        "-k", type=click.IntRange(min=1), default=default, show_default=True, help=help
-    )
+    return count_option("-k", default, help)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+html_option = click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
 
 
 language_option = click.option(
@@ -77,21 +86,6 @@ document_options = add_options(
         default="stop",
         show_default=True,
         help="What to do with an invalid line.",
-    ),
-)
-
-# Where a command runs; see `polytopic.cli.documents.cluster`.
-cluster_options = add_options(
-    click.option(
-        "--dask",
-        metavar="ADDRESS",
-        help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
-    ),
-    click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Run on a Dask cluster of N processes on this machine.",
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,11 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 def on_terminal() -> bool:
     """Return whether a person reads the results."""
     return sys.stdout.isatty()
+
+
+def finite(number: float, digits: int = 6) -> float | None:
+    """Return a rounded number, None if it is infinite or NaN: JSON has neither."""
+    return round(number, digits) if math.isfinite(number) else None
 
 
 def echo_json(*values: Any) -> None:

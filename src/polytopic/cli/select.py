@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import click
 
-from polytopic.cli.documents import (
-    ahead,
-    blocks,
-    engine,
-    folder_for,
-    load_labeler,
-    read,
-    report_skipped,
-)
-from polytopic.cli.options import FiniteFloat, cluster_options, document_options
+from polytopic.cli.cluster import cluster_options, engine, folder_for, report_skipped
+from polytopic.cli.documents import ahead, blocks, load_labeler, read
+from polytopic.cli.options import FiniteFloat, document_options
 from polytopic.cli.output import show_progress
-from polytopic.results import selected_line
 
 
 @click.command()
@@ -53,13 +45,13 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     MODEL labels each document; a document without a known word is never selected. Documents are
     printed as JSON lines with all their content and, under "selected", the labels found for each
     topic and, with --min-share, their share of the text. Shares are those of MODEL if it is a
-    mixture (pmm1, pmm2, pdmm), else of a pmm1 fitted to the same counts.
+    mixture of labels, else of a mixture that is fitted to the same counts.
     """
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         target = folder_for(target)
     from polytopic.corpus.writers import open_target
-    from polytopic.labeler import Selector
+    from polytopic.labeler.selection import Selector, selected_line
 
     selector = Selector(load_labeler(model), topics, min_share=min_share, every=every)
     if on_cluster:
@@ -78,7 +70,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     )
     with open_target(target) as write, show_progress() as show:
         for block, counts in ahead(counted):
-            found = selector.judge(counts)
+            found = selector.select_counted(counts)
             for (document, origin), topics_found in zip(block, found, strict=True):
                 if topics_found:
                     write(selected_line(document, origin, topics_found).encode())

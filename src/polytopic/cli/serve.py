@@ -8,8 +8,10 @@ import warnings
 
 import click
 
-SWITCH = 0.002  # seconds until a busy thread lets those that answer run
-OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names of this machine only
+from polytopic.cli.options import count_option
+
+SWITCH_INTERVAL = 0.002  # seconds after which a busy thread yields to those that answer
+OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that mean this machine
 
 
 @click.command()
@@ -23,27 +25,9 @@ OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names of this machine only
     metavar="URL",
     help="Origin that may call the service from a browser (CORS); repeatable.",
 )
-@click.option(
-    "--megabytes",
-    type=click.IntRange(min=1),
-    default=32,
-    show_default=True,
-    help="Largest request in megabytes, except for streams of lines.",
-)
-@click.option(
-    "--waiting",
-    type=click.IntRange(min=1),
-    default=256,
-    show_default=True,
-    help="Largest number of waiting requests; others get status 503.",
-)
-@click.option(
-    "--connections",
-    type=click.IntRange(min=1),
-    default=1024,
-    show_default=True,
-    help="Largest number of open connections.",
-)
+@count_option("--megabytes", 32, "Largest request in megabytes, except for streams of lines.")
+@count_option("--waiting", 256, "Largest number of waiting requests; others get status 503.")
+@count_option("--connections", 1024, "Largest number of open connections.")
 def command(source, host, port, origins, megabytes, waiting, connections):
     """Serve SOURCE, a store or a model file, over HTTP. Model files are read-only.
 
@@ -51,7 +35,7 @@ def command(source, host, port, origins, megabytes, waiting, connections):
     loopback address, reading is open and changes need a token (polytopic token create). On other
     addresses, all requests need a token, so a store without tokens is rejected.
     """
-    gc.disable()  # until everything is loaded: nothing of it is freed
+    gc.disable()  # while loading, when there is nothing to free
     try:
         from polytopic.server import create_app
     except ModuleNotFoundError as error:
@@ -105,7 +89,7 @@ def serve(app, listener, connections=1024):
     """Answer requests on a socket until interrupted."""
     from polytopic.server.connections import ConnectionLimits, create_server
 
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     # raised if Ctrl+C is pressed before the server starts
     warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited", RuntimeWarning)
     limits = ConnectionLimits(connections=min(connections, _most_files(2 * connections + 512) // 2))

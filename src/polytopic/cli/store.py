@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import click
 
 from polytopic.cli.documents import blocks, read, read_objects, whole_blocks
-from polytopic.cli.options import document_options, k_option, language_option
+from polytopic.cli.options import (
+    add_options,
+    count_option,
+    document_options,
+    json_option,
+    k_option,
+    language_option,
+    read_field_weights,
+)
 from polytopic.cli.output import echo_json, image_of, on_terminal, table, with_progress, write_file
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 
@@ -17,7 +25,7 @@ MAX_TRENDS = 5  # labels per trend on a terminal
 
 
 class StoreGroup(click.Group):
-    """The commands, listed in the order in which a user meets them."""
+    """The commands, listed in the order in which a user needs them."""
 
     def list_commands(self, context):
         """Return the names of the commands."""
@@ -51,40 +59,31 @@ store_argument = click.argument("store")
 label_option = click.option(
     "--label", "labels", multiple=True, help="Only this label and those below it; repeatable."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
-keep_option = click.option(
-    "--keep",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="How many published models to keep; the oldest are deleted.",
+keep_option = count_option(
+    "--keep", 10, "Number of published models to keep; the oldest are deleted."
 )
 
 
-def selection_options(function: Callable) -> Callable:
-    """Add the options that select documents; :func:`read_selection` reads them."""
-    options = [
-        click.option(
-            "--as-of",
-            metavar="MOMENT",
-            help="Documents as of a revision or a time, without those forgotten since.",
-        ),
-        click.option("--since", metavar="TIME", help="Only documents from this time on."),
-        click.option("--until", metavar="TIME", help="Only documents before this time."),
-        click.option(
-            "--label",
-            "labels",
-            multiple=True,
-            help="Only documents with this label or one below it; repeatable.",
-        ),
-    ]
-    for option in reversed(options):
-        function = option(function)
-    return function
+# Which documents a command uses; `read_selection` reads these options.
+selection_options = add_options(
+    click.option(
+        "--as-of",
+        metavar="MOMENT",
+        help="Documents as of a revision or a time, without those forgotten since.",
+    ),
+    click.option("--since", metavar="TIME", help="Only documents from this time on."),
+    click.option("--until", metavar="TIME", help="Only documents before this time."),
+    click.option(
+        "--label",
+        "labels",
+        multiple=True,
+        help="Only documents with this label or one below it; repeatable.",
+    ),
+)
 
 
 def read_selection(as_of, since, until, labels) -> dict:
-    """Return the values of :func:`selection_options` as the library takes them."""
+    """Return the values of `selection_options` as the library takes them."""
     if as_of is not None and as_of.isdecimal():
         as_of = int(as_of)
     return {"as_of": as_of, "since": since, "until": until, "labels": list(labels) or None}
@@ -101,7 +100,7 @@ def read_selection(as_of, since, until, labels) -> dict:
     default=DEFAULT_COUNT_MODEL,
     show_default=True,
     type=click.Choice(model_names()),
-    help="The model to fit; fitting takes longer for those that learn from whole documents: "
+    help="The model to fit. Fitting takes longer for those that learn from whole documents: "
     f"{', '.join(model_names('documents'))}.",
 )
 @click.option("--tree", metavar="FILE", help="Tree of labels: SKOS (.ttl, .rdf), CSV or TSV.")
@@ -114,7 +113,6 @@ def read_selection(as_of, since, until, labels) -> dict:
 @click.option("--keep-texts", is_flag=True, help="Keep the texts, not only their counts.")
 def init(store, language, model, tree, field_weight, keep_texts):
     """Create an empty STORE."""
-    from polytopic.cli.options import read_field_weights
     from polytopic.labels import LabelTree
     from polytopic.store import Store
     from polytopic.text import Analyzer
@@ -134,22 +132,16 @@ def init(store, language, model, tree, field_weight, keep_texts):
 @command.command()
 @store_argument
 @click.argument("documents", default="-")
-@click.option(
-    "--batch",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Maximal number of documents per transaction.",
-)
+@count_option("--batch", 1000, "Largest number of documents per transaction.")
 @click.option("--split", help="Only this part of the documents, such as train.")
 @document_options
 def learn(store, documents, batch, split, **reading):
     """Learn DOCUMENTS (standard input by default) into STORE.
 
-    Each document needs an id. A document that is already known exactly so is left alone, so it is
-    safe to try again; one with other labels, words or another time is corrected. Each batch is
-    learned completely or not at all, and prints a receipt. Of standard input, a batch is what has
-    arrived so far.
+    Each document needs an id. If STORE already has the same document, nothing happens, so it is
+    safe to try again. If its labels, words or time differ, it is corrected. Each batch is learned
+    completely or not at all, and prints a receipt. A batch of standard input is what has arrived so
+    far.
     """
     found = read(documents, split=split, line_ids=False, **reading)
     with open_store(store) as opened:
@@ -242,9 +234,9 @@ def _cell(value) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _shortened(names: list[str], limit: int) -> str:
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def _shortened(names: list[str], k: int) -> str:
+    more = f" and {len(names) - k:,} more" if len(names) > k else ""
+    return ", ".join(names[:k]) + more
 
 
 # Counts and analysis

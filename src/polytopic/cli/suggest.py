@@ -4,16 +4,9 @@ from functools import cache
 
 import click
 
-from polytopic.cli.documents import (
-    ahead,
-    blocks,
-    engine,
-    folder_for,
-    load_labeler,
-    read,
-    report_skipped,
-)
-from polytopic.cli.options import FiniteFloat, cluster_options, document_options, k_option
+from polytopic.cli.cluster import cluster_options, engine, folder_for, report_skipped
+from polytopic.cli.documents import ahead, blocks, load_labeler, read
+from polytopic.cli.options import FiniteFloat, document_options, k_option
 from polytopic.cli.output import beginning, echo_json, on_terminal, table
 
 
@@ -105,7 +98,7 @@ def command(
 
 
 def _show(document, answer, name):
-    from polytopic.explain.drawing import with_name
+    from polytopic.explain.display import with_name
 
     table(
         f"{document.id}  {beginning(document)}{' – abstained' if answer.abstained else ''}",

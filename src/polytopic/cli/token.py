@@ -19,7 +19,7 @@ def command():
     type=click.Choice(["read", "write", "admin"]),
     default="write",
     show_default=True,
-    help="read: labels and reasons; write: learn, relabel and forget too; admin: publish too.",
+    help="read: labels and explanations; write: also learn, relabel, forget; admin: also publish.",
 )
 def create(store, name, role):
     """Create a token for STORE with a NAME, and print it; STORE keeps only its digest."""

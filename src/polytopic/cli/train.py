@@ -1,14 +1,15 @@
 """polytopic train."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import click
 
-from polytopic.cli.documents import engine, read, report_skipped
+from polytopic.cli.cluster import cluster_options, engine, report_skipped
+from polytopic.cli.documents import read
 from polytopic.cli.options import (
     FiniteFloat,
-    cluster_options,
     document_options,
     language_option,
     listed,
@@ -24,6 +25,30 @@ RULES = {rule.option: rule for rule in ALL_RULES.values() if rule.option}
 HELD_OUT = 0.2  # share of documents that --rule auto chooses with
 
 
+def models_with(option: str) -> tuple[str, ...]:
+    """Return the models to which an option of this command applies."""
+    return tuple(name for name in model_names() if option in find_model(name).options)
+
+
+def model_option(name: str, help: str, **settings: Any) -> Callable:
+    """Return an option of some models; its help ends with their names."""
+    help = f"{help} For {listed(models_with(name))}."
+    return click.option(f"--{name}", name, help=help, **settings)
+
+
+def read_cost(cost: str | None) -> float | str | None:
+    """Return the value of --C: a number, "auto" or None."""
+    if cost is None or cost == "auto":
+        return cost
+    try:
+        number = float(cost)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise click.UsageError(f"--C {cost}, must be a finite number > 0 or auto.")
+    return number
+
+
 @click.command()
 @click.argument("corpus")
 @click.option("--to", "target", required=True, help="Model file to write.")
@@ -34,37 +59,40 @@ HELD_OUT = 0.2  # share of documents that --rule auto chooses with
     show_default=True,
     help="; ".join(f"{name}: {find_model(name).title}" for name in model_names()) + ".",
 )
-@click.option(
-    "--goal",
+@model_option(
+    "goal",
+    "What to optimize: F1 of label sets (default) or exact matches.",
     type=click.Choice(["f", "exact"]),
-    help="What mml optimizes: F1 of label sets (default) or exact matches.",
 )
-@click.option(
-    "--C",
+@model_option(
     "C",
+    "Cost of margin violations; auto (default) tunes it.",
     metavar="NUMBER|auto",
-    callback=lambda context, option, value: _read_cost(value),
-    help="Cost of margin violations in mml; auto chooses it.",
+    callback=lambda context, option, value: read_cost(value),
+)
+@model_option("topics", "Topics; by default three per label.", type=click.IntRange(min=1))
+@model_option("rounds", "Rules to learn; by default 1000.", type=click.IntRange(min=1))
+@model_option(
+    "decode",
+    "Label set to predict: that with the best expected F1 (default), the most probable one, or the "
+    "result of greedy search.",
+    type=click.Choice(["f", "map", "greedy"]),
+)
+@model_option(
+    "prior",
+    "Prior of label sets: by sets (default), by labels, or uniform.",
+    type=click.Choice(["labelset", "labels", "uniform"]),
+)
+@model_option(
+    "smoothing",
+    "Pseudo-count of each word in each label.",
+    type=FiniteFloat(min=0, min_open=True),
 )
 @click.option(
     "--keep-documents",
     is_flag=True,
-    help=f"Keep the documents' counts, so that {listed(model_names('documents'))} can learn.",
-)
-@click.option(
-    "--topics", type=click.IntRange(min=1), help="Topics of col; by default three per label."
-)
-@click.option("--rounds", type=click.IntRange(min=1), help="Rules of boostexter; 1000 by default.")
-@click.option(
-    "--decode",
-    type=click.Choice(["f", "map", "greedy"]),
-    help="Label set that a mixture predicts: the best expected F1 (default), the most probable, or "
-    "the result of greedy search.",
-)
-@click.option(
-    "--prior",
-    type=click.Choice(["labelset", "labels", "uniform"]),
-    help="Prior of label sets in a mixture: by sets (default), by labels, or uniform.",
+    help="Keep the documents' counts, so that the model can learn later. For "
+    f"{listed(model_names('documents'))}.",
 )
 @language_option
 @click.option(
@@ -74,23 +102,20 @@ HELD_OUT = 0.2  # share of documents that --rule auto chooses with
     "labels are paths such as science/space.",
 )
 @click.option(
-    "--smoothing",
-    type=FiniteFloat(min=0, min_open=True),
-    help="Pseudo-count of each word in each label; not for mml and boostexter.",
-)
-@click.option(
     "--rule",
     type=click.Choice([*RULES, "top-2", "top-3", "auto"]),
-    help="Decision rule; by default, the model decides. world-model needs nb, tree-cohort needs "
-    "--tree. auto chooses a rule on a held-out fifth of the documents, and keeps the model's own "
-    "decision if no rule is better.",
+    help="Decision rule; by default, the model decides. world-model needs naive Bayes, tree-cohort "
+    "needs --tree. auto chooses a rule on a held-out fifth of the documents, and keeps the model's "
+    "own decision if no rule is better.",
 )
 @click.option(
     "--ratio", type=FiniteFloat(0, 1), help="How close to the best label other labels must be."
 )
 @click.option("--size", type=click.IntRange(min=1), help="Labels in a cohort.")
 @click.option(
-    "--min-df", type=int, help="Documents that must contain a term; by default 2 from 1000 on."
+    "--min-df",
+    type=int,
+    help="Documents that must contain a term; by default 2 for 1000 documents or more, else 1.",
 )
 @click.option("--max-terms", type=int, help="Largest number of terms; the most frequent are kept.")
 @click.option(
@@ -178,16 +203,12 @@ def command(
 
 def _check_options(model, settings, keep_documents):
     """Reject options of other models."""
-    models_of = {option: _models_with(option) for option in settings}
+    models_of = {option: models_with(option) for option in settings}
     if keep_documents:
         models_of["keep-documents"] = model_names("documents")
     for option, models in models_of.items():
         if model not in models:
             raise click.UsageError(f"--{option} is for {listed(models)}, not for {model}.")
-
-
-def _models_with(option):
-    return [name for name in model_names() if option in find_model(name).options]
 
 
 def _check_cluster(model, rule, keep_documents):
@@ -204,28 +225,22 @@ def _check_cluster(model, rule, keep_documents):
         )
 
 
-def _read_cost(cost):
-    if cost is None or cost == "auto":
-        return cost
-    try:
-        number = float(cost)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise click.UsageError(f"--C {cost}, must be a finite number > 0 or auto.")
-    return number
-
-
 def _check_rule(rule, model, tree, ratio, size):
     """Reject a rule without what it needs, and settings of other rules."""
-    if rule == "world-model" and not find_model(model).load().has_world_score:
-        raise click.UsageError(f"--rule world-model needs --model nb, not {model}.")
-    if rule == "tree-cohort" and tree is None:
-        raise click.UsageError("--rule tree-cohort needs --tree.")
+    kind = RULES[rule].load() if rule in RULES else None
+    if kind is not None and kind.needs_reference and not _has_world_score(model):
+        able = [name for name in model_names() if _has_world_score(name)]
+        raise click.UsageError(f"--rule {rule} needs --model {listed(able)}, not {model}.")
+    if kind is not None and kind.needs_tree and tree is None:
+        raise click.UsageError(f"--rule {rule} needs --tree.")
     for setting, value in (("ratio", ratio), ("size", size)):
         takers = [name for name, entry in RULES.items() if setting in entry.settings]
         if value is not None and rule not in takers:
             raise click.UsageError(f"--{setting} is for {listed(takers)}.")
+
+
+def _has_world_score(model):
+    return find_model(model).load().has_world_score
 
 
 def _rule(name, ratio, size):

@@ -1,5 +1,6 @@
 """Documents: read, write and split them."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from polytopic.corpus.document import Document
@@ -19,12 +20,11 @@ __all__ = [
     "time_split",
     "write_documents",
 ]
+_SPLITS = {"folds", "random_split", "stratified_split", "time_split"}  # they need NumPy
 
 
 def __getattr__(name: str) -> Any:
-    """Import the splits, which need NumPy, on first use."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from polytopic.corpus import splits
-
-    return getattr(splits, name)
+    """Import a function that splits corpora on first use."""
+    if name in _SPLITS:
+        return getattr(import_module("polytopic.corpus.splits"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

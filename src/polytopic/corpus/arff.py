@@ -14,8 +14,8 @@ from polytopic.errors import CorpusError
 from polytopic.lines import Lines, read_bytes
 
 KINDS = {"numeric": "number", "real": "number", "integer": "number"}
-ANSWERS = {"1": True, "1.0": True, "true": True, "yes": True}
-ANSWERS |= {"0": False, "0.0": False, "false": False, "no": False}
+BOOLEANS = {"1": True, "1.0": True, "true": True, "yes": True}
+BOOLEANS |= {"0": False, "0.0": False, "false": False, "no": False}
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _attribute = re.compile(rf"@attribute\s+({_QUOTED}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
@@ -66,10 +66,10 @@ def _record(line: str, puts: list[Put], texts: list[str]) -> Record | None:
 
 
 def _dense(line: str, size: int) -> Iterable[tuple[int, str | None]]:
-    found = _cells(line)
-    if len(found) != size:
-        raise ValueError(f"{len(found)} values, must be {size}, one per attribute")
-    return enumerate(found)
+    cells = _cells(line)
+    if len(cells) != size:
+        raise ValueError(f"{len(cells)} values, must be {size}, one per attribute")
+    return enumerate(cells)
 
 
 def _sparse(line: str, size: int) -> Iterable[tuple[int, str | None]]:
@@ -77,18 +77,18 @@ def _sparse(line: str, size: int) -> Iterable[tuple[int, str | None]]:
     if not line.endswith("}"):
         raise ValueError("begins with {, must end with }")
     text, end = line[1:-1].strip(), 0
-    found: dict[int, str | None] = {}
+    values: dict[int, str | None] = {}
     while end < len(text):
         match = _pair.match(text, end)
         if not match:
             raise ValueError(f"{short(text[end:])} is not a pair 'attribute value'")
         index, value = int(match[1]), match[2].strip()
-        if index >= size or index in found:
-            reason = "comes twice" if index in found else f"must be below {size}"
+        if index >= size or index in values:
+            reason = "occurs twice" if index in values else f"must be below {size}"
             raise ValueError(f"attribute {index} {reason}")
-        found[index] = None if value == "?" else _unquote(value)
+        values[index] = None if value == "?" else _unquote(value)
         end = match.end()
-    return found.items()
+    return values.items()
 
 
 def _texts(attributes: list[Attribute], labels: set[str], columns: Columns) -> list[str]:
@@ -112,7 +112,7 @@ def _put(attribute: Attribute, labels: set[str], texts: list[str], columns: Colu
     own = {columns.id: "id", columns.time: "time", "split": "split"}
     if name in labels:
         whole = name == columns.labels and kind in ("string", "nominal")
-        if whole and not {value.lower() for value in attribute.values} & set(ANSWERS):
+        if whole and not {value.lower() for value in attribute.values} & set(BOOLEANS):
             return lambda record, value: record["labels"].extend(columns.split_labels(value))
         return partial(_put_label, name)
     # a word may be called id or time: a number is one only if the caller named it
@@ -134,10 +134,10 @@ def _put_text(name: str, record: Record, value: str) -> None:
 
 
 def _put_label(name: str, record: Record, value: str) -> None:
-    answer = ANSWERS.get(value.lower())
-    if answer is None:
+    has_label = BOOLEANS.get(value.lower())
+    if has_label is None:
         raise ValueError(f"label {name!r} is {short(value)}, must be 0 or 1")
-    if answer:
+    if has_label:
         record["labels"].append(name)
 
 
@@ -184,10 +184,10 @@ def _read_header(lines: Lines) -> tuple[str, list[Attribute]] | None:
 
 
 def _read_attribute(line: str) -> Attribute:
-    found = _attribute.fullmatch(line)
-    if not found:
+    match = _attribute.fullmatch(line)
+    if not match:
         raise ValueError(f"{short(line)} must be '@attribute name type'")
-    name, type = _unquote(found[1]), found[2].strip()
+    name, type = _unquote(match[1]), match[2].strip()
     if type.startswith("{") and type.endswith("}"):
         values = tuple(value or "?" for value in _cells(type[1:-1]))
         return Attribute(name, "number" if all(map(_is_number, values)) else "nominal", values)
@@ -209,12 +209,12 @@ def _cells(text: str) -> list[str | None]:
     """Return the values between commas, None for a missing one."""
     if "'" not in text and '"' not in text:
         return [None if cell == "?" else cell for cell in map(str.strip, text.split(","))]
-    found, end = [], 0
+    cells, end = [], 0
     while match := _cell.match(text, end):
-        found.append(None if match[1] == "?" else _unquote(match[1]))
+        cells.append(None if match[1] == "?" else _unquote(match[1]))
         end = match.end()
         if not match[2]:
-            return found
+            return cells
     raise ValueError(f"{short(text[end:])} is not a value, or a quote is not closed")
 
 
@@ -238,9 +238,9 @@ def _find_labels(name: str, relation: str, attributes: list[Attribute], columns:
     if columns.labels != Columns.labels:
         given = columns.labels
         if given.lower().endswith(".xml"):
-            return _known(_mulan(given), names, given)
+            return _check_labels(_mulan(given), names, given)
         wanted = {given} if given in names else {part.strip() for part in given.split(",")}
-        return _known(wanted - {""}, names, "labels_column")
+        return _check_labels(wanted - {""}, names, "labels_column")
     if meka:
         number = int(meka[1])
         if not 0 < abs(number) <= len(names):
@@ -249,7 +249,7 @@ def _find_labels(name: str, relation: str, attributes: list[Attribute], columns:
     stem = os.path.splitext(name.removesuffix(".gz"))[0]
     for path in (f"{stem}.xml", f"{_part.sub('', stem)}.xml"):
         if os.path.isfile(path):
-            return _known(_mulan(path), names, path)
+            return _check_labels(_mulan(path), names, path)
     if Columns.labels not in names and all(each.kind != "string" for each in attributes):
         raise ValueError(
             f"no labels are declared; add {stem + '.xml'!r} or -C in @relation, "
@@ -258,7 +258,8 @@ def _find_labels(name: str, relation: str, attributes: list[Attribute], columns:
     return {Columns.labels} & set(names)
 
 
-def _known(labels: set[str], names: list[str], place: str) -> set[str]:
+def _check_labels(labels: set[str], names: list[str], place: str) -> set[str]:
+    """Return labels; raise ValueError if one of them is not an attribute."""
     unknown = sorted(labels - set(names))
     if unknown:
         raise ValueError(f"label {unknown[0]!r} of {place} is not an attribute")
@@ -276,5 +277,5 @@ def _mulan(path: str) -> set[str]:
         raise ValueError(str(error)) from error
     except ET.ParseError as error:
         raise ValueError(f"{path!r} is not valid XML ({error})") from None
-    found = [element.get("name") for element in elements if element.tag.split("}")[-1] == "label"]
-    return {name for name in found if name}
+    names = [element.get("name") for element in elements if element.tag.split("}")[-1] == "label"]
+    return {name for name in names if name}

@@ -74,10 +74,10 @@ class Document:
 
         Unknown keys are ignored. A value of the wrong type raises ValueError with its key.
         """
-        own = mapping.get("id")
+        given_id = mapping.get("id")
         labels = mapping.get("labels")
         return cls(
-            id=id if own is None else own,  # type: ignore[arg-type]  # checked by the constructor
+            id=id if given_id is None else given_id,  # type: ignore[arg-type]  # checked by the constructor
             text=mapping.get("text"),
             counts=mapping.get("counts"),
             labels=() if labels is None else labels,
@@ -113,7 +113,8 @@ def parse_time(name: str, value: Any) -> datetime:
 
 
 def _check_one_content(document: Document) -> None:
-    given = [name for name in ("text", "counts", "fields") if getattr(document, name) is not None]
+    contents = {"text": document.text, "counts": document.counts, "fields": document.fields}
+    given = [name for name, content in contents.items() if content is not None]
     if not given:
         raise ValueError("text is missing, a document must have one of text, counts and fields.")
     if len(given) > 1:

@@ -1,4 +1,4 @@
-"""The formats of corpora: the registry of readers, the columns of a document, files and folders."""
+"""The formats of corpora: the registry of readers, files and folders, and the columns of tables."""
 
 import glob
 import os
@@ -14,7 +14,6 @@ from polytopic.lines import Source, file_error, source_name
 Record = dict[str, Any]
 REST = "columns that are not part of a document"  # their key in a record
 LINE = "the line of JSON"  # its key in a record
-MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Format:
     encoding : str
         Usual encoding.
     list_of_labels : str, optional
-        Format that a list of labels next to such files seems to have.
+        Format that a file of labels next to such files seems to have, by its ending.
     """
 
     reader: str
@@ -65,12 +64,14 @@ FORMATS = {
     "parquet": Format(
         "parquet:records", (".parquet", ".pq"), opener="polytopic.corpus.parquet:open_rows"
     ),
-    "reuters": Format("reuters:records", (".sgm", ".sgml"), encoding="latin-1"),
-    "ohsumed": Format("medical:ohsumed_records"),
-    "medline": Format("medical:medline_records", (".medline", ".nbib")),
-    "pubmed": Format("medical:pubmed_records", (".xml",)),
+    "reuters": Format("references:reuters_records", (".sgm", ".sgml"), encoding="latin-1"),
+    "ohsumed": Format("references:ohsumed_records"),
+    "medline": Format("references:medline_records", (".medline", ".nbib")),
+    "pubmed": Format("references:pubmed_records", (".xml",)),
     "annif": Format(
-        "annif:records", opener="polytopic.corpus.annif:open_source", list_of_labels="tsv"
+        "text_formats:annif_records",
+        opener="polytopic.corpus.text_formats:open_annif",
+        list_of_labels="tsv",
     ),
 }
 
@@ -82,14 +83,14 @@ def find_format(
     default: str | None = None,
     known: Collection[str] = tuple(FORMATS),
 ) -> str:
-    """Return the format asked for, else the one of the name's ending, else the default."""
+    """Return the given format, else the one of the name's ending, else the default."""
     if format is not None:
         if format not in known:
             raise ValueError(f"format == {format!r}, must be one of {', '.join(known)}.")
         return format
-    found = _format_of(name)
-    if found is not None and found in known:
-        return found
+    guess = _format_of(name)
+    if guess is not None and guess in known:
+        return guess
     if default is None:
         raise CorpusError(
             f"{name!r} has no known ending ({_endings(known)}, each also with .gz). "
@@ -122,21 +123,21 @@ def find_sources(source: Source, format: str | None) -> tuple[str, Sequence[Sour
 
 
 def _format_of_folder(folder: str) -> str:
-    found = {_format_of(name) for name in _names(folder)} - {None}
-    if "text" in found:  # a folder with a file per document is Annif's
-        found = found - {"text"} | {"annif"}
-    found -= {FORMATS[format].list_of_labels for format in found if format}
-    if not found:
+    formats = {_format_of(name) for name in _names(folder)} - {None}
+    if "text" in formats:  # a folder with a file per document is Annif's
+        formats = formats - {"text"} | {"annif"}
+    formats -= {FORMATS[format].list_of_labels for format in formats if format}
+    if not formats:
         raise CorpusError(
             f"{folder!r} is a folder without files of a known ending ({_endings(FORMATS)}). "
             f"Give the format: {', '.join(FORMATS)}."
         )
-    if len(found) > 1:
-        several = ", ".join(sorted(map(str, found)))
+    if len(formats) > 1:
+        several = ", ".join(sorted(map(str, formats)))
         raise CorpusError(
             f"{folder!r} contains files of several formats ({several}). Give the format."
         )
-    return str(found.pop())
+    return str(formats.pop())
 
 
 def _files_of_folder(folder: str, format: str) -> list[str]:
@@ -160,19 +161,28 @@ def _names(folder: str) -> list[str]:
 
 
 def _matches(pattern: str) -> list[str]:
-    found = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
-    if not found:
+    paths = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
+    if not paths:
         raise CorpusError(f"{pattern!r} matches no file.")
-    return found
+    return paths
 
 
 def check_distinct(what: str, names: Iterable[str]) -> None:
     """Raise ValueError if a name occurs twice: it would be ambiguous."""
-    known: set[str] = set()
+    distinct: set[str] = set()
     for name in names:
-        if name in known:
+        if name in distinct:
             raise ValueError(f"{what} {short(name)} occurs twice, must occur once")
-        known.add(name)
+        distinct.add(name)
+
+
+COLUMN_OPTIONS = {  # options of read_documents, and the fields of Columns that they set
+    "text_column": "text",
+    "labels_column": "labels",
+    "id_column": "id",
+    "time_column": "time",
+    "label_separator": "separator",
+}
 
 
 @dataclass(frozen=True)
@@ -195,6 +205,13 @@ class Columns:
     time: str = "time"
     separator: str = ","
 
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> "Columns":
+        """Return the columns that options of :func:`read_documents` name."""
+        return cls(
+            **{field: options[name] for name, field in COLUMN_OPTIONS.items() if name in options}
+        )
+
     def __post_init__(self) -> None:
         if not self.separator:
             raise ValueError("label_separator == '', must not be empty.")
@@ -215,10 +232,11 @@ class Columns:
 
     def record(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a JSON object with the keys of a Document."""
-        own = values | {name: values.get(getattr(self, name)) for name in ("labels", "id", "time")}
+        keys = {"labels": self.labels, "id": self.id, "time": self.time}
+        record = values | {key: values.get(column) for key, column in keys.items()}
         if self.text != "text":
-            own |= {"text": None, "counts": None, "fields": None} | self.content(values)
-        return own
+            record |= {"text": None, "counts": None, "fields": None} | self.content(values)
+        return record
 
     def content(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the text, or the fields if there are several text columns."""

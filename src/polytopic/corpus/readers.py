@@ -96,11 +96,7 @@ def read_documents(
         split=split,
         on_error=on_error,
         on_bad_line=on_bad_line,
-        text_column=text_column,
-        labels_column=labels_column,
-        id_column=id_column,
-        time_column=time_column,
-        label_separator=label_separator,
+        columns=Columns(text_column, labels_column, id_column, time_column, label_separator),
         line_ids=line_ids,
         encoding=encoding,
         max_line_bytes=max_line_bytes,
@@ -111,33 +107,29 @@ def read_documents(
 def read_with_origins(
     source: Source,
     *,
+    columns: Columns | None = None,
+    id_prefix: str | None = None,
     format: str | None = None,
     split: str | None = None,
     on_error: Literal["stop", "skip"] = "stop",
     on_bad_line: Callable[[CorpusError], object] | None = None,
-    text_column: str = "text",
-    labels_column: str = "labels",
-    id_column: str = "id",
-    time_column: str = "time",
-    label_separator: str = ",",
     line_ids: bool = True,
     encoding: str | None = None,
     max_line_bytes: int = MAX_LINE_BYTES,
-    id_prefix: str | None = None,
 ) -> Iterator[tuple[Document, Origin]]:
     """Read documents as :func:`read_documents` does, each with its origin.
 
     The origin is the line of JSON, or a dict of the columns of a table that are not part of the
-    document; in other formats it is empty. ``id_prefix`` goes before a line number that serves as
-    id; by default it is the name of the file if there are several.
+    document; in other formats it is empty. ``columns`` holds the options that name columns.
+    ``id_prefix`` goes before a line number that serves as id; by default it is the name of the file
+    if there are several.
     """
     if on_error not in ("stop", "skip"):
         raise ValueError(f"on_error == {on_error!r}, must be 'stop' or 'skip'.")
-    columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
     format, sources = find_sources(source, format)
     encoding = encoding or FORMATS[format].encoding
     _check_encoding(encoding)
-    parse = partial(FORMATS[format].load_reader(), columns=columns)
+    parse = partial(FORMATS[format].load_reader(), columns=columns or Columns())
     open_source = partial(
         FORMATS[format].load_opener(), encoding=encoding, max_bytes=max_line_bytes
     )

@@ -82,15 +82,8 @@ def stratified_split(labels: Any, test_size: float = 0.25, seed: int | None = 0)
     ----------
     labels : sequence or indicator
         The label names of each document, the documents themselves, or an indicator matrix.
-    test_size : float or int, default=0.25
-        Share, or number, of test documents. Neither side is ever empty.
-    seed : int, default=0
-        The same seed gives the same split.
-
-    Returns
-    -------
-    train, test : ndarray of int
-        Sorted positions of the documents.
+    test_size, seed
+        As for :func:`random_split`, which also describes what is returned.
 
     References
     ----------
@@ -187,9 +180,9 @@ def _label_matrix(labels: Any) -> csr_array:
 
 
 def _names(item: Any) -> Any:
-    names = getattr(item, "labels", item)
-    many = isinstance(names, Iterable) and not isinstance(names, str)
-    return names if many else (str(names),)
+    names = item.labels if isinstance(item, Document) else item
+    is_collection = isinstance(names, Iterable) and not isinstance(names, str)
+    return names if is_collection else (str(names),)
 
 
 def _named_matrix(items: list[Any]) -> csr_array:
@@ -227,12 +220,12 @@ def _deal_labelled(Y: csr_array, wanted: Array, sizes: Array, order: Array) -> A
     labels_of = _lists(Y)
     docs_of = [order[docs].tolist() for docs in _lists(csr_array(Y[order].T))]
     part, want, space = [-1] * Y.shape[0], wanted.tolist(), sizes.tolist()
-    left = [len(docs) for docs in docs_of]
-    queue = [(count, label) for label, count in enumerate(left)]
+    remaining = [len(docs) for docs in docs_of]
+    queue = [(count, label) for label, count in enumerate(remaining)]
     heapify(queue)
     while queue:
         count, label = heappop(queue)
-        if count != left[label]:  # outdated: another entry has the present count
+        if count != remaining[label]:  # outdated: another entry has the present count
             continue
         for doc in docs_of[label]:
             if part[doc] < 0:
@@ -241,8 +234,8 @@ def _deal_labelled(Y: csr_array, wanted: Array, sizes: Array, order: Array) -> A
                 space[neediest] -= 1
                 for other in labels_of[doc]:
                     want[other][neediest] -= 1
-                    left[other] -= 1
-                    heappush(queue, (left[other], other))
+                    remaining[other] -= 1
+                    heappush(queue, (remaining[other], other))
     return np.array(part)
 
 

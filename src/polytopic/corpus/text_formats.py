@@ -1,4 +1,4 @@
-"""Formats with a document per line: JSON lines, CSV and TSV, SVMlight, plain text.
+"""Formats with a document per line: JSON lines, CSV and TSV, SVMlight, plain text, Annif's.
 
 A reader returns an iterator of records, with None for a line without a document. It is a ``map``:
 after an error in one line, a ``map`` goes on with the next, which a generator would not.
@@ -6,14 +6,19 @@ after an error in one line, a ``map`` goes on with the next, which a generator w
 
 import csv
 import json
+import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from reprlib import repr as short
 from typing import Any
 
 from polytopic.corpus.formats import LINE, REST, Columns, Record, check_distinct
-from polytopic.lines import Lines
+from polytopic.lines import Lines, Source, file_error, open_lines, raw_lines
+
+ANNIF_TEXTS = (".txt", ".txt.gz")
+ANNIF_LABELS = (".tsv", ".key")  # the first that exists lists the labels
 
 _surrogate = re.compile(r"\\u[dD][89a-fA-F]").search
 
@@ -130,3 +135,91 @@ def text_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
 
 def _text(line: str) -> Record | None:
     return {"text": line.removesuffix("\n").removesuffix("\r")} if line.strip() else None
+
+
+# Annif's corpora: short texts in TSV, and folders of whole documents
+
+
+@contextmanager
+def open_annif(source: Source, *, encoding: str, max_bytes: int) -> Iterator["Lines | AnnifFolder"]:
+    """Open a TSV file or a folder of documents."""
+    if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
+        yield AnnifFolder(source, encoding=encoding, max_bytes=max_bytes)
+    else:
+        with open_lines(source, encoding=encoding, max_bytes=max_bytes) as lines:
+            yield lines
+
+
+def annif_records(place: "Lines | AnnifFolder", *, columns: Columns) -> Iterator[Record | None]:
+    """Return the documents of a folder, or the texts of a TSV file with their URIs."""
+    return place if isinstance(place, AnnifFolder) else map(_annif, place)
+
+
+def _annif(line: str) -> Record | None:
+    if not line.strip():
+        return None
+    text, tab, uris = line.rstrip("\r\n").partition("\t")
+    if not tab:
+        raise ValueError("has no tab, must be a text, a tab, and URIs separated by spaces")
+    return {"text": text, "labels": [_without_brackets(uri) for uri in uris.split()]}
+
+
+def _without_brackets(value: str) -> str:
+    return value[1:-1] if value[:1] == "<" and value[-1:] == ">" else value
+
+
+class AnnifFolder:
+    """Iterator of the documents of a folder: ``name.txt`` with ``name.tsv`` or ``name.key``.
+
+    The first column of that file lists the labels, without the brackets of a URI. A document with
+    neither file has no labels.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, encoding: str, max_bytes: int):
+        self._path = os.fspath(path)
+        self._lines = partial(Lines, encoding=encoding, max_bytes=max_bytes)
+        self._max_bytes = max_bytes
+        self._names = iter(self._sorted())
+        self._name = ""
+        self.first = 0
+
+    def _sorted(self) -> list[str]:
+        try:
+            names = sorted(os.listdir(self._path))
+        except OSError as error:
+            raise file_error(self._path, error) from error
+        return [name for name in names if name.endswith(ANNIF_TEXTS) and not name.startswith(".")]
+
+    @property
+    def place(self) -> str:
+        """The current file."""
+        return os.path.join(self._path, self._name)
+
+    def start_record(self) -> None:
+        """Start with the next file."""
+        self.first += 1
+
+    def __iter__(self) -> "AnnifFolder":
+        return self
+
+    def __next__(self) -> Record:
+        self._name = next(self._names)
+        text = "".join(self._read(self._name))
+        stem = self._name.removesuffix(".gz").removesuffix(".txt")
+        return {"id": stem, "text": text, "labels": self._labels(stem)}
+
+    def _labels(self, stem: str) -> list[str]:
+        for ending in ANNIF_LABELS:
+            if os.path.exists(os.path.join(self._path, stem + ending)):
+                self._name = stem + ending  # named if it is invalid
+                cells = (line.partition("\t")[0].strip() for line in self._read(stem + ending))
+                return [_without_brackets(cell) for cell in cells if cell]
+        return []
+
+    def _read(self, name: str) -> list[str]:
+        with raw_lines(os.path.join(self._path, name), self._max_bytes) as raw:
+            lines = self._lines(raw)
+            try:
+                return list(lines)
+            except ValueError as error:
+                raise ValueError(f"{error} in line {lines.number}") from None

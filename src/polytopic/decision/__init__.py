@@ -1,9 +1,9 @@
 """Decision rules: how many of the scored labels a document gets.
 
-``rules`` holds the base class :class:`Rule` and the rules, which turn scores into label sets by the
-compiled loops in ``kernels``; ``registry`` lists them. ``estimator`` puts a rule on any estimator's
-scores (:class:`LabelDecision`), and ``tuning`` finds the best rule on held-out documents. Modules
-are imported when one of their names is first used, so that the list of rules costs nothing.
+``rules`` has the base class :class:`Rule` and the rules, which turn scores into label sets with the
+compiled loops in ``kernels``; ``registry`` lists them. ``estimator`` applies a rule to the scores
+of any estimator (:class:`LabelDecision`). ``tuning`` finds the best rule on held-out documents, and
+``surface`` is its result. Modules are imported when one of their names is first used.
 """
 
 from __future__ import annotations

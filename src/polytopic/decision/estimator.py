@@ -27,7 +27,7 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
 
     A document without a known word, or whose scores are all ``-inf``, gets the most frequent label
     set of the training documents, whatever the rule, unless the rule may reject. (If the estimator
-    takes texts, only the estimator can tell which words are known.) The rule takes no part in
+    takes texts, only the estimator can tell which words are known.) The rule has no effect on
     ``fit``, and may be replaced afterwards.
 
     Parameters
@@ -65,7 +65,7 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = inner.input_tags
         tags.target_tags = inner.target_tags
         tags.classifier_tags = inner.classifier_tags
-        tags.target_tags.multi_output = False  # labels are not those that score above zero
+        tags.target_tags.multi_output = False  # not the labels with a score above zero
         return tags
 
     def get_metadata_routing(self):
@@ -153,16 +153,16 @@ def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=
     estimator : fitted estimator
         Scores the labels.
     rule : rule of :mod:`polytopic.decision`
-        Accepts labels by them.
+        Accepts labels by their scores.
     X : documents
-        In the form the estimator takes.
+        In the form that the estimator takes.
     fallback : array of int
         Columns of the labels for documents without words or without any score, unless the rule may
         reject.
     classes : sequence of labels, default=None
         Labels of the columns; those of the estimator by default.
     unseen : array of bool, default=None
-        Labels without training documents, which are never accepted.
+        Whether each label has no training document; such labels are never accepted.
     tree : LabelTree, default=None
         The tree for a rule that needs one and has none.
     """
@@ -178,7 +178,7 @@ def apply_rule(estimator, rule, X, fallback, *, classes=None, unseen=None, tree=
 
 
 def holds_numbers(X):
-    """Return whether X holds numbers of words, not texts, so that empty documents can be seen."""
+    """Return whether X is a matrix of numbers, not texts, so that empty documents can be seen."""
     return sparse.issparse(X) or np.asarray(X).dtype.kind in "biuf"
 
 
@@ -190,7 +190,7 @@ def label_scores(estimator, X, unseen=None, n_labels=None):
     scores = np.asarray(scores)
     scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     scores = scores[:, None] if scores.ndim == 1 else scores  # 1-D: one label only
-    if n_labels == 1 and scores.shape[1] == 2:  # those of absence and of presence
+    if n_labels == 1 and scores.shape[1] == 2:  # scores of absence and presence
         scores = scores[:, 1:]
     if unseen is not None and unseen.any():
         scores = np.where(unseen, scores.dtype.type(-np.inf), scores)
@@ -200,8 +200,8 @@ def label_scores(estimator, X, unseen=None, n_labels=None):
 def _raw_scores(estimator, X):
     """Return the estimator's scores, by the first method that works.
 
-    Where a label has only one value, scikit-learn's OneVsRestClassifier claims a
-    ``decision_function`` that the estimators of other labels do not have.
+    If a label has only one value, scikit-learn's OneVsRestClassifier claims to have a
+    ``decision_function`` that the estimators of other labels lack.
     """
     missing = None
     for name in SCORES:
@@ -239,5 +239,5 @@ def _most_frequent(Y, weight=None):
         raise ValueError("Y has no labelled document; at least one is needed.")
     group = group_rows(Y[labelled])
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)[labelled]
-    commonest = np.argmax(np.bincount(group, weights=weight))
-    return Y[labelled[np.flatnonzero(group == commonest)[0]]].indices
+    most_frequent = np.argmax(np.bincount(group, weights=weight))
+    return Y[labelled[np.flatnonzero(group == most_frequent)[0]]].indices

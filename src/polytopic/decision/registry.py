@@ -1,10 +1,14 @@
-"""The one list of decision rules, for model files, commands and tuning; it imports none."""
+"""The decision rules by name: the one place that lists them.
+
+Model files, commands and tuning read this list. It imports no rule.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from polytopic.models.registry import load
 
 if TYPE_CHECKING:
     from polytopic.decision.rules import Rule
@@ -12,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """A decision rule, and where to find it.
+    """What is known of a decision rule without loading it.
+
+    ``polytopic train --rule`` offers the rules that have an ``option``.
 
     Attributes
     ----------
@@ -21,7 +27,7 @@ class RuleEntry:
     module : str
         Module that defines it.
     option : str or None
-        Value of ``polytopic train --rule`` that chooses it, if there is one.
+        Its name on the command line, if it has one.
     settings : tuple of str
         Parameters that have a command-line option.
     """
@@ -32,11 +38,11 @@ class RuleEntry:
     settings: tuple[str, ...] = ()
 
     def load(self) -> type[Rule]:
-        """Import the class."""
-        return getattr(import_module(self.module), self.name)
+        """Return the class."""
+        return load(f"{self.module}:{self.name}")
 
 
-# Where rules are equally good, tuning takes the first of them.
+# If several rules are equally good, tuning chooses the first.
 RULES = {
     entry.name: entry
     for entry in (

@@ -3,7 +3,7 @@ r"""The decision rules, and what they share.
 Rules on normalised scores accept a label if its normalised score :math:`z_l` is near the best
 label's ([1]_, section III): :math:`z_l \ge z_{\max} - (1 - k)\,|z_{\max}|`, where :math:`k` is the
 rule's ``ratio``. That is at least ``ratio`` of a positive best, is never empty, and shrinks as the
-ratio rises for a negative best too. All labels that are as good as the best are accepted.
+ratio rises for a negative best, too. All labels that are as good as the best are accepted.
 
 References
 ----------
@@ -39,7 +39,7 @@ from polytopic.kernels.blocks import run_blocks
 from polytopic.labels import indicator
 from polytopic.parameters import check_number
 
-BLOCK_CELLS = 1 << 17  # scores that are read together
+BLOCK_CELLS = 1 << 17  # scores in a block of documents
 
 
 class Rule(BaseEstimator, ABC):
@@ -78,9 +78,14 @@ class Rule(BaseEstimator, ABC):
     def _cut(self, scores, reference, values, cut, ties):
         """Set the cuts of a block of documents, see :mod:`polytopic.decision.kernels`.
 
+        Document ``d`` accepts a label at ``values[r]`` if its score is above ``cut[d, r]``, or if
+        it is among the first ``ties[d, r]`` labels with exactly this score (``kernels.ALL``: all).
         ``values`` are those of the swept parameter, ordered so that label sets shrink; without a
-        swept parameter there is one. A label is accepted if its score is above ``cut[d, r]``, or if
-        it is among the first ``ties[d, r]`` labels with exactly this score.
+        swept parameter there is one.
+
+        Unless ``self.reject``, every document accepts its best label, so no cut may be above the
+        best score, not even by rounding. A score of ``-inf`` is never accepted: where the cut is
+        ``-inf``, ``ties`` must be 0.
         """
 
     def _check_parameters(self):
@@ -197,7 +202,7 @@ class Rule(BaseEstimator, ABC):
         borders = np.append(np.arange(0, n_docs, step), n_docs)
         parts = run_blocks(run, borders) if n_docs else []
         if not all(parts):
-            raise ValueError("scores hold NaN; a label without a score is -inf.")
+            raise ValueError("scores contain NaN; use -inf for a label without a score.")
         return parts
 
 
@@ -270,7 +275,7 @@ class MeanPlusStd(Rule):
     r"""Accept labels whose score is at least one standard deviation above the mean.
 
     The dynamic threshold of Bracewell et al. that Skorkovská et al. compare with:
-    :math:`s_l \ge \mu + \sigma` over the document's finite scores. Where these are all equal, none
+    :math:`s_l \ge \mu + \sigma` over the document's finite scores. If these are all equal, no label
     stands out.
 
     Parameters
@@ -340,8 +345,8 @@ class UnconstrainedCohort(RatioRule):
     .. math:: z_l = s_l - \frac1N \sum_{n=1}^{N} s_{(n)}, \qquad s_{(1)} \ge s_{(2)} \ge \dots
         \text{ without } s_l
 
-    Where a document has fewer scores, all others are the cohort; a single label has :math:`z = 0`.
-    (The "next :math:`N` highest scores" of the paper, read literally, would make :math:`z` fall
+    If a document has fewer scores, all others are the cohort; a single label has :math:`z = 0`.
+    (The "next :math:`N` highest scores" of the paper, read literally, could make :math:`z` fall
     where scores rise.)
 
     Parameters
@@ -428,7 +433,7 @@ class TreeCohort(RatioRule):
             Labels of the columns; needed.
         """
         if self.tree is None:
-            raise ValueError("TreeCohort has no tree of labels; give one: TreeCohort(tree).")
+            raise ValueError("TreeCohort has no tree of labels. Pass one: TreeCohort(tree).")
         if classes is None:
             raise ValueError("TreeCohort needs classes, the label of each column.")
         numbers: dict = {}
@@ -476,8 +481,8 @@ class TNorm(RatioRule):
 
     :math:`z_l = (s_l - \mu) / \sigma` with the mean :math:`\mu` and the standard deviation
     :math:`\sigma` of the document's scores (Skorkovská et al., Eq. (7)). The best is never below
-    the mean, and :math:`\sigma` cancels: labels are compared with the mean of all. Where all scores
-    are equal, all are accepted.
+    the mean, and :math:`\sigma` cancels: labels are compared with the mean of all. If all scores
+    are equal, all labels are accepted.
 
     Parameters
     ----------
@@ -505,7 +510,7 @@ def check_scores(scores):
     scores = np.asarray(scores)
     if scores.ndim != 2 or scores.shape[1] == 0:
         raise ValueError(
-            f"scores have shape {scores.shape}, need one row per document and one column per label."
+            f"scores have shape {scores.shape}, must be (n_docs, n_labels), with labels."
         )
     return scores if scores.dtype.kind in "biuf" else scores.astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""The result of tuning: the best rule, and what every rule reaches with every parameter."""
+"""The result of tuning: the best rule, and the metrics of every rule with every parameter."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ FIXED_RATIOS = (0.7, 0.8)  # of Figure 2a in Skorkovská et al.
 
 @dataclass(frozen=True, repr=False)
 class DecisionSurface:
-    """What rules reach on held-out documents, from :func:`~polytopic.decision.tune_decision`.
+    """The metrics of rules on held-out documents, from :func:`~polytopic.decision.tune_decision`.
 
     Attributes
     ----------
     best_rule : rule
         The best rule with its best parameters, for a :class:`~polytopic.decision.LabelDecision`.
     best_score : float
-        What it reaches on the held-out documents.
+        Its metric on the held-out documents.
     best_rules : dict of str to rule
         Each kind of rule with its best parameters.
     metric : str
-        The metric by which they are best.
+        The metric by which rules are compared.
     n_docs : int
         Number of held-out documents.
     surface : list of dict
@@ -51,10 +51,10 @@ class DecisionSurface:
         metric: str,
         n_docs: int,
     ) -> DecisionSurface:
-        """Find the best of rules and their metrics; ``parameters`` names what was tried.
+        """Find the best of these rules, given with their metrics; ``parameters`` were tuned.
 
-        Of neighbouring points with equal scores, the middle one is the best: it is the farthest
-        from worse ones.
+        Of neighbouring points with equal scores, the middle one is chosen: it is the farthest from
+        worse ones.
         """
         records = [
             {

@@ -50,23 +50,24 @@ def tune_decision(
     """Find the rule, its ratio and its size that are best on held-out documents.
 
     The estimator is fitted once per fold. All rules are tried, with all their parameters, on the
-    scores of the documents it did not learn: for each rule and size, one pass over the scores
-    counts the accepted labels, and the right ones among them, at all ratios.
+    scores of the documents that it has not learned. For each rule and size, one pass over the
+    scores counts the accepted labels, and the correct ones among them, at all ratios.
 
     Parameters
     ----------
     estimator : estimator
         Gives the scores, see :class:`~polytopic.decision.LabelDecision`.
     X, Y
-        Documents and labels in the form the estimator takes. Documents without a label count only
-        if a rule may reject.
+        Documents and labels in the form that the estimator takes. Documents without a label count
+        only if a rule may reject.
     rules : sequence of rules, default=None
-        Rules to try; parameters that are not in the grid are kept. By default all rules that can be
-        used: :class:`WorldModel` if the estimator has a ``world_score``, :class:`TreeCohort` with a
-        ``tree``.
+        Rules to try; parameters that are not in the grid are kept. By default, all rules that can
+        be used: :class:`WorldModel` if the estimator has a ``world_score``, :class:`TreeCohort`
+        with a ``tree``.
     metric : str or function of true and predicted labels, default="samples_f1"
         The metric of label sets to maximise, one of :mod:`polytopic.metrics`. Metrics that are
-        means over documents cost least; for others, labels are decided at each point of the grid.
+        means over documents are the fastest; for others, labels are decided at each point of the
+        grid.
     cv : int, "prefit", splitter or iterable of pairs of rows, default=5
         Number of folds, which have equal shares of labels; or "prefit" for an estimator that was
         fitted on other documents.
@@ -126,7 +127,7 @@ class HeldOut:
     Y : csr_matrix of shape (n_docs, n_labels)
         True labels.
     wordless : ndarray of bool, shape (n_docs,)
-        Documents without words or scores, which get the ``fallback`` whatever the rule.
+        Documents without words or scores, which get the ``fallback`` with any rule.
     fallback : csr_matrix of shape (n_docs, n_labels)
         Labels of these documents; no label for others.
     classes : tuple

@@ -30,8 +30,8 @@ from polytopic.distributed.partitions import (
     read,
 )
 from polytopic.labeler import Labeler, Selector
+from polytopic.labeler.selection import selected_line
 from polytopic.metrics import Tally
-from polytopic.results import selected_line
 
 BLOCK = 1024  # documents that are labelled at once
 
@@ -105,9 +105,9 @@ def suggest(
     progress: Progress | None = None,
     **reading: Any,
 ) -> WriteSummary:
-    """Label each document, and write the answers to files, one per partition.
+    """Label each document, and write the answers to files, as ``polytopic suggest`` does.
 
-    The lines are those that ``polytopic suggest`` writes.
+    Each partition becomes a file.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def suggest(
 def _suggestion_lines(labeler, options, block) -> tuple[list[str], WriteSummary]:
     answers, lines = labeler.suggest(_documents(block), **options), []
     for (document, _), answer in zip(block, answers, strict=True):
-        found = {"id": document.id, **answer.to_dict(labeler.name, digits=6)}
-        lines.append(json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n")
+        values = {"id": document.id, **answer.to_dict(labeler.name, digits=6)}
+        lines.append(json.dumps(values, ensure_ascii=False, allow_nan=False) + "\n")
     return lines, WriteSummary(len(block))
 
 
@@ -153,26 +153,14 @@ def select(
     progress: Progress | None = None,
     **reading: Any,
 ) -> WriteSummary:
-    """Write the documents about some topics to files, one per partition.
-
-    The lines are those that ``polytopic select`` writes.
+    """Write the documents about some topics to files, as ``polytopic select`` does.
 
     Parameters
     ----------
     selector : Selector
         Selects documents; its own counts do not change.
-    corpus : anything that :func:`read` accepts
-        The documents.
-    target : path or URL
-        Folder that workers write to.
-    zipped : bool, default=False
-        Whether to gzip the files.
-    client : distributed.Client, default=None
-        The cluster; by default the client that was created last.
-    progress : callable, default=None
-        Called with the number of finished partitions and of all partitions.
-    **reading
-        As for :func:`read`.
+    corpus, target, zipped, client, progress, **reading
+        As for :func:`suggest`.
     """
     lean = copy(selector)
     lean.labeler = _without_training_data(selector.labeler)
@@ -183,10 +171,10 @@ def select(
 def _selected_lines(selector, block) -> tuple[list[str], WriteSummary]:
     selector = copy(selector)
     selector.counts, selector.topic_counts = Counter(), Counter()
-    found = selector.select(_documents(block))
+    selected = selector.select(_documents(block))
     lines = [
         selected_line(document, origin, topics)
-        for (document, origin), topics in zip(block, found, strict=True)
+        for (document, origin), topics in zip(block, selected, strict=True)
         if topics
     ]
     return lines, WriteSummary(len(block), selector.counts, selector.topic_counts)
@@ -292,6 +280,4 @@ def _documents(block):
 
 def _without_training_data(labeler: Labeler) -> Labeler:
     """Return a labeler that answers the same, but can neither learn nor forget."""
-    lean = copy(labeler)
-    lean.state_ = replace(labeler.state_.with_counts(None), documents=None)
-    return lean
+    return copy(labeler).set_state(replace(labeler.state_.with_counts(None), documents=None))

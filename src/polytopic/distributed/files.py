@@ -118,13 +118,13 @@ def create_folder(target: str | os.PathLike[str]) -> str:
     target = os.fspath(target)
     target = target if is_url(target) else os.path.abspath(target)
     try:
-        used = _create_remote(target) if is_url(target) else _create_local(target)
+        has_files = _create_remote(target) if is_url(target) else _create_local(target)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise _not_a_folder(target, reason) from error
     except Exception as error:  # file systems have no common class of errors
         raise _not_a_folder(target, _reason(error)) from error
-    if used:
+    if has_files:
         name = hide_password(target)
         raise PolytopicError(f"{name!r} already contains files; give a new folder for the results.")
     return target.rstrip("/")

@@ -9,32 +9,32 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from polytopic.distributed.counting import CollectedRows, take_rows
 from polytopic.distributed.engine import broadcast, delayed, map_tasks, tree_reduce
+from polytopic.distributed.learning import CollectedRows, take_rows
 from polytopic.models.mml import tuning
 from polytopic.models.mml.training import DualAscent
 from polytopic.text.weights import unit_rows
 
 
 class MarginParts:
-    r"""Documents in parts, with what :meth:`polytopic.MML.fit_documents` takes.
+    r"""Documents in parts on a cluster, as :meth:`polytopic.MML.fit_documents` takes them.
 
-    In a round each of the :math:`K` parts makes a pass over its documents, as if they were all,
-    from the weights of the round before, and with a :math:`C` that is :math:`K` times as large;
-    the mean of their weights is that of the next round. With dual variables :math:`K \alpha` for
-    :math:`\alpha` this is CoCoA+ [1]_ with :math:`\gamma = 1` and :math:`\sigma' = K`: a part
-    climbs its share of the dual objective with the quadratic term of its own changes taken
-    :math:`K` times, so that the changes of all parts can be added.
+    In each round, every one of the :math:`K` parts makes a pass over its documents as if there were
+    no others, starting from the weights of the last round, with a :math:`C` that is :math:`K` times
+    as large. The next round starts from the mean of their weights. With dual variables
+    :math:`K \alpha` for :math:`\alpha`, this is CoCoA+ [1]_ with :math:`\gamma = 1` and
+    :math:`\sigma' = K`: a part climbs its share of the dual objective, in which the quadratic term
+    of its own changes counts :math:`K` times, so that the changes of all parts can be added.
 
     Parameters
     ----------
     client : distributed.Client
         The cluster.
     parts : list
-        Tasks of pairs of matrices, words and labels, whose documents were dealt to them in turn.
-        Those without words are not learned from.
+        Tasks that give pairs of CSR matrices, words and labels; documents were dealt to them in
+        turn. Documents without words are ignored.
     progress : callable, default=None
-        Is called with the number of rounds made, and of all that may be.
+        Called with the number of finished rounds and the largest number of rounds.
 
     References
     ----------
@@ -43,15 +43,15 @@ class MarginParts:
 
     def __init__(self, client: Any, parts: list, progress: Any = None):
         self.client, self.progress = client, progress
-        known = client.gather(client.compute(map_tasks(_has_words, parts)))
-        self._known = np.zeros(sum(each.size for each in known), dtype=bool)
-        for part, each in enumerate(known):
-            self._known[part :: len(parts)] = each
+        has_words = client.gather(client.compute(map_tasks(_has_words, parts)))
+        self._has_words = np.zeros(sum(each.size for each in has_words), dtype=bool)
+        for part, each in enumerate(has_words):
+            self._has_words[part :: len(parts)] = each
         self.parts = client.persist(map_tasks(_with_words, parts))
-        found = client.gather(client.compute(map_tasks(_sizes, self.parts)))
-        length = max(each.size for each in found)
-        self._by_part = [int(each.sum()) for each in found]
-        self.sizes = np.sum([np.pad(each, (0, length - each.size)) for each in found], axis=0)
+        sizes = client.gather(client.compute(map_tasks(_count_sizes, self.parts)))
+        length = max(each.size for each in sizes)
+        self._docs_by_part = [int(each.sum()) for each in sizes]
+        self.sizes = np.sum([np.pad(each, (0, length - each.size)) for each in sizes], axis=0)
 
     @classmethod
     def from_rows(cls, rows: CollectedRows, progress: Any = None) -> MarginParts:
@@ -60,18 +60,18 @@ class MarginParts:
 
     def tune(self, model) -> dict:
         """Tune on a worker, which gets a sample of the documents."""
-        order = tuning.sample_documents(model, sum(self._by_part))
-        docs, n_parts = np.flatnonzero(self._known)[order], len(self.parts)
-        places = np.zeros(self._known.size, dtype=np.int64)
+        order = tuning.sample_documents(model, sum(self._docs_by_part))
+        docs, n_parts = np.flatnonzero(self._has_words)[order], len(self.parts)
+        places = np.zeros(self._has_words.size, dtype=np.int64)
         for part in range(n_parts):
-            places[part::n_parts] = np.cumsum(self._known[part::n_parts]) - 1
+            places[part::n_parts] = np.cumsum(self._has_words[part::n_parts]) - 1
         sample = take_rows(self.parts, docs % n_parts, places[docs])
         return self.client.compute(delayed(_tune)(model, sample)).result()
 
     def train(self, sizes, dtype, margins, order, max_iter) -> DualAscent:
-        """Make at most ``max_iter`` rounds, until the gap is a small part of the objective."""
+        """Make rounds until the gap is a small share of the objective, at most ``max_iter``."""
         begin, pass_over, mean = map(delayed, (_begin, _pass_over, _mean))
-        used = [p for p, size in enumerate(self._by_part) if size]
+        used = [p for p, size in enumerate(self._docs_by_part) if size]
         seeds = order.randint(2**31 - 1, size=len(used)).tolist()
         settings = broadcast(margins._replace(C=margins.C * len(used)))
         states = [
@@ -80,12 +80,12 @@ class MarginParts:
         ascent = DualAscent(None, sizes, np.zeros(0), [], [], converged=not used)
         W = None
         while not ascent.converged and len(ascent.objectives) < max_iter:
-            found = [pass_over(state, W, settings) for state in states]
-            total = tree_reduce([pair[1] for pair in found], _sum_all)
+            passes = [pass_over(state, W, settings) for state in states]
+            total = tree_reduce([pair[1] for pair in passes], _sum_passes)
             W = mean(total, len(used))
-            seen = delayed(_seen)(total, W, len(used))
-            W, seen, *states = self.client.persist([W, seen, *(pair[0] for pair in found)])
-            gap, missed, linear, square = self.client.compute(seen).result()
+            measured = delayed(_measure)(total, W, len(used))
+            W, measured, *states = self.client.persist([W, measured, *(p[0] for p in passes)])
+            gap, missed, linear, square = self.client.compute(measured).result()
             ascent.record(gap, missed, linear - square / 2, margins.tol)
             if self.progress is not None:
                 self.progress(len(ascent.objectives), max_iter)
@@ -103,11 +103,12 @@ def _has_words(part):
 def _with_words(part):
     """Return the documents of a part that have words, at unit length."""
     X, Y = part
-    known = np.flatnonzero(X.getnnz(axis=1))
-    return unit_rows(X[known]), Y[known].sorted_indices()
+    rows = np.flatnonzero(X.getnnz(axis=1))
+    return unit_rows(X[rows]), Y[rows].sorted_indices()
 
 
-def _sizes(part):
+def _count_sizes(part):
+    """Return the number of documents with 0, 1, 2, ... labels."""
     return np.bincount(part[1].getnnz(axis=1), minlength=2)
 
 
@@ -117,23 +118,23 @@ def _tune(model, sample):
 
 
 def _begin(part, sizes, dtype, seed):
-    """Return the state of a part at the beginning: its ascent, and its source of chance."""
+    """Return the initial state of a part: its ascent, and its random state."""
     order = check_random_state(seed)
     return DualAscent.begin(part[0], part[1], sizes, dtype, order), order
 
 
 def _pass_over(state, W, margins):
-    """Make a pass over a part; return its new state, and its weights with what was measured."""
+    """Make a pass over a part; return its new state, and its weights and measurements."""
     ascent, order = state
     W = ascent.W.copy() if W is None else W.copy()
     ascent, order = replace(ascent, W=W, duals=list(ascent.duals)), deepcopy(order)
-    seen = ascent.pass_over(margins, order)
-    return (replace(ascent, W=np.zeros(0)), order), (ascent.W, *seen)
+    measured = ascent.pass_over(margins, order)
+    return (replace(ascent, W=np.zeros(0)), order), (ascent.W, *measured)
 
 
-def _sum_all(found):
-    """Return the sum of weights, gaps and linear terms, and the largest of what was missed."""
-    W, gap, missed, linear = zip(*found, strict=True)
+def _sum_passes(passes):
+    """Return the sums of weights, gaps and linear terms, and the largest missed violation."""
+    W, gap, missed, linear = zip(*passes, strict=True)
     total = W[0].copy()
     for each in W[1:]:
         total += each
@@ -144,8 +145,8 @@ def _mean(total, n_parts):
     return total[0] / total[0].dtype.type(n_parts)
 
 
-def _seen(total, W, n_parts):
-    """Return gap, what was missed, the linear term of the dual objective, and its square."""
+def _measure(total, W, n_parts):
+    """Return the gap, the largest missed violation, and both terms of the dual objective."""
     _, gap, missed, linear = total
     weights = W.ravel()
     return gap / n_parts, missed, linear / n_parts, float(np.dot(weights, weights))

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from polytopic.corpus.document import Document
-from polytopic.corpus.formats import Columns, find_format, find_sources
+from polytopic.corpus.formats import COLUMN_OPTIONS, Columns, find_format, find_sources
 from polytopic.corpus.parquet import RowGroups, group_sizes
 from polytopic.corpus.readers import Origin, read_with_origins
 from polytopic.distributed.engine import delayed, map_tasks, require_dask, run
@@ -28,13 +28,6 @@ from polytopic.lines import GZIP_MAGIC, MAX_LINE_BYTES, Piece, count_lines
 
 BLOCKSIZE = 16 * 2**20
 SPLITTABLE = ("jsonl", "text")  # formats whose files can be cut at line ends
-COLUMNS = {  # options of reading, and the fields of Columns that they set
-    "text_column": "text",
-    "labels_column": "labels",
-    "id_column": "id",
-    "time_column": "time",
-    "label_separator": "separator",
-}
 MAX_MESSAGES = 20  # about skipped lines, per partition
 
 
@@ -127,8 +120,8 @@ def _find_files(source: str, format: str | None) -> list[tuple[str, str]]:
         raise CorpusError("standard input cannot be read by several workers; give files.")
     if is_url(source):
         return [(url, find_format(format, url)) for url in find_urls(source)]
-    format, found = find_sources(source, format)
-    return [(os.path.abspath(str(path)), format) for path in found]
+    format, paths = find_sources(source, format)
+    return [(os.path.abspath(str(path)), format) for path in paths]
 
 
 def _cut(part: FilePart, blocksize: int) -> list[FilePart]:
@@ -171,11 +164,11 @@ def number_lines(corpus: Corpus, client: Any) -> Corpus:
     cut = {part.path for part in files if part.lines_before is None}
     if not cut:
         return corpus
-    asked = [part for part in files if part.path in cut]
-    leaves = map_tasks(_count_lines, asked)
+    cut_parts = [part for part in files if part.path in cut]
+    leaves = map_tasks(_count_lines, cut_parts)
     counts = run(client, leaves, delayed(list)(leaves))
     before, numbered = dict.fromkeys(cut, 0), {}
-    for part, count in zip(asked, counts, strict=True):
+    for part, count in zip(cut_parts, counts, strict=True):
         numbered[part] = replace(part, lines_before=before[part.path])
         before[part.path] += count
     parts = [numbered.get(p, p) if isinstance(p, FilePart) else p for p in corpus.parts]
@@ -213,6 +206,7 @@ class PartReader:
 
     def __init__(self, part: Any, reading: Mapping[str, Any]):
         self.part, self.reading = part, reading
+        self._columns = Columns.from_options(reading)
         self._messages: list[str] = []
 
     @property
@@ -224,7 +218,7 @@ class PartReader:
         if isinstance(self.part, FilePart):
             return self._read_file()
         if hasattr(self.part, "columns"):
-            return self._read_items(_frame_rows(self.part, self._columns()))
+            return self._read_items(_frame_rows(self.part, self._columns))
         return self._read_items(map(_parse_item, self.part))
 
     def documents(self) -> Iterator[Document]:
@@ -260,16 +254,17 @@ class PartReader:
                 format=part.format,
                 id_prefix=part.prefix,
                 on_bad_line=lambda error: self._messages.append(str(error)),
-                **self.reading,
+                columns=self._columns,
+                **{k: v for k, v in self.reading.items() if k not in COLUMN_OPTIONS},
             )
 
     def _read_items(self, items: Iterator[Any]) -> Iterator[tuple[Document, Origin]]:
         """Yield the documents of a bag, or of the rows of a table."""
-        columns, split = self._columns(), self.reading.get("split")
+        split = self.reading.get("split")
         for number, item in enumerate(items, start=1):
             try:
                 if isinstance(item, Mapping):
-                    item = Document.from_dict(columns.record(dict(item)), id=str(number))
+                    item = Document.from_dict(self._columns.record(dict(item)), id=str(number))
                 elif not isinstance(item, Document):
                     raise ValueError(f"it is a {type(item).__name__}, must be a document")
             except ValueError as error:
@@ -280,10 +275,6 @@ class PartReader:
                 continue
             if split is None or (item.split or "train") == split:
                 yield item, {}
-
-    def _columns(self) -> Columns:
-        chosen = {name: self.reading[key] for key, name in COLUMNS.items() if key in self.reading}
-        return replace(Columns(), **chosen)
 
 
 def _parse_item(item: Any) -> Any:

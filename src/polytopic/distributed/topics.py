@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polytopic.distributed.counting import CollectedRows, take_rows
 from polytopic.distributed.engine import (
     broadcast,
     delayed,
@@ -19,6 +18,7 @@ from polytopic.distributed.engine import (
     sum_tuples,
     tree_reduce,
 )
+from polytopic.distributed.learning import CollectedRows, take_rows
 from polytopic.models.col.label_prior import distinct_sets
 from polytopic.models.col.topics import Topics, WordIndex
 from polytopic.models.col.training import (
@@ -56,15 +56,15 @@ class TopicParts:
         """Divide rows into parts, in order."""
         return cls(rows.client, *rows.in_order(), progress)
 
-    def _map(self, function: Callable, *given: Any) -> list:
+    def _map(self, function: Callable, *arguments: Any) -> list:
         """Return one task per part: the function applied to its :class:`TopicDocuments`."""
-        return map_tasks(partial(_on_part, function), self.parts, *given)
+        return map_tasks(partial(_on_part, function), self.parts, *arguments)
 
     def _gather(self, futures: list) -> list:
         return self.client.gather(self.client.compute(futures))
 
-    def _merge(self, found: list, merge: Callable) -> Any:
-        return self.client.compute(tree_reduce(found, merge)).result()
+    def _merge(self, tasks: list, merge: Callable) -> Any:
+        return self.client.compute(tree_reduce(tasks, merge)).result()
 
     @property
     def _label_docs(self) -> np.ndarray:
@@ -95,10 +95,14 @@ class TopicParts:
         """Return some of the documents; rows are in rising order."""
         borders = np.searchsorted(rows, self._starts)
         pairs = zip(self._starts, pairwise(borders), strict=False)
-        own = [rows[a:b] - start for start, (a, b) in pairs]
+        rows_by_part = [rows[a:b] - start for start, (a, b) in pairs]
         take = delayed(_take_rows)
-        parts = [take(part, each) for part, each in zip(self.parts, own, strict=True) if each.size]
-        sizes = [each.size for each in own if each.size]
+        parts = [
+            take(part, each)
+            for part, each in zip(self.parts, rows_by_part, strict=True)
+            if each.size
+        ]
+        sizes = [each.size for each in rows_by_part if each.size]
         return TopicParts(self.client, parts, sizes, self.progress)
 
     def with_labels(self, columns) -> TopicParts:
@@ -109,8 +113,8 @@ class TopicParts:
     def label_sums(self) -> np.ndarray:
         """Return four sums over each label's documents that tell labels apart."""
         sums = delayed(partial(_on_part, TopicDocuments.label_sums))
-        found = [sums(part, int(k)) for part, k in zip(self.parts, self._starts, strict=False)]
-        return self._merge(found, sum_results)
+        tasks = [sums(part, int(k)) for part, k in zip(self.parts, self._starts, strict=False)]
+        return self._merge(tasks, sum_results)
 
     def word_sums(self) -> np.ndarray:
         """Return the total count of each word."""
@@ -126,17 +130,17 @@ class TopicParts:
             [np.zeros_like(self._label_docs[:1]), np.cumsum(self._label_docs, axis=0)]
         )
         owner = (before[1:, labels] <= positions).sum(axis=0)
-        used = np.unique(owner).tolist()
+        parts = np.unique(owner).tolist()
         members = delayed(partial(_on_part, TopicDocuments.members))
-        found = self._gather(
+        words = self._gather(
             [
                 members(self.parts[p], labels[own], (positions - before[p, labels])[own])
-                for p in used
+                for p in parts
                 for own in [owner == p]
             ]
         )
-        order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in used]))
-        return sparse.vstack(found, format="csr")[order]
+        order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in parts]))
+        return sparse.vstack(words, format="csr")[order]
 
     def label_sets(self) -> tuple[sparse.csr_matrix, np.ndarray]:
         """Return the distinct label sets, and the number of documents of each."""
@@ -149,16 +153,14 @@ class TopicParts:
         """
         expect, bound, step_to = map(delayed, (_expect, _bound, _maximize))
         trace, docs = TrainingTrace(topics), broadcast(self.label_docs)
-        current, known = broadcast(topics), [None] * len(self.parts)
+        current, posteriors = broadcast(topics), [None] * len(self.parts)
         for step in range(max_iter + 1):
-            found = [expect(*pair, current) for pair in zip(self.parts, known, strict=True)]
-            sums = tree_reduce([pair[1] for pair in found], sum_tuples)
-            value, following = (
-                bound(current, sums, smoothing),
-                step_to(current, docs, sums, smoothing),
-            )
-            value, following, *known = self.client.persist(
-                [value, following, *(pair[0] for pair in found)]
+            expected = [expect(*pair, current) for pair in zip(self.parts, posteriors, strict=True)]
+            sums = tree_reduce([pair[1] for pair in expected], sum_tuples)
+            value = bound(current, sums, smoothing)
+            following = step_to(current, docs, sums, smoothing)
+            value, following, *posteriors = self.client.persist(
+                [value, following, *(pair[0] for pair in expected)]
             )
             trace.record(self.client.compute(value).result(), tol)
             if self.progress is not None:
@@ -166,8 +168,8 @@ class TopicParts:
             if trace.converged or step == max_iter:
                 break
             current = following
-        found = map_tasks(_topic_shares, known)
-        trace.topics, sums = self._gather([current, tree_reduce(found, sum_results)])
+        tasks = map_tasks(_topic_shares, posteriors)
+        trace.topics, sums = self._gather([current, tree_reduce(tasks, sum_results)])
         trace.label_topics = label_means(sums, self.label_docs)
         return trace
 
@@ -179,8 +181,8 @@ class TopicParts:
 # On workers
 
 
-def _on_part(function, part, *given):
-    return function(TopicDocuments(*part), *given)
+def _on_part(function, part, *arguments):
+    return function(TopicDocuments(*part), *arguments)
 
 
 def _label_docs(documents):
@@ -196,10 +198,10 @@ def _with_labels(part, columns):
     return documents.X, documents.Y
 
 
-def _expect(part, known, topics):
+def _expect(part, posteriors, topics):
     """Return the posteriors of a part, and sums of their expectations: the E step."""
     X, Y = part
-    inference = topics.infer(X, Y, known=known)
+    inference = topics.infer(X, Y, known=posteriors)
     sums = inference.bounds.sum(), inference.log_shares(), inference.word_counts(WordIndex(X))
     return inference, sums
 

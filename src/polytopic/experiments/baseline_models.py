@@ -11,6 +11,7 @@ from polytopic.labels import Targets
 
 BLOCK = 512  # documents compared at once
 MAX_LABELS = 6  # of a set in McCallum's search
+N_CANDIDATES = 20  # labels that it tries to add to a set
 
 
 class CosineNeighbours:
@@ -32,14 +33,14 @@ class CosineNeighbours:
 
     def proba(self, X) -> np.ndarray:
         """Return the share of the neighbours' weight that has each label."""
-        return np.vstack([self._vote(near, weight) for near, weight in self._near(X)])
+        return np.vstack([self._vote(*pair) for pair in self._neighbours(X)])
 
-    def _vote(self, near: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        votes = _rows(near, weight, self._Y.shape[0]) @ self._Y
+    def _vote(self, neighbours: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        votes = _rows(neighbours, weight, self._Y.shape[0]) @ self._Y
         total = weight.sum(axis=1, keepdims=True)
         return votes.toarray() / np.where(total > 0, total, 1.0)
 
-    def _near(self, X, *, leave_out: bool = False):
+    def _neighbours(self, X, *, leave_out: bool = False):
         """Yield row numbers and similarities of the nearest documents, block by block."""
         X, k = normalize(X), min(self.k, self._X.shape[0] - leave_out)
         others = self._X.T.tocsr()
@@ -55,8 +56,8 @@ class CosineNeighbours:
 class MLkNN(CosineNeighbours):
     """Labels by how many of the nearest documents have them (Zhang and Zhou, 2007).
 
-    The posterior of a label given the number of neighbours that have it. It is estimated from the
-    training documents, each of which is left out of its own neighbours.
+    The posterior of a label given the number of neighbours that have it, estimated from the
+    training documents. A document is not its own neighbour.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class MLkNN(CosineNeighbours):
         super().fit(X, Y)
         n_docs, n_labels = self._Y.shape
         s = self.smoothing
-        counts = np.vstack([self._count(near) for near, _ in self._near(X, leave_out=True)])
+        counts = np.vstack([self._count(near) for near, _ in self._neighbours(X, leave_out=True)])
         has = self._Y.toarray() > 0
         self._log_prior = np.log((s + has.sum(axis=0)) / (2 * s + n_docs))
         self._log_absent = np.log((s + (~has).sum(axis=0)) / (2 * s + n_docs))
@@ -86,20 +87,20 @@ class MLkNN(CosineNeighbours):
 
     def _frequencies(self, counts, rows, n_labels) -> np.ndarray:
         """Return how often each number of neighbours occurs, (k + 1, n_labels), smoothed."""
-        found = np.full((self.k + 1, n_labels), self.smoothing)
+        frequencies = np.full((self.k + 1, n_labels), self.smoothing)
         for number in range(self.k + 1):
-            found[number] += ((counts == number) & rows).sum(axis=0)
-        return found / found.sum(axis=0)
+            frequencies[number] += ((counts == number) & rows).sum(axis=0)
+        return frequencies / frequencies.sum(axis=0)
 
-    def _count(self, near: np.ndarray) -> np.ndarray:
-        ones = np.ones(near.shape)
-        return np.rint((_rows(near, ones, self._Y.shape[0]) @ self._Y).toarray()).astype(int)
+    def _count(self, neighbours: np.ndarray) -> np.ndarray:
+        ones = np.ones(neighbours.shape)
+        return np.rint((_rows(neighbours, ones, self._Y.shape[0]) @ self._Y).toarray()).astype(int)
 
     def proba(self, X) -> np.ndarray:
         """Return the posterior of each label."""
         columns = np.arange(self._Y.shape[1])
         blocks = []
-        for near, _ in self._near(X):
+        for near, _ in self._neighbours(X):
             counts = self._count(near)
             yes = self._log_prior + self._given[counts, columns]
             no = self._log_absent + self._without[counts, columns]
@@ -115,7 +116,7 @@ class McCallumMixture:
     EM on the counts per label set estimates the word distributions and each set's weights; the
     prior of a set is its share of the documents. As in [1]_, sets are searched greedily: labels are
     added one by one while the posterior rises. A set without documents gets equal weights, and the
-    prior of half a document. The common "English" component of [1]_ is left out.
+    prior of half a document. There is no common "English" component, unlike in [1]_.
 
     Parameters
     ----------
@@ -173,8 +174,8 @@ class McCallumMixture:
             value += float(n @ np.log(mixed)) if columns.size else 0.0
             part = joint / mixed * n
             np.add.at(expected, (np.array(row)[:, None], columns[None, :]), part)
-            own = part.sum(axis=1)
-            new.append(own / own.sum() if own.sum() else weights[k])
+            label_counts = part.sum(axis=1)
+            new.append(label_counts / label_counts.sum() if label_counts.sum() else weights[k])
         smoothed = expected + self.smoothing
         return smoothed / smoothed.sum(axis=1, keepdims=True), new, value
 
@@ -187,43 +188,42 @@ class McCallumMixture:
         return sparse.csr_matrix(sets)
 
     def _best(self, columns: np.ndarray, n: np.ndarray) -> tuple[int, ...]:
-        found: tuple[int, ...] = ()
+        labels: tuple[int, ...] = ()
         best = -np.inf
         for _ in range(MAX_LABELS):
-            tried = [
-                (self._score((*found, c), columns, n), c) for c in self._near(found, columns, n)
-            ]
-            score, label = max(tried, default=(-np.inf, -1))
+            candidates = self._candidates(labels, columns, n)
+            scored = [(self._score((*labels, c), columns, n), c) for c in candidates]
+            score, label = max(scored, default=(-np.inf, -1))
             if score <= best:
                 break
-            best, found = score, (*found, label)
-        return found
+            best, labels = score, (*labels, label)
+        return labels
 
-    def _near(self, found, columns, n):
-        """Return labels to try: those that explain the words best on their own."""
+    def _candidates(self, labels, columns, n):
+        """Return the labels to try next: those that explain the words best on their own."""
         single = self._log_theta[:, columns] @ n
-        order = np.argsort(-single)[: 20 if found else self._n_labels]
-        return [c for c in order.tolist() if c not in found]
+        order = np.argsort(-single)[: N_CANDIDATES if labels else self._n_labels]
+        return [c for c in order.tolist() if c not in labels]
 
     def _score(self, labels, columns, n) -> float:
         log_prior, weights = self._known.get(frozenset(labels), (self._log_unseen, None))
-        own = sorted(labels)
+        ordered = sorted(labels)
         if weights is None:
-            weights = np.full(len(own), 1.0 / len(own))
-        mixed = weights @ self._theta[own][:, columns]
+            weights = np.full(len(ordered), 1.0 / len(ordered))
+        mixed = weights @ self._theta[ordered][:, columns]
         return float(log_prior + n @ np.log(mixed))
 
 
-def _rows(near: np.ndarray, weight: np.ndarray, n_docs: int) -> sparse.csr_matrix:
+def _rows(neighbours: np.ndarray, weight: np.ndarray, n_docs: int) -> sparse.csr_matrix:
     """Return the weights of neighbours as a sparse matrix."""
-    n_rows, k = near.shape
+    n_rows, k = neighbours.shape
     ends = np.arange(0, n_rows * k + 1, k)
-    return sparse.csr_matrix((weight.ravel(), near.ravel(), ends), shape=(n_rows, n_docs))
+    return sparse.csr_matrix((weight.ravel(), neighbours.ravel(), ends), shape=(n_rows, n_docs))
 
 
 def _row(matrix: sparse.csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    own = slice(matrix.indptr[k], matrix.indptr[k + 1])
-    return matrix.indices[own], matrix.data[own]
+    cells = slice(matrix.indptr[k], matrix.indptr[k + 1])
+    return matrix.indices[cells], matrix.data[cells]
 
 
 def _rows_of(matrix: sparse.csr_matrix):

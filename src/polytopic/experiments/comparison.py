@@ -1,4 +1,4 @@
-"""Compare methods on a corpus over repeated splits."""
+"""Compare methods on a corpus over repeated splits, and test their differences."""
 
 from __future__ import annotations
 
@@ -10,27 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from polytopic.corpus.document import Document
 from polytopic.errors import PolytopicError
 from polytopic.experiments.methods import Method
-from polytopic.experiments.parts import Prepared
-from polytopic.experiments.protocols import Protocol, Split
-from polytopic.experiments.registry import METHODS
-from polytopic.experiments.runner import Cell, Cells, ClusterCells, digest_of
-from polytopic.experiments.significance import compare_pairs
+from polytopic.experiments.protocols import CountedCorpus, Protocol, Split
+from polytopic.experiments.registry import default_methods, find_method
+from polytopic.experiments.runner import Cell, ClusterRunner, LocalRunner, digest_arrays
 
-DEFAULT = (
-    "mml",
-    "mml-exact",
-    "pmm1",
-    "pdmm",
-    "nb",
-    "svm",
-    "svm-threshold",
-    "knn",
-    "nb-one-vs-rest",
-)
+N_PERMUTATIONS = 9999  # random signs of the differences
+PER_DOCUMENT = ("samples_f1", "subset_accuracy")  # metrics that results hold for each document
 
 
 @dataclass(frozen=True)
@@ -66,8 +56,8 @@ class Row:
 
 
 def _value(result: dict[str, Any], metric: str) -> float:
-    found = result["metrics"].get(metric, result.get(metric))
-    return np.nan if found is None else found
+    value = result["metrics"].get(metric, result.get(metric))
+    return np.nan if value is None else value
 
 
 @dataclass(frozen=True)
@@ -94,30 +84,32 @@ class Comparison:
     splits: list[str]
     rows: list[Row]
 
+    @property
+    def successful(self) -> list[Row]:
+        """The methods that have results."""
+        return [row for row in self.rows if row.results]
+
     def largest(self) -> Comparison:
         """Return the comparison on the largest training sets only, if there is a curve."""
         sizes = {one["n_train"] for row in self.rows for one in row.results}
         if self.protocol.kind != "curve" or len(sizes) < 2:
             return self
         size = f"{max(sizes)} of "
-        kept = [k for k, name in enumerate(self.splits) if name.startswith(size)]
+        largest = [k for k, name in enumerate(self.splits) if name.startswith(size)]
         rows = [
-            replace(row, results=[row.results[k] for k in kept] if row.results else [])
+            replace(row, results=[row.results[k] for k in largest] if row.results else [])
             for row in self.rows
         ]
         rows.sort(key=_rank)
-        return replace(self, rows=rows, splits=[self.splits[k] for k in kept])
+        return replace(self, rows=rows, splits=[self.splits[k] for k in largest])
 
     def best(self, metric: str) -> Row | None:
         """Return the method with the highest mean of a metric."""
-        able = [row for row in self.rows if row.results and not np.isnan(row.mean(metric))]
-        return max(able, key=lambda row: row.mean(metric), default=None)
+        rows = [row for row in self.successful if not np.isnan(row.mean(metric))]
+        return max(rows, key=lambda row: row.mean(metric), default=None)
 
     def p_value(self, row: Row, metric: str = "samples_f1") -> float | None:
-        """Return the p-value of a method's difference from the best method.
-
-        See :func:`polytopic.experiments.significance.compare_pairs`.
-        """
+        """Return the p-value of a method's difference from the best, see :func:`compare_pairs`."""
         best = self.best(metric)
         if best is None or row is best or len(row.results) != len(best.results):
             return None
@@ -148,9 +140,51 @@ class Comparison:
         return to_html(self)
 
 
+def compare_pairs(
+    ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]], metric: str
+) -> float | None:
+    """Return the p-value of the mean difference between two methods.
+
+    For several splits this is the corrected resampled t-test of Nadeau and Bengio ("Inference for
+    the generalization error", Machine Learning 52, 2003), which accounts for the documents that
+    splits share. For one split it is a permutation test over documents, for metrics that are means
+    over documents; None for others.
+    """
+    if len(ours) > 1:
+        return _corrected_t(ours, theirs, metric)
+    if metric not in PER_DOCUMENT:
+        return None
+    a, b = (np.array(one[0]["documents"][metric], dtype=float) for one in (ours, theirs))
+    return _permutation_test(a - b)
+
+
+def _corrected_t(ours, theirs, metric) -> float:
+    difference = np.array(
+        [a["metrics"][metric] - b["metrics"][metric] for a, b in zip(ours, theirs, strict=True)]
+    )
+    n = difference.size
+    ratio = float(np.mean([one["n_test"] / one["n_train"] for one in ours]))
+    variance = difference.var(ddof=1) * (1 / n + ratio)
+    if variance == 0:
+        return 1.0 if difference.mean() == 0 else 0.0
+    return float(2 * stats.t.sf(abs(difference.mean()) / np.sqrt(variance), n - 1))
+
+
+def _permutation_test(difference: np.ndarray) -> float:
+    rng, observed = np.random.default_rng(0), abs(difference.sum())
+    nonzero = difference[difference != 0]
+    if not nonzero.size:
+        return 1.0
+    extreme = 0
+    for _ in range(0, N_PERMUTATIONS, 1000):
+        signs = rng.integers(0, 2, (1000, nonzero.size)) * 2 - 1
+        extreme += int((np.abs(signs @ nonzero) >= observed - 1e-12).sum())
+    return (extreme + 1) / (N_PERMUTATIONS + 2)
+
+
 def compare(
     documents: Sequence[Document],
-    methods: Sequence[str | Method] = DEFAULT,
+    methods: Sequence[str | Method] | None = None,
     *,
     protocol: Protocol | str = "auto",
     name: str = "corpus",
@@ -168,9 +202,10 @@ def compare(
     ----------
     documents : sequence of Document
         The corpus.
-    methods : sequence of str or Method
-        Names in :data:`METHODS`, or your own methods, whose functions other processes must be able
-        to import.
+    methods : sequence of str or Method, default=None
+        Names in :func:`all_methods`, which include those of registered models, or methods of your
+        own. Other processes must be able to import your functions and classes. By default, about
+        ten methods are compared.
     protocol : Protocol or str, default="auto"
         How to split the corpus.
     name : str, default="corpus"
@@ -178,11 +213,11 @@ def compare(
     language : str or None, default="en"
         Language of the texts.
     folder : path, default="polytopic-compare"
-        Folder of finished results, which are not computed again.
+        Folder for finished results, which are not computed again.
     workers : int, default=1
         Number of processes at a time, with one thread each.
     tune : int, default=None
-        Number of settings that Optuna tries; by default a small grid is tried. With 0 nothing is
+        Number of settings that Optuna tries; by default, a small grid is tried. With 0, nothing is
         tuned.
     timeout : float, default=None
         Seconds after which a method is stopped on a split.
@@ -196,52 +231,55 @@ def compare(
         raise PolytopicError(
             "Optuna is not installed. Install it with: pip install 'polytopic[bench]'"
         )
-    chosen = {method.name: method for method in map(_method, methods)}
-    prepared = Prepared.of(name, documents, language)
-    splits = protocol.splits(prepared)
-    X, Y = prepared.X, prepared.Y
-    digest = digest_of(X.data, X.indices, X.indptr, Y.indices, Y.indptr)
-    place = Path(folder) / "corpora" / digest
-    if not (place / "texts.json").exists():
-        prepared.save(place)
-    cells = Cells(Path(folder), workers, timeout)
+    by_name = {method.name: method for method in _methods(methods)}
+    corpus = CountedCorpus.from_documents(name, documents, language)
+    splits = protocol.splits(corpus)
+    X, Y = corpus.X, corpus.Y
+    digest = digest_arrays(X.data, X.indices, X.indptr, Y.indices, Y.indptr)
+    corpus_folder = Path(folder) / "corpora" / digest
+    if not (corpus_folder / "texts.json").exists():
+        corpus.save(corpus_folder)
+    runner = LocalRunner(Path(folder), workers, timeout)
     if client is not None:
         if timeout is not None:
             raise ValueError("timeout does not work with a Dask cluster; leave it out.")
-        cells = ClusterCells(Path(folder), client)
+        runner = ClusterRunner(Path(folder), client)
     results: dict[tuple[str, str], dict[str, Any]] = {}
-    tasks, total = [], 0
+    tasks, total = [], len(splits) * len(by_name)
     for split in splits:
-        documents_digest = digest_of(split.train, split.test)
-        for name_of, method in chosen.items():
-            asked = (name_of, method.signature, protocol.seed, tune)
-            cell = Cell(digest, split.name, documents_digest, *asked)
-            total += 1
-            known_result = cells.load(cell)
-            if known_result is not None:
-                results[name_of, split.name] = known_result
+        split_digest = digest_arrays(split.train, split.test)
+        for method in by_name.values():
+            settings = (method.name, method.signature, protocol.seed, tune)
+            cell = Cell(digest, split.name, split_digest, *settings)
+            stored = runner.load(cell)
+            if stored is not None:
+                results[method.name, split.name] = stored
             elif method.missing:
-                results[name_of, split.name] = {"failure": method.missing}
+                results[method.name, split.name] = {"failure": method.missing}
             else:
-                tasks.append((cell, method, split, place))
-    if len(tasks) < total:
-        progress(
-            f"{total - len(tasks)} of {total} results are known already or cannot be computed."
-        )
-
-    began, known = time.monotonic(), total - len(tasks)
+                tasks.append((cell, method, split, corpus_folder))
+    n_known = total - len(tasks)
+    if n_known:
+        progress(f"{n_known} of {total} results are known already or cannot be computed.")
+    start = time.monotonic()
 
     def report(cell: Cell, result: dict[str, Any]) -> None:
         done = len(results) + 1
         outcome = result.get("failure") or f"F {result['metrics']['samples_f1']:.3f}"
-        left = _time_left((time.monotonic() - began) / (done - known) * (total - done))
-        progress(f"{done}/{total} {chosen[cell.method].title} on {cell.split}: {outcome}{left}")
+        remaining = _time_left((time.monotonic() - start) / (done - n_known) * (total - done))
+        title = by_name[cell.method].title
+        progress(f"{done}/{total} {title} on {cell.split}: {outcome}{remaining}")
 
-    for cell, result in cells.run(tasks, report):
+    for cell, result in runner.run(tasks, report):
         results[cell.method, cell.split] = result
-    rows = [_row(method, splits, results) for method in chosen.values()]
+    rows = [_row(method, splits, results) for method in by_name.values()]
     rows.sort(key=_rank)
-    return Comparison(prepared.name, _about(prepared), protocol, [s.name for s in splits], rows)
+    return Comparison(name, _sizes(corpus), protocol, [split.name for split in splits], rows)
+
+
+def _methods(given: Sequence[str | Method] | None) -> list[Method]:
+    names = default_methods() if given is None else given
+    return [name if isinstance(name, Method) else find_method(name) for name in names]
 
 
 def _time_left(seconds: float) -> str:
@@ -257,27 +295,19 @@ def _rank(row: Row) -> tuple[bool, float]:
     return not row.results, -float(np.nan_to_num(row.mean("samples_f1")))
 
 
-def _method(method: str | Method) -> Method:
-    if isinstance(method, Method):
-        return method
-    if method not in METHODS:
-        raise ValueError(f"method == {method!r}, must be one of {', '.join(METHODS)}.")
-    return METHODS[method]
-
-
 def _row(method: Method, splits: Sequence[Split], results) -> Row:
-    own = [results[method.name, split.name] for split in splits]
-    failures = [result["failure"] for result in own if "failure" in result]
+    by_split = [results[method.name, split.name] for split in splits]
+    failures = [result["failure"] for result in by_split if "failure" in result]
     if failures:
         return Row(method.name, method.title, [], failures[0])
-    return Row(method.name, method.title, own)
+    return Row(method.name, method.title, by_split)
 
 
-def _about(prepared: Prepared) -> dict[str, Any]:
-    n_docs, n_labels = prepared.Y.shape
+def _sizes(corpus: CountedCorpus) -> dict[str, Any]:
+    n_docs, n_labels = corpus.Y.shape
     return {
         "documents": n_docs,
         "labels": n_labels,
-        "terms": prepared.X.shape[1],
-        "labels_per_document": float(prepared.Y.sum() / n_docs),
+        "terms": corpus.X.shape[1],
+        "labels_per_document": float(corpus.Y.sum() / n_docs),
     }

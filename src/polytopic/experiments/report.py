@@ -12,8 +12,8 @@ import numpy as np
 
 from polytopic.errors import PolytopicError
 from polytopic.experiments.comparison import Comparison, Row
-from polytopic.experiments.runner import BINS, FREQUENCIES, LARGEST
-from polytopic.experiments.tables import MAIN, WORSE, Column, Entry, entries, notes, summary
+from polytopic.experiments.runner import FREQUENCIES, LARGEST_SIZE, N_BINS
+from polytopic.experiments.tables import MAIN, SIGNIFICANT, Column, Entry, entries, notes, summary
 from polytopic.explain.html import safe, section, table, whole_page
 
 STYLE = """body { max-width: 76rem } .scroll { overflow-x: auto }
@@ -23,11 +23,11 @@ img { width: 100%; height: auto; background: #fff; border-radius: .5rem }
 td:first-child { padding-right: 1.5rem } .scroll td { white-space: nowrap; font-size: .9rem }
 small { color: var(--soft); font-size: .75rem }
 """
-NEAR = 0.01  # difference in samples F1 that hardly matters
+NEGLIGIBLE = 0.01  # difference in samples F1
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#666666")
 MARKERS = "osD^vPX<>*"
-ENOUGH = 10  # pairs of document and label for a point of the calibration curve
-MOST = 7  # methods in a figure with a line for each
+MIN_PAIRS = 10  # of document and label, for a point of the calibration curve
+MAX_LINES = 7  # methods in a figure with a line for each
 MORE = (
     Column("samples_precision", "precision"),
     Column("samples_recall", "recall"),
@@ -40,68 +40,70 @@ MORE = (
 PAGE_POLICY = "img-src data:"
 
 
-def to_html(found: Comparison, *, title: str | None = None) -> str:
+def to_html(comparison: Comparison, *, title: str | None = None) -> str:
     """Return a report that says which method to choose."""
-    drawn, more, found = list(figures(found)), _more_documents(found), found.largest()
+    largest = comparison.largest()
+    drawn = "".join(_figure_section(*one) for one in figures(comparison))
+    overview = f'{_table(largest, MAIN)}<p class="soft">{safe(notes(largest))}</p>'
     sections = [
-        f"<p>{safe(summary(found))}</p>",
-        _answer(found),
-        more,
-        section("All methods", f'{_table(found, MAIN)}<p class="soft">{safe(notes(found))}</p>'),
-        f'<div class="figures">{"".join(_figure_section(*one) for one in drawn)}</div>',
-        section("More metrics", _table(found, MORE)),
-        _settings(found),
-        _failures(found),
+        f"<p>{safe(summary(largest))}</p>",
+        _conclusions(largest),
+        _learning_curve(comparison),
+        section("All methods", overview),
+        f'<div class="figures">{drawn}</div>',
+        section("More metrics", _table(largest, MORE)),
+        _settings(largest),
+        _failures(largest),
     ]
-    page = whole_page(title or f"Methods on {found.corpus}", sections, STYLE)
+    page = whole_page(title or f"Methods on {comparison.corpus}", sections, STYLE)
     return page.replace("style-src 'unsafe-inline'", f"style-src 'unsafe-inline'; {PAGE_POLICY}")
 
 
-def _answer(found: Comparison) -> str:
+def _conclusions(comparison: Comparison) -> str:
     """Return the conclusions in sentences."""
     lines = []
     for metric, name in (("samples_f1", "samples F1"), ("subset_accuracy", "subset accuracy")):
-        best = found.best(metric)
+        best = comparison.best(metric)
         if best is None:
             continue
-        equal = [row for row in found.rows if _alike(found, row, best, metric)]
+        equal = [row for row in comparison.rows if _may_be_equal(comparison, row, best, metric)]
         also = (
-            f" The difference to {_listed(equal)} may be due to chance; all others are worse."
+            f" The difference from {_join(equal)} may be due to chance; all others are worse."
             if equal
-            else " All others are worse by more than chance."
+            else " All others are significantly worse."
         )
         first = f"<strong>{safe(best.title)}</strong> has the best {name}, {best.mean(metric):.3f}."
-        lines.append(f"<p>{first}{safe(also) if len(found.rows) > 1 else ''}</p>")
-    return section("In short", "\n".join([*lines, _fastest(found)])) if lines else ""
+        lines.append(f"<p>{first}{safe(also) if len(comparison.rows) > 1 else ''}</p>")
+    return section("In short", "\n".join([*lines, _fastest(comparison)])) if lines else ""
 
 
-def _alike(found: Comparison, row: Row, best: Row, metric: str) -> bool:
+def _may_be_equal(comparison: Comparison, row: Row, best: Row, metric: str) -> bool:
     """Return whether chance may explain why a method is not the best."""
-    return bool(row.results) and row is not best and (found.p_value(row, metric) or 0) >= WORSE
+    if row is best or not row.results:
+        return False
+    return (comparison.p_value(row, metric) or 0) >= SIGNIFICANT
 
 
-def _listed(rows: list[Row]) -> str:
-    *most, last = [row.title for row in rows]
-    return f"{'; '.join(most)} and {last}" if most else last
+def _join(rows: list[Row]) -> str:
+    *others, last = [row.title for row in rows]
+    return f"{'; '.join(others)} and {last}" if others else last
 
 
-def _fastest(found: Comparison) -> str:
+def _fastest(comparison: Comparison) -> str:
     """Return which method is fastest among those that are about as good as the best."""
-    best = found.best("samples_f1")
+    best = comparison.best("samples_f1")
     if best is None:
         return ""
-    near = [
-        row
-        for row in found.rows
-        if row.results and row.mean("samples_f1") >= best.mean("samples_f1") - NEAR
-    ]
-    quick = min(near, key=_seconds)
-    if quick is best:
+    lowest = best.mean("samples_f1") - NEGLIGIBLE
+    fastest = min(
+        (row for row in comparison.successful if row.mean("samples_f1") >= lowest), key=_seconds
+    )
+    if fastest is best:
         return ""
     return (
-        f"<p><strong>{safe(quick.title)}</strong> is the fastest method whose samples F1 is at "
-        f"most {NEAR:g} lower: it trains and predicts in {_seconds(quick):.2g} CPU seconds, "
-        f"{safe(best.title)} in {_seconds(best):.2g}.</p>"
+        f"<p><strong>{safe(fastest.title)}</strong> is the fastest method whose samples F1 is at "
+        f"most {NEGLIGIBLE:g} lower. It trains and predicts in {_seconds(fastest):.2g} CPU "
+        f"seconds, {safe(best.title)} in {_seconds(best):.2g}.</p>"
     )
 
 
@@ -109,34 +111,33 @@ def _seconds(row: Row) -> float:
     return row.mean("fit_seconds") + row.mean("predict_seconds")
 
 
-def _more_documents(found: Comparison) -> str:
-    """Return what more training documents gave at the end of a curve, if there is one."""
-    if found.protocol.kind != "curve":
+def _learning_curve(comparison: Comparison) -> str:
+    """Return what the last step to more training documents gained, if there is a curve."""
+    if comparison.protocol.kind != "curve":
         return ""
-    best = found.largest().best("samples_f1")
-    own = next((row for row in found.rows if best and row.method == best.method), None)
-    if own is None:
+    best = comparison.largest().best("samples_f1")
+    row = next((row for row in comparison.rows if best and row.method == best.method), None)
+    if row is None:
         return ""
-    sizes = [one["n_train"] for one in own.results]
+    sizes = [result["n_train"] for result in row.results]
     if len(set(sizes)) < 2:
         return ""
     before, last = sorted(set(sizes))[-2:]
-    values = own.values("samples_f1")
+    values = row.values("samples_f1")
     f, g = (values[np.array(sizes) == size].mean() for size in (before, last))
     return (
-        f"<p>From {before:,} to {last:,} training documents, the samples F1 of {safe(own.title)} "
+        f"<p>From {before:,} to {last:,} training documents, the samples F1 of {safe(row.title)} "
         f"changed from {f:.3f} to {g:.3f}.</p>"
     )
 
 
-def _table(found: Comparison, columns) -> str:
-    able = [row for row in found.rows if row.results]
+def _table(comparison: Comparison, columns) -> str:
     rows = [
         (
             safe(row.title),
             *(f"<strong>{_spread(c)}</strong>" if c.best else _spread(c) for c in cells),
         )
-        for row, cells in zip(able, entries(found, columns), strict=True)
+        for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True)
     ]
     heads = ["method", *(f">{column.heading}" for column in columns)]
     return f'<div class="scroll">{table(heads, rows)}</div>'
@@ -156,13 +157,13 @@ def _figure_section(heading: str, sentence: str, figure) -> str:
     return section(heading, f'<p class="soft">{safe(sentence)}</p>{image_tag}')
 
 
-def _settings(found: Comparison) -> str:
+def _settings(comparison: Comparison) -> str:
     rows = [
         (
             safe(row.title),
             safe("; ".join(sorted({_describe(one["settings"]) for one in row.results}))),
         )
-        for row in found.rows
+        for row in comparison.rows
         if row.results and any(one["settings"] for one in row.results)
     ]
     return section("Settings", table(["method", "chosen on held-out documents"], rows))
@@ -176,23 +177,22 @@ def _describe(settings: dict[str, object]) -> str:
     )
 
 
-def _failures(found: Comparison) -> str:
-    rows = [(safe(row.title), safe(row.failure)) for row in found.rows if row.failure]
+def _failures(comparison: Comparison) -> str:
+    rows = [(safe(row.title), safe(row.failure)) for row in comparison.rows if row.failure]
     return section("Not run", table(["method", "why"], rows)) if rows else ""
 
 
-def figures(found: Comparison) -> Iterator[tuple[str, str, object]]:
+def figures(comparison: Comparison) -> Iterator[tuple[str, str, object]]:
     """Yield a heading, a sentence and a figure for each aspect of a comparison."""
-    able = [row for row in found.rows if row.results]
-    if not able:
+    if not comparison.successful:
         return
-    largest = [row for row in found.largest().rows if row.results]
+    largest = comparison.largest().successful
     styles = {row.method: _style(k) for k, row in enumerate(largest)}
-    if found.protocol.kind == "curve":
+    if comparison.protocol.kind == "curve":
         yield (
             "More training documents",
             "Samples F1 and subset accuracy by the number of training documents.",
-            _curves(found, able[:MOST], styles),
+            _curves(comparison, comparison.successful[:MAX_LINES], styles),
         )
     yield (
         "Quality",
@@ -207,19 +207,19 @@ def figures(found: Comparison) -> Iterator[tuple[str, str, object]]:
     yield (
         "Rare and common labels",
         "The F-measure of labels by the number of their training documents.",
-        _groups(largest[:MOST], "by_frequency", "from", "training documents", styles),
+        _groups(largest[:MAX_LINES], "by_frequency", "from", "training documents", styles),
     )
     yield (
         "Few and many labels",
         "The F-measure of documents by how many labels they have.",
-        _groups(largest[:MOST], "by_size", "size", "labels per document", styles),
+        _groups(largest[:MAX_LINES], "by_size", "size", "labels per document", styles),
     )
     with_proba = [row for row in largest if row.results[0]["calibration"]]
     if with_proba:
         yield (
             "Calibration",
             "How often labels of a given probability are right; the diagonal is perfect.",
-            _calibration(with_proba[:MOST], styles),
+            _calibration(with_proba[:MAX_LINES], styles),
         )
 
 
@@ -248,9 +248,9 @@ def _style(k: int) -> dict:
     return {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
 
 
-def _curves(found: Comparison, rows: list[Row], styles: dict[str, dict]):
+def _curves(comparison: Comparison, rows: list[Row], styles: dict[str, dict]):
     figure, axes = _axes(9.0, 4.0, 2)
-    sizes = np.array([int(re.match(r"\d+", name)[0]) for name in found.splits])  # type: ignore[index]
+    sizes = np.array([int(re.match(r"\d+", name)[0]) for name in comparison.splits])  # type: ignore[index]
     for axis, metric, name in zip(
         axes, ("samples_f1", "subset_accuracy"), ("samples F1", "subset accuracy"), strict=True
     ):
@@ -332,7 +332,7 @@ def _groups(rows: list[Row], group: str, key: str, xlabel: str, styles: dict[str
 def _ranges(keys: list[int], group: str) -> list[str]:
     """Return the tick labels: sizes, or ranges of training documents."""
     if group == "by_size":
-        return [f"{key} or more" if key == LARGEST else str(key) for key in keys]
+        return [f"{key} or more" if key == LARGEST_SIZE else str(key) for key in keys]
     ends = dict(pairwise(FREQUENCIES))
     return [f"{key}–{ends[key] - 1}" if key in ends else f"{key} or more" for key in keys]
 
@@ -352,9 +352,9 @@ def _calibration(rows: list[Row], styles: dict[str, dict]):
 
 def _pool_bins(row: Row) -> list[tuple[float, float]]:
     """Return mean probability and share of hits per bin over all splits, except for few pairs."""
-    sums = np.zeros((BINS, 3))
+    sums = np.zeros((N_BINS, 3))
     for result in row.results:
         for one in result["calibration"]:
             n = one["pairs"]
             sums[one["bin"]] += n, n * one["probability"], n * one["right"]
-    return [(p / n, right / n) for n, p, right in sums if n >= ENOUGH]
+    return [(p / n, right / n) for n, p, right in sums if n >= MIN_PAIRS]

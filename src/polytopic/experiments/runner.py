@@ -1,4 +1,4 @@
-"""Run one method on one split in a process of its own, and keep the result on disk."""
+"""Run one method on one split in a process of its own, and store the result on disk."""
 
 from __future__ import annotations
 
@@ -20,25 +20,23 @@ from scipy.sparse import csr_array
 
 from polytopic import __version__
 from polytopic.experiments.methods import Method, Prediction
-from polytopic.experiments.parts import Part, Prepared, read_json, write_json
-from polytopic.experiments.protocols import Split
-from polytopic.experiments.registry import METHODS
+from polytopic.experiments.protocols import CountedCorpus, Part, Split, read_json, write_json
 from polytopic.experiments.tuning import tune_settings
 from polytopic.metrics import evaluate
 from polytopic.metrics.label_sets import SetTally, f1
 from polytopic.metrics.scores import calibration_bins
 
 FORMAT = 2  # of results on disk
-WARM_UP = 60  # documents that a method is tried on before its time is taken
+WARM_UP_DOCS = 60  # documents that a method is tried on before it is timed
 THREADS = ("POLYTOPIC_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-BINS = 10  # of probabilities
-LARGEST = 6  # documents with at least as many labels are grouped
-FREQUENCIES = (1, 5, 20, 100, 500)  # training documents at which a group of labels begins
+N_BINS = 10  # of probabilities
+LARGEST_SIZE = 6  # documents with this many labels or more form one group
+FREQUENCIES = (1, 5, 20, 100, 500)  # training documents of a label at which a group begins
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a split of a corpus, which identifies a result.
+    """A method on a split of a corpus: what a result is the result of.
 
     Attributes
     ----------
@@ -78,36 +76,36 @@ Task = tuple[Cell, Method, Split, Path]
 Progress = Callable[[Cell, Result], None]
 
 
-def digest_of(*arrays: np.ndarray) -> str:
+def digest_arrays(*arrays: np.ndarray) -> str:
     """Return a digest of arrays."""
-    found = sha256()
+    digest = sha256()
     for array in arrays:
-        found.update(np.ascontiguousarray(array).tobytes())
-        found.update(b"/")
-    return found.hexdigest()[:24]
+        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(b"/")
+    return digest.hexdigest()[:24]
 
 
-def run_cell(prepared: Prepared, split: Split, method: Method, cell: Cell) -> dict[str, Any]:
+def run_cell(corpus: CountedCorpus, split: Split, method: Method, cell: Cell) -> Result:
     """Fit a method, predict, and return the settings, costs and metrics."""
-    train, test = prepared.parts(split.train, split.test)
+    train, test = corpus.parts(split.train, split.test)
     settings = dict(method.settings)
-    begin = cpu_seconds()
+    tuning_start = cpu_seconds()
     if cell.trials != 0:
         settings = tune_settings(method, train, cell.seed, cell.trials)
-    tuned = cpu_seconds()
+    tuning_end = cpu_seconds()
     _warm_up(method, train, settings, cell.seed)
-    before = reset_peak()
-    start = cpu_seconds()
+    memory_before = reset_peak_memory()
+    fit_start = cpu_seconds()
     predict = method.fit(train, settings, cell.seed)
-    fitted = cpu_seconds()
+    fit_end = cpu_seconds()
     prediction = predict(test)
-    done = cpu_seconds()
+    predict_end = cpu_seconds()
     return {
         "settings": settings,
-        "tune_seconds": tuned - begin,
-        "fit_seconds": fitted - start,
-        "predict_seconds": done - fitted,
-        "memory_mb": max(0.0, peak() - before),
+        "tune_seconds": tuning_end - tuning_start,
+        "fit_seconds": fit_end - fit_start,
+        "predict_seconds": predict_end - fit_end,
+        "memory_mb": max(0.0, peak_memory() - memory_before),
         "n_train": int(split.train.size),
         "n_test": int(split.test.size),
         **measure(train, test, prediction),
@@ -115,10 +113,10 @@ def run_cell(prepared: Prepared, split: Split, method: Method, cell: Cell) -> di
 
 
 def _warm_up(method: Method, train: Part, settings: dict[str, Any], seed: int) -> None:
-    """Import and compile what the method needs, so that it is not timed."""
-    few = train.rows(np.arange(min(WARM_UP, train.X.shape[0])))
-    with suppress(Exception):  # too few documents; other errors occur again, and are reported then
-        method.fit(few, settings, seed)(few)
+    """Import and compile what the method needs, so that this is not timed."""
+    sample = train.take(np.arange(min(WARM_UP_DOCS, train.X.shape[0])))
+    with suppress(Exception):  # too few documents; any other error occurs again and is reported
+        method.fit(sample, settings, seed)(sample)
 
 
 def measure(train: Part, test: Part, prediction: Prediction) -> dict[str, Any]:
@@ -143,15 +141,16 @@ def _by_frequency(train: Part, tally: SetTally) -> list[dict[str, Any]]:
     values, is_true = f1(*tally.by_label), tally.by_label[1] > 0
     rows = []
     for low, high in zip(FREQUENCIES, [*FREQUENCIES[1:], np.inf], strict=True):
-        own = (n >= low) & (n < high) & is_true
-        if own.any():
-            rows.append({"from": low, "labels": int(own.sum()), "f1": float(values[own].mean())})
+        group = (n >= low) & (n < high) & is_true
+        if group.any():
+            f = float(values[group].mean())
+            rows.append({"from": low, "labels": int(group.sum()), "f1": f})
     return rows
 
 
 def _by_size(tally: SetTally) -> list[dict[str, Any]]:
     """Return the F-measure of documents by how many labels they have."""
-    size, values = np.minimum(tally.by_document[1], LARGEST), tally.per_document("samples_f1")
+    size, values = np.minimum(tally.by_document[1], LARGEST_SIZE), tally.per_document("samples_f1")
     return [
         {"size": int(k), "documents": int((size == k).sum()), "f1": float(values[size == k].mean())}
         for k in np.unique(size)
@@ -163,14 +162,14 @@ def _calibration(test: Part, proba: np.ndarray) -> list[dict[str, Any]]:
     return [
         {"bin": place, "pairs": int(n), "probability": p / n, "right": right / n}
         for place, (n, p, right) in enumerate(
-            calibration_bins(test.Y, proba, n_bins=BINS).T.tolist()
+            calibration_bins(test.Y, proba, n_bins=N_BINS).T.tolist()
         )
         if n
     ]
 
 
-class Cells:
-    """Runs cells in processes of this machine, and keeps their results in a folder.
+class LocalRunner:
+    """Runs cells in processes of this machine, and stores their results in a folder.
 
     Parameters
     ----------
@@ -185,7 +184,7 @@ class Cells:
     def __init__(self, folder: Path, workers: int = 1, timeout: float | None = None):
         self.folder, self.workers, self.timeout = folder, workers, timeout
 
-    def load(self, cell: Cell) -> dict[str, Any] | None:
+    def load(self, cell: Cell) -> Result | None:
         """Return the result of a cell that has been run before, or None."""
         path = self._path(cell)
         return read_json(path) if path.exists() else None
@@ -194,7 +193,7 @@ class Cells:
         return self.folder / "cells" / f"{cell.key}.json"
 
     def run(self, tasks: Iterable[Task], progress: Progress) -> Iterator[tuple[Cell, Result]]:
-        """Run cells, and yield each with its result as it finishes; failures are not kept."""
+        """Run cells, and yield each with its result as it finishes; failures are not stored."""
         (self.folder / "cells").mkdir(parents=True, exist_ok=True)
         for cell, result in self._results(tasks):
             if "failure" not in result:
@@ -224,21 +223,17 @@ class Cells:
                 process.kill()
 
 
-def portable(method: Method) -> str | Method:
-    """Return what to send to another process: a listed method cannot be pickled, its name can."""
-    return method.name if METHODS.get(method.name) is method else method
-
-
 def _start(cell: Cell, method: Method, split: Split, corpus: Path):
     """Start a process that runs a cell; return it and the receiving end of its pipe."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["polytopic.experiments.registry"])
+    context.set_forkserver_preload(["polytopic.experiments"])
     receiver, sender = context.Pipe(duplex=False)
-    arguments = (sender, corpus, cell, portable(method), split.name, split.train, split.test)
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ |= dict.fromkeys(THREADS, "1")  # times are measured on one thread
     try:
-        process = context.Process(target=_work, args=arguments, daemon=True)
+        process = context.Process(
+            target=_work, args=(sender, corpus, cell, method, split), daemon=True
+        )
         process.start()
     finally:
         for name, value in before.items():
@@ -250,28 +245,25 @@ def _start(cell: Cell, method: Method, split: Split, corpus: Path):
     return process, receiver
 
 
-def _work(
-    sender: Connection, corpus: Path, cell: Cell, sent: str | Method, name: str, train, test
-) -> None:
+def _work(sender: Connection, corpus: Path, cell: Cell, method: Method, split: Split) -> None:
     """Run a cell in this process, and discard what libraries print."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    null = os.open(os.devnull, os.O_WRONLY)
     for output in (1, 2):
-        os.dup2(nowhere, output)
-    sender.send(outcome(corpus, cell, sent, name, train, test))
+        os.dup2(null, output)
+    sender.send(try_cell(corpus, cell, method, split))
     sender.close()
 
 
-def outcome(corpus: Path, cell: Cell, sent: str | Method, name: str, train, test) -> dict:
-    """Run a cell; return its result or why it failed."""
+def try_cell(corpus: Path, cell: Cell, method: Method, split: Split) -> Result:
+    """Run a cell; return its result, or why it failed."""
     try:
-        method = METHODS[sent] if isinstance(sent, str) else sent
-        return run_cell(Prepared.load(corpus), Split(name, train, test), method, cell)
+        return run_cell(CountedCorpus.load(corpus), split, method, cell)
     except Exception as error:
         where = traceback.format_exc(limit=-3)
         return {"failure": f"{type(error).__name__}: {error}", "traceback": where}
 
 
-class ClusterCells(Cells):
+class ClusterRunner(LocalRunner):
     """Runs cells on the workers of a Dask cluster, which must see the same folder.
 
     Parameters
@@ -291,8 +283,8 @@ class ClusterCells(Cells):
 
         running = {}
         for cell, method, split, corpus in tasks:
-            sent = corpus.absolute(), cell, portable(method), split.name, split.train, split.test
-            future = self.client.submit(outcome, *sent, key=f"cell-{cell.key}", pure=False)
+            arguments = corpus.absolute(), cell, method, split
+            future = self.client.submit(try_cell, *arguments, key=f"cell-{cell.key}", pure=False)
             running[future] = cell
         try:
             for future in as_completed(list(running)):
@@ -316,36 +308,36 @@ def _receive(receiver: Any, process) -> dict[str, Any]:
     return result
 
 
-class _Elsewhere:
-    """What other processes have used on behalf of this one, as they report themselves."""
+class _OtherProcesses:
+    """What other processes say they have used on behalf of this one."""
 
     seconds = 0.0
     memory_mb = 0.0
 
 
-def add_elsewhere(seconds: float, memory_mb: float) -> None:
-    """Add what another process has used: CPU seconds, and memory beyond that at its start."""
-    _Elsewhere.seconds += seconds
-    _Elsewhere.memory_mb = max(_Elsewhere.memory_mb, memory_mb)
+def add_other_process(seconds: float, memory_mb: float) -> None:
+    """Add what another process has used: CPU seconds, and memory beyond what it started with."""
+    _OtherProcesses.seconds += seconds
+    _OtherProcesses.memory_mb = max(_OtherProcesses.memory_mb, memory_mb)
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time used so far."""
-    return time.process_time() + _Elsewhere.seconds
+    """Return the CPU time used so far, by this process and on its behalf."""
+    return time.process_time() + _OtherProcesses.seconds
 
 
-def reset_peak() -> float:
-    """Reset the peak of memory to the present use; return it in MB."""
-    _Elsewhere.memory_mb = 0.0
+def reset_peak_memory() -> float:
+    """Reset the peak of memory to what is in use now; return it in MB."""
+    _OtherProcesses.memory_mb = 0.0
     with suppress(OSError):  # without this file, the peak of the whole process counts
         Path("/proc/self/clear_refs").write_text("5")
-    return peak()
+    return peak_memory()
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Return the peak of memory in MB."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024 + _Elsewhere.memory_mb
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 + _Elsewhere.memory_mb
+                return int(line.split()[1]) / 1024 + _OtherProcesses.memory_mb
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 + _OtherProcesses.memory_mb

@@ -10,7 +10,7 @@ import numpy as np
 
 from polytopic.experiments.comparison import Comparison, Row
 
-WORSE = 0.05  # p-value below which a method is called worse than the best
+SIGNIFICANT = 0.05  # p-value below which a method is called worse than the best
 
 
 class Column(NamedTuple):
@@ -38,8 +38,8 @@ MAIN = (
 class Entry(NamedTuple):
     """A cell of a table.
 
-    ``best`` says whether no method has a better mean, ``worse`` whether the method is worse than
-    the best by more than chance.
+    ``best`` says whether no method has a better mean, ``worse`` whether the method is significantly
+    worse than the best.
     """
 
     mean: float
@@ -59,93 +59,91 @@ class Entry(NamedTuple):
         return text + ("*" if self.worse else "")
 
 
-def entries(found: Comparison, columns: tuple[Column, ...] = MAIN) -> list[list[Entry]]:
+def entries(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> list[list[Entry]]:
     """Return the cells of the methods that have results."""
-    able = [row for row in found.rows if row.results]
-    return [[_entry(found, able, row, column) for column in columns] for row in able]
+    rows = comparison.successful
+    return [[_entry(comparison, row, column) for column in columns] for row in rows]
 
 
-def _entry(found: Comparison, able: list[Row], row: Row, column: Column) -> Entry:
-    means = np.array([one.mean(column.metric) for one in able])
+def _entry(comparison: Comparison, row: Row, column: Column) -> Entry:
+    means = np.array([each.mean(column.metric) for each in comparison.successful])
     mean = row.mean(column.metric)
     top = np.nan if np.isnan(means).all() else (np.nanmax if column.higher else np.nanmin)(means)
     best = bool(round(mean, column.digits) == round(float(top), column.digits))
-    p = found.p_value(row, column.metric) if column.higher and column.digits == 3 else None
-    worse = p is not None and p < WORSE and not best
+    p = comparison.p_value(row, column.metric) if column.higher and column.digits == 3 else None
+    worse = p is not None and p < SIGNIFICANT and not best
     return Entry(mean, row.std(column.metric), column.digits, best, worse)
 
 
-def summary(found: Comparison) -> str:
+def summary(comparison: Comparison) -> str:
     """Return a sentence about the corpus and the splits."""
-    about, n = found.about, len(found.splits)
+    about, n = comparison.about, len(comparison.splits)
     return (
-        f"{found.corpus}: {about['documents']:,} documents, {about['labels']:,} labels, "
+        f"{comparison.corpus}: {about['documents']:,} documents, {about['labels']:,} labels, "
         f"{about['labels_per_document']:.2f} per document, {about['terms']:,} terms; "
-        f"{n} {'split' if n == 1 else 'splits'} ({found.splits[0]}{', …' if n > 1 else ''})."
+        f"{n} {'split' if n == 1 else 'splits'} ({comparison.splits[0]}{', …' if n > 1 else ''})."
     )
 
 
-def notes(found: Comparison) -> str:
+def notes(comparison: Comparison) -> str:
     """Return how to read a table."""
-    spread = ", with the standard deviation over splits" if len(found.splits) > 1 else ""
-    test = (
-        "corrected resampled t-test" if len(found.splits) > 1 else "permutation test over documents"
-    )
+    spread, test = "", "permutation test over documents"
+    if len(comparison.splits) > 1:
+        spread, test = ", with the standard deviation over splits", "corrected resampled t-test"
     return (
-        f"Means{spread}; best in bold; * worse than the best by more than chance ({test}, "
-        f"p < {WORSE:g}). Times are CPU seconds on one thread, without tuning."
+        f"Means{spread}; best in bold; * significantly worse than the best ({test}, "
+        f"p < {SIGNIFICANT:g}). Times are CPU seconds on one thread, without tuning."
     )
 
 
-def to_markdown(found: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+def to_markdown(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
     """Return a table in Markdown."""
-    able = [row for row in found.rows if row.results]
     lines = [
         "| method | " + " | ".join(column.heading for column in columns) + " |",
         "|" + " --- |" * (len(columns) + 1),
     ]
-    for row, cells in zip(able, entries(found, columns), strict=True):
+    for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
         shown = (f"**{cell.text}**" if cell.best else cell.text for cell in cells)
         lines.append(f"| {row.title} | " + " | ".join(shown) + " |")
     lines += [
         f"| {row.title} | {row.failure} |" + " |" * (len(columns) - 1)
-        for row in found.rows
+        for row in comparison.rows
         if row.failure
     ]
-    return "\n".join([summary(found), "", *lines, "", notes(found), ""])
+    return "\n".join([summary(comparison), "", *lines, "", notes(comparison), ""])
 
 
-def to_csv(found: Comparison) -> str:
+def to_csv(comparison: Comparison) -> str:
     """Return all metrics, one line per method and split."""
     text = io.StringIO()
-    names = sorted({name for row in found.rows for one in row.results for name in one["metrics"]})
+    results = [result for row in comparison.rows for result in row.results]
+    names = sorted({name for result in results for name in result["metrics"]})
     more = ("fit_seconds", "predict_seconds", "tune_seconds", "memory_mb", "n_train", "n_test")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["corpus", "method", "split", *names, *more, "settings", "failure"])
-    for row in found.rows:
+    for row in comparison.rows:
         if row.failure:
             blank = [""] * (len(names) + len(more) + 1)
-            writer.writerow([found.corpus, row.method, "", *blank, row.failure])
-        for split, one in zip(found.splits, row.results, strict=False):
+            writer.writerow([comparison.corpus, row.method, "", *blank, row.failure])
+        for split, one in zip(comparison.splits, row.results, strict=False):
             values = [one["metrics"].get(name, "") for name in names]
             others = [one[name] for name in more]
-            line = [found.corpus, row.method, split, *values, *others, one["settings"], ""]
+            line = [comparison.corpus, row.method, split, *values, *others, one["settings"], ""]
             writer.writerow(line)
     return text.getvalue()
 
 
-def to_latex(found: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+def to_latex(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
     """Return a table in LaTeX, for the package booktabs."""
-    able = [row for row in found.rows if row.results]
     head = " & ".join(["method", *(_latex(column.heading) for column in columns)])
     lines = [
-        f"% {summary(found)}",
+        f"% {summary(comparison)}",
         "\\begin{tabular}{l" + "r" * len(columns) + "}",
         "\\toprule",
         head + " \\\\",
         "\\midrule",
     ]
-    for row, cells in zip(able, entries(found, columns), strict=True):
+    for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
         shown = [_latex(cell.text).replace("±", "$\\pm$") for cell in cells]
         bold = [
             f"\\textbf{{{text}}}" if cell.best else text
@@ -154,7 +152,7 @@ def to_latex(found: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
         lines.append(" & ".join([_latex(row.title), *bold]) + " \\\\")
     lines += [
         f"{_latex(row.title)} & \\multicolumn{{{len(columns)}}}{{l}}{{{_latex(row.failure)}}} \\\\"
-        for row in found.rows
+        for row in comparison.rows
         if row.failure
     ]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])

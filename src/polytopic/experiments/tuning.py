@@ -10,14 +10,14 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.experiments.methods import Decider, Method
-from polytopic.experiments.parts import Part
+from polytopic.experiments.protocols import Part
 from polytopic.metrics import samples_f1
 
 HELD_OUT = 0.25
-FEW = 1000  # training documents below which each quarter is held out in turn
-MAX_GRID = 12  # combinations that are all tried
+FEW_DOCS = 1000  # training documents below which each quarter is held out in turn
+MAX_GRID = 12  # largest number of combinations that are all tried
 N_THRESHOLDS = 40  # tried on the scores of each fit
-LEAST, MOST = 0.25, 4.0  # labels above them, relative to the true ones
+FEWEST_LABELS, MOST_LABELS = 0.25, 4.0  # above a threshold, relative to the true ones
 
 Objective = Callable[[Mapping[str, Any]], tuple[float, dict[str, Any]]]
 
@@ -25,7 +25,7 @@ Objective = Callable[[Mapping[str, Any]], tuple[float, dict[str, Any]]]
 def tune_settings(method: Method, train: Part, seed: int, trials: int | None) -> dict[str, Any]:
     """Return the settings with the best samples F1 on a held-out quarter, or on each of four.
 
-    All combinations are tried if they are few; with ``trials``, Optuna tries that many. The
+    If there are few combinations, all are tried; with ``trials``, Optuna tries that many. The
     threshold is chosen on the scores of each fit.
     """
     if not (method.space or method.decide) or train.X.shape[0] < 8:
@@ -58,8 +58,8 @@ def best_threshold(scores: np.ndarray, Y, decide: Decider) -> tuple[float, float
     ranked = np.sort(scores[np.isfinite(scores)])[::-1]
     if ranked.size < 2:
         return -np.inf, 0.0
-    wanted = np.geomspace(LEAST, MOST, N_THRESHOLDS) * Y.sum()
-    places = np.unique(np.clip(np.rint(wanted).astype(int), 1, ranked.size - 1))
+    n_labels = np.geomspace(FEWEST_LABELS, MOST_LABELS, N_THRESHOLDS) * Y.sum()
+    places = np.unique(np.clip(np.rint(n_labels).astype(int), 1, ranked.size - 1))
     between = [float(ranked[place - 1] + ranked[place]) / 2 for place in places]
     tried = [(samples_f1(Y, decide(scores, value)), value) for value in between]
     return max(tried, key=lambda pair: pair[0])
@@ -69,19 +69,19 @@ def _hold_out(train: Part, seed: int) -> list[tuple[Part, Part]]:
     """Return the rest and a held-out quarter, or each of four in turn."""
     order = np.random.default_rng(seed).permutation(train.X.shape[0])
     cut = max(1, int(HELD_OUT * order.size))
-    turns = order.size // cut if order.size < FEW else 1
+    turns = order.size // cut if order.size < FEW_DOCS else 1
     starts = range(0, turns * cut, cut)
     return [
         (
-            train.rows(np.concatenate([order[:start], order[start + cut :]])),
-            train.rows(order[start : start + cut]),
+            train.take(np.concatenate([order[:start], order[start + cut :]])),
+            train.take(order[start : start + cut]),
         )
         for start in starts
     ]
 
 
 def _grid(method: Method) -> Iterator[dict[str, Any]]:
-    """Yield all combinations of settings if they are few, else those that differ in one setting."""
+    """Yield all combinations of settings if there are few, else changes of one setting each."""
     default = dict(method.settings)
     combinations = [
         default | dict(zip(method.space, values, strict=True))

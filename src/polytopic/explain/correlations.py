@@ -1,6 +1,6 @@
 """Correlations of labels: which labels occur together more or less often than by chance.
 
-Either for all pairs of labels, or for one label in time and memory linear in the counts.
+They are computed for all pairs of labels, or for one label in time and memory linear in the counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class LabelPair(NamedTuple):
 def documents_together(sets, set_docs) -> np.ndarray:
     """Return the number of documents with each pair of labels, and on the diagonal each label.
 
-    ``sets`` is the indicator (n_label_sets, n_labels), ``set_docs`` has their documents.
+    ``sets`` is the indicator (n_label_sets, n_labels), ``set_docs`` the number of documents of each
+    label set.
     """
     sets = sparse.csr_matrix(sets, dtype=np.float64)
     return (sets.T @ sparse.diags_array(np.asarray(set_docs, dtype=np.float64)) @ sets).toarray()
@@ -45,14 +46,16 @@ def phi(together: np.ndarray, n_docs: float) -> np.ndarray:
     return _correlations(covariance, docs * (n_docs - docs), together)
 
 
-def of_covariance(covariance, together: np.ndarray, n_docs: float) -> np.ndarray:
-    r"""Return the correlations of label weights by a model's covariance :math:`\Sigma`.
+def weight_correlations(covariance, together: np.ndarray, n_docs: float) -> np.ndarray:
+    r"""Return the correlations of label weights in a model with covariance :math:`\Sigma`.
 
-    A softmax does not change when all weights rise together, so only :math:`P \Sigma P` is known,
-    :math:`P = I - 11^\top / C`, and the correlations are those of it. NaN for pairs that never
-    occur together, on the diagonal, and where there are two labels: -1 is then all there can be;
-    and for pairs that occur together more often than chance would have it but have a correlation
-    below zero, or less often and above, as two labels have that are both frequent.
+    A softmax does not change when all weights rise together, so only :math:`P \Sigma P` with
+    :math:`P = I - 11^\top / C` is known, and its correlations are returned.
+
+    NaN if undefined: for pairs that never occur together, on the diagonal, and if there are only
+    two labels, whose correlation is always -1. Also NaN if the sign contradicts the documents: for
+    pairs with a negative correlation that occur together more often than by chance, and for those
+    with a positive one that do so less often. This happens if both labels are frequent.
     """
     docs = together.diagonal()
     by_chance = np.outer(docs, docs) / max(n_docs, 1.0)
@@ -73,7 +76,7 @@ def _correlations(covariance, variance, together) -> np.ndarray:
 
 
 def correlate(covariance, variance, column: int, together) -> np.ndarray:
-    """Return one row of :func:`phi` or :func:`of_covariance`: the correlations of one label."""
+    """Return the correlations of one label: a row of :func:`phi` or `weight_correlations`."""
     deviation = np.sqrt(np.clip(variance, 0.0, None))
     scale = deviation[column] * deviation
     known = (scale > 0) & (together > 0)
@@ -81,7 +84,7 @@ def correlate(covariance, variance, column: int, together) -> np.ndarray:
 
 
 def centred_row(covariance, column: int) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return one row of :math:`P \Sigma P`, see :func:`of_covariance`, and its diagonal."""
+    r"""Return one row of :math:`P \Sigma P`, see :func:`weight_correlations`, and its diagonal."""
     covariance = np.asarray(covariance, dtype=np.float64)
     mean = covariance.mean(axis=0)
     row = covariance[column] - mean - mean[column] + mean.mean()
@@ -101,7 +104,7 @@ def strongest_pairs(
 
 
 def whole(number: float) -> float:
-    """Return a number of documents, as an integer if documents have no weights."""
+    """Return a number of documents, as an integer unless documents have weights."""
     return int(number) if float(number).is_integer() else float(number)
 
 
@@ -111,9 +114,9 @@ BLOCK = 1024  # labels whose words are compared at once
 class Neighbours(NamedTuple):
     """The neighbours of a label.
 
-    ``together`` has the labels that occur with it more often than by chance, strongest correlation
-    first, followed by those that do so less often; ``alike`` has the labels with the most similar
-    words.
+    ``together`` lists the labels that occur with it more often than by chance, strongest
+    correlation first, then those that do so less often. ``alike`` lists the labels with the most
+    similar words.
     """
 
     together: list[LabelPair]
@@ -125,8 +128,8 @@ def labels_together(
 ) -> list[LabelPair]:
     """Return labels correlated with a label, at most ``n_pairs`` positively and negatively.
 
-    The values are those of :func:`~polytopic.explain.correlations.phi`, or of
-    :func:`~polytopic.explain.correlations.of_covariance` if a model has a covariance of labels.
+    The correlations are those of :func:`phi`, or of :func:`weight_correlations` if a covariance is
+    given.
     """
     n_docs, docs = float(set_docs.sum()), sets.T @ set_docs
     rows = sets[:, [column]].nonzero()[0]
@@ -154,9 +157,9 @@ def labels_alike(
 ) -> list[str]:
     r"""Return the labels whose documents have the most similar words.
 
-    Of two labels with the word distributions :math:`p` and :math:`q`, that is
-    :math:`\sum_w \sqrt{p_w q_w}`, which is 1 less the square of their Hellinger distance. Labels
-    without a common word are left out.
+    The similarity of two labels with the word distributions :math:`p` and :math:`q` is
+    :math:`\sum_w \sqrt{p_w q_w}`, one minus the square of their Hellinger distance. Labels without
+    a common word are left out.
     """
     own = sets[:, [column]].T @ matrix
     if not own.sum():

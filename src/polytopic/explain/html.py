@@ -1,4 +1,4 @@
-"""Explanations and label maps as HTML pages that stand alone: no script, no network."""
+"""Explanations and label maps as self-contained HTML pages, without scripts or network access."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from polytopic.explain.correlations import LabelPair
-from polytopic.explain.drawing import (
+from polytopic.explain.display import (
     DIGITS,
     PALETTE,
     Mark,
     breakdown_lines,
     marks,
     percent,
+    shown_words,
     sides,
-    spoken,
 )
 from polytopic.explain.explanation import Explanation, LabelReason, WhyNot, strings_of
 from polytopic.explain.label_map import LabelMap, MapLabel
@@ -74,7 +74,7 @@ COLOURS = "\n".join(
 
 
 def whole_page(title: object, sections: Iterable[str], style: str = "") -> str:
-    """Return a page of escaped sections, without empty ones, and with an additional style."""
+    """Return a page of escaped sections, without the empty ones, and with this additional style."""
     return PAGE.substitute(
         title=safe(title), style=f"{style}{COLOURS}", sections="\n".join(filter(None, sections))
     )
@@ -106,7 +106,7 @@ def _row(cells: Iterable[str], kinds: list[str]) -> str:
 
 
 def bar(part: float) -> str:
-    """Return a bar that is filled to this part of its width."""
+    """Return a bar of which this part is filled."""
     return f'<span class="bar" aria-hidden="true"><span style="width: {part:.1%}"></span></span>'
 
 
@@ -146,7 +146,7 @@ def explanation_to_html(
     language: str | None = None,
     k: int = 10,
 ) -> str:
-    """Return an explanation as a page for readers who know the texts, but not the theory.
+    """Return an explanation as a page for readers who know the texts, not the theory.
 
     Parameters
     ----------
@@ -175,10 +175,10 @@ def explanation_to_html(
 
 def _chips(explanation: Explanation) -> str:
     chips = "\n".join(
-        f'<li class="{_colour(k)}"><strong>{safe(reason.label)}</strong> '
+        f'<li class="{_colour(place)}"><strong>{safe(reason.label)}</strong> '
         f'{safe(percent(reason.share))} of the text <span class="soft">· probability '
         f"{safe(percent(reason.probability))}</span>{bar(reason.share)}</li>"
-        for k, reason in enumerate(explanation.labels)
+        for place, reason in enumerate(explanation.labels)
     )
     return section("Labels", f'<ul class="chips">\n{chips}\n</ul>')
 
@@ -218,19 +218,19 @@ def _marked(text: str, found: Iterable[Mark], digits: int) -> Iterator[str]:
     yield safe(text[end:])
 
 
-def _evidence(explanation: Explanation, limit: int) -> str:
+def _evidence(explanation: Explanation, k: int) -> str:
     strongest = max((r.words[0].evidence for r in explanation.labels if r.words), default=0.0)
     tables = "\n".join(
-        f'<div class="{_colour(k)}">\n<h3>{safe(reason.label)}</h3>\n'
-        f"{_label_table(reason, strongest, limit, DIGITS[explanation.unit])}\n</div>"
-        for k, reason in enumerate(explanation.labels)
+        f'<div class="{_colour(place)}">\n<h3>{safe(reason.label)}</h3>\n'
+        f"{_label_table(reason, strongest, k, DIGITS[explanation.unit])}\n</div>"
+        for place, reason in enumerate(explanation.labels)
     )
     note = f'<p class="soft">{EVIDENCE_NOTES[explanation.unit]}</p>'
     return section("Evidence by word", f'{note}\n<div class="side">\n{tables}\n</div>')
 
 
-def _label_table(reason: LabelReason, strongest: float, limit: int, digits: int) -> str:
-    shown = spoken(reason, limit, digits)
+def _label_table(reason: LabelReason, strongest: float, k: int, digits: int) -> str:
+    shown = shown_words(reason, k, digits)
     if not shown:
         return "<p>No word is likelier under this label than in the whole corpus.</p>"
     rows = [
@@ -245,24 +245,24 @@ def _label_table(reason: LabelReason, strongest: float, limit: int, digits: int)
     return table(["word", ">share", ">evidence", ""], rows)
 
 
-def _keywords(explanation: Explanation, limit: int) -> str:
+def _keywords(explanation: Explanation, k: int) -> str:
     if not explanation.keywords:
         return ""
-    items = ", ".join(safe(keyword.term) for keyword in explanation.keywords[:limit])
+    items = ", ".join(safe(keyword.term) for keyword in explanation.keywords[:k])
     note = "Words that belong to one label alone come first. They depend on the labels."
     return section("Keywords, given these labels", f'<p>{items}</p><p class="soft">{note}</p>')
 
 
-def _why_not(reason: WhyNot, limit: int, digits: int) -> str:
+def _why_not(reason: WhyNot, k: int, digits: int) -> str:
     lower = "lower" if reason.difference >= 0 else "higher"
     best = ", ".join(reason.labels)
     lines = [
         f"<p>The best labels with it are <strong>{safe(best)}</strong>; their score is "
         f"{abs(reason.difference):.{digits}f} {lower} than that of the labels above.</p>"
     ]
-    for name, words in sides(reason, limit, digits).items():
+    for name, words in sides(reason, k, digits).items():
         listed = ", ".join(f"{safe(term)} ({amount:.{digits}f})" for term, amount in words)
-        lines.append(f"<p>{name.capitalize()}: {listed or 'no word'}.</p>")
+        lines.append(f"<p>{name.capitalize()}: {listed or 'no words'}.</p>")
     return section(f"Why not {reason.label}?", "\n".join(lines))
 
 
@@ -299,8 +299,8 @@ td:first-child { padding-right: 1rem } .side td:first-child { width: 55% } .wide
 """
 
 
-def map_to_html(found: LabelMap, *, title: str = "The map of labels") -> str:
-    """Return a map as a page for readers who know the labels, but not the theory."""
+def map_to_html(found: LabelMap, *, title: str = "Label map") -> str:
+    """Return a map as a page for readers who know the labels, not the theory."""
     sections = [_summary(found), _clusters(found), _pairs(found), _topics(found), _terms(found)]
     return whole_page(title, sections, MAP_STYLE)
 
@@ -318,7 +318,7 @@ def _summary(found: LabelMap) -> str:
 
 def _clusters(found: LabelMap) -> str:
     note = (
-        "The further to the right two labels are joined, the more similar are their words. Each "
+        "The further to the right two labels are joined, the more similar their words are. Each "
         "label is shown with its number of documents and its most relevant words."
     )
     width = min(LONGEST, max(len(label.shown) for label in found.labels))
@@ -354,7 +354,7 @@ def strokes(dendrogram: Dendrogram) -> Iterator[str]:
     def across(height):
         return round(10 + (WIDTH - 10) * dendrogram.depth(height))
 
-    for height, (top, above), (bottom, below) in dendrogram.joints():
+    for height, (top, above), (bottom, below) in dendrogram.joins():
         yield (
             f"M{across(above)} {top + 0.5:.4g}H{across(height)}V{bottom + 0.5:.4g}H{across(below)}"
         )
@@ -380,7 +380,7 @@ def _pairs(found: LabelMap) -> str:
 
 def _pair_table(pairs: list[LabelPair], found: LabelMap, strongest: float) -> str:
     if not pairs:
-        return "<p>No pair.</p>"
+        return "<p>No pairs.</p>"
     shown = found.shown
     rows = (
         (

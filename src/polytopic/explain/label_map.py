@@ -1,4 +1,4 @@
-"""The map of labels: which occur together, which are similar, and their words and topics."""
+"""The label map: which labels occur together, which are similar, and their words and topics."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_scalar
 
+from polytopic.errors import PolytopicError
 from polytopic.explain.correlations import (
     LabelPair,
     documents_together,
-    of_covariance,
     phi,
     strongest_pairs,
+    weight_correlations,
     whole,
 )
-from polytopic.explain.drawing import with_name
+from polytopic.explain.display import with_name
 from polytopic.explain.explanation import plain
 from polytopic.labels import LabelTree
 
@@ -72,18 +73,18 @@ def relevant_terms(
     r"""Return the most relevant terms of a distribution.
 
     They have the highest :math:`p(w \mid c) / p(w)^{0.3}`, with :math:`p(w)` the probability in
-    the corpus. This ranks less generic terms than :math:`p(w \mid c)` does, and less rare ones
-    than the lift :math:`p(w \mid c) / p(w)`. Terms with no more than the smallest probability are
-    left out: smoothing alone gives it.
+    the corpus. These terms are less generic than those with the highest :math:`p(w \mid c)`, and
+    less rare than those with the highest lift :math:`p(w \mid c) / p(w)`. Terms with the smallest
+    probability are left out, because it comes from smoothing alone.
     """
-    said = np.flatnonzero((proba > proba.min()) & (world_proba > 0))
-    if not said.size:  # all terms are the same to it
-        said = np.flatnonzero(world_proba > 0)
-    relevance = proba[said] / world_proba[said] ** GENERIC
-    best = said[np.argsort(-relevance, kind="stable")[:n_terms]]
+    used = np.flatnonzero((proba > proba.min()) & (world_proba > 0))
+    if not used.size:  # all terms have the same probability
+        used = np.flatnonzero(world_proba > 0)
+    relevance = proba[used] / world_proba[used] ** GENERIC
+    best = used[np.argsort(-relevance, kind="stable")[:n_terms]]
     lift = proba[best] / world_proba[best]
     rows = zip(best.tolist(), proba[best].tolist(), lift.tolist(), strict=True)
-    return [RelevantTerm(terms[word], p, more) for word, p, more in rows]
+    return [RelevantTerm(terms[word], *values) for word, *values in rows]
 
 
 def topic_shares(label_topics, docs: np.ndarray) -> np.ndarray:
@@ -111,7 +112,7 @@ def used_topics(
 ) -> list[Topic]:
     """Return the topics with a noticeable share in some label, most used first.
 
-    The documents of a topic are those of the labels, times its shares in them.
+    The number of documents of a topic is the sum over labels of their documents times its share.
     """
     used = docs @ shares
     noticed = np.flatnonzero(shares.max(axis=0) >= NOTICED)
@@ -134,9 +135,9 @@ def _users(shares: np.ndarray, labels: Sequence[str]) -> list[TopicShare]:
 
 
 class MapLabel(NamedTuple):
-    """A label on the map: its name, its documents, its most relevant terms, and its topics.
+    """A label on the map: its name, number of documents, most relevant terms, and topics.
 
-    The topics are those that it uses noticeably, where the model has topics.
+    The topics are those with a noticeable share in the label, if the model has topics.
     """
 
     label: str
@@ -147,13 +148,13 @@ class MapLabel(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The label for people: with its name beside it, if it has one."""
+        """The label for display, with its name if it has one."""
         return with_name(self.label, self.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelMap:
-    """How labels lie to each other, from :func:`label_map` or ``Labeler.map``.
+    """How labels relate to each other, from :func:`label_map` or ``Labeler.map``.
 
     Attributes
     ----------
@@ -162,19 +163,19 @@ class LabelMap:
     documents : float
         Number of documents.
     positive, negative : list of LabelPair
-        The pairs of labels with the strongest correlations above and below zero, strongest first.
+        The pairs of labels with the strongest positive and negative correlations, strongest first.
     correlations : ndarray of shape (n_labels, n_labels)
-        All of them; NaN for pairs that never occur together, which mean nothing.
+        The correlations of all pairs; NaN for labels that never occur together.
     measure : {"phi", "covariance"}
-        What correlations are of: the labels of documents, or label weights by a model.
+        What is correlated: the labels of documents, or the label weights of a model.
     dendrogram : Dendrogram
         The labels clustered by their words.
     topics : list of Topic
-        The topics that labels are made of, most used first, where the model has topics.
+        The topics that labels consist of, most used first, if the model has topics.
     tree : LabelTree or None
         The known tree of the labels.
     n_labels : int
-        Labels that there are; those on the map may be the most frequent of them.
+        Number of labels of the model; the map may show only the most frequent ones.
     """
 
     labels: list[MapLabel]
@@ -198,7 +199,7 @@ class LabelMap:
 
     @property
     def shown(self) -> dict[str, str]:
-        """The labels for people: with their names beside them."""
+        """The labels for display, with their names."""
         return {label.label: label.shown for label in self.labels}
 
     def agreement(self, tree: LabelTree | None = None) -> float:
@@ -208,13 +209,13 @@ class LabelMap:
         """
         tree = self.tree if tree is None else tree
         if tree is None:
-            raise ValueError("tree is None, and the map knows no tree of its labels; give one.")
+            raise ValueError("tree is None, and the labels have no tree of their own. Pass a tree.")
         return self.dendrogram.agreement(tree)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map in a form for strict JSON, with the dendrogram as nested joins.
 
-        ``agreement`` is with the known tree; None where there is none, or nothing to compare.
+        ``agreement`` is that with the known tree, None if there is no tree or nothing to compare.
         """
         agreement = math.nan if self.tree is None else self.agreement()
         names = ("documents", "measure", "positive", "negative", "labels", "topics")
@@ -222,26 +223,24 @@ class LabelMap:
         return found | {"dendrogram": self.dendrogram.to_dict(), "agreement": plain(agreement)}
 
     def newick(self) -> str:
-        """Return the dendrogram in the Newick format, with labels by their ids.
+        """Return the dendrogram in the Newick format, with label ids.
 
         See :meth:`polytopic.explain.dendrogram.Dendrogram.newick`.
         """
         return self.dendrogram.newick()
 
-    def to_html(self, *, title: str = "The map of labels") -> str:
-        """Return the map as one page that stands alone: no script, no network."""
+    def to_html(self, *, title: str = "Label map") -> str:
+        """Return the map as a self-contained HTML page, without scripts or network access."""
         from polytopic.explain.html import map_to_html  # here: pages import maps
 
         return map_to_html(self, title=title)
 
     def plot(self):
-        """Draw the dendrogram and, beside it, the correlations in its order.
+        """Draw the dendrogram and, next to it, the correlations in the same order.
 
-        Needs matplotlib; returns its figure, which grows with the labels.
+        Needs matplotlib; returns its figure, which grows with the number of labels.
         """
-        from polytopic.explain.drawing import draw_map  # here: drawings import maps
-
-        return draw_map(self)
+        return _draw_map(self)
 
 
 def label_map(
@@ -260,7 +259,7 @@ def label_map(
     n_terms: int = 10,
     n_labels: int | None = None,
 ) -> LabelMap:
-    """Draw the map of labels from what a model and its corpus say of them.
+    """Return the map of labels from the parameters of a model and the label sets of its corpus.
 
     Parameters
     ----------
@@ -277,20 +276,20 @@ def label_map(
     set_docs : array of shape (n_label_sets,)
         Number of documents of each label set.
     names : sequence of str, default=None
-        Names that people are shown, the labels themselves by default.
+        Names for display; by default, the labels themselves.
     covariance : array of shape (n_labels, n_labels), default=None
-        A model's covariance of label weights, to take correlations from instead of the label sets.
+        A model's covariance of label weights; correlations are then those of the weights.
     topics : tuple of two arrays, default=None
-        A model's word distributions of topics, (n_topics, n_words), and each label's shares of
-        them, (n_labels, n_topics).
+        A model's word distributions of topics, (n_topics, n_words), and the shares of topics in
+        each label, (n_labels, n_topics).
     tree : LabelTree, default=None
         The known tree of the labels.
     n_pairs : int, default=20
-        Pairs to give, of positive and of negative correlation each.
+        Number of pairs with positive, and of those with negative correlation.
     n_terms : int, default=10
-        Terms to give for each label and topic.
+        Number of terms for each label and topic.
     n_labels : int, default=None
-        Labels that there are, where these are not all.
+        Number of labels of the model, if these are not all.
 
     Examples
     --------
@@ -312,12 +311,12 @@ def label_map(
     check_scalar(n_pairs, "n_pairs", Integral, min_val=1)
     check_scalar(n_terms, "n_terms", Integral, min_val=1)
     if not len(labels):
-        raise ValueError("labels is empty, a map needs at least one label.")
+        raise ValueError("labels is empty, must have at least one label.")
     word_proba, world_proba = np.asarray(word_proba), np.asarray(world_proba)
     together, n_docs = documents_together(sets, set_docs), float(np.sum(set_docs))
     docs, by_counts = together.diagonal(), covariance is None
     correlations = (
-        phi(together, n_docs) if by_counts else of_covariance(covariance, together, n_docs)
+        phi(together, n_docs) if by_counts else weight_correlations(covariance, together, n_docs)
     )
     below = strongest_pairs(labels, -correlations, together, n_pairs)
     topic_words, shares = (
@@ -342,8 +341,85 @@ def label_map(
         negative=[pair._replace(correlation=-pair.correlation) for pair in below],
         correlations=correlations,
         measure="phi" if by_counts else "covariance",
-        dendrogram=Dendrogram.of_words(labels, word_proba),
+        dendrogram=Dendrogram.from_words(labels, word_proba),
         topics=used_topics(topic_words, shares, labels, docs, world_proba, terms, n_terms),
         tree=tree,
         n_labels=len(labels) if n_labels is None else n_labels,
+    )
+
+
+# The figure
+
+ROW = 0.17  # height of a label in inches
+LARGEST_SIDE = 60  # of the correlations in inches; with more labels, rows get smaller
+LONGEST_NAME = 40  # characters of a label that are drawn
+TICKS = 4  # on the axis of heights
+LINE, EMPTY = "#333333", "#e6e6e6"  # lines, and pairs without a correlation
+
+
+def _draw_map(found: LabelMap):
+    """Return a figure with the dendrogram and the correlations in its order."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise PolytopicError(
+            "matplotlib is not installed. Install it with: pip install 'polytopic[plots]'"
+        ) from error
+    names = [_drawable(label.shown) for label in found.in_order]
+    row = min(ROW, LARGEST_SIDE / len(names))
+    side, tree = max(2.0, row * len(names)), min(6.0, 2.0 + 0.02 * len(names))
+    beside = 0.55 * row * max(map(len, names)) + 0.3
+    figure = Figure(figsize=(tree + beside + side + 1.2, side + beside + 0.8), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[tree, side])
+    _draw_tree(left, found.dendrogram)
+    image = _draw_correlations(right, found)
+    _write_names(right, names, 72 * row * 0.7)
+    figure.colorbar(image, ax=right, label="correlation; grey: none", shrink=min(1, 4 / side))
+    return figure
+
+
+def _draw_tree(axes, dendrogram: Dendrogram) -> None:
+    from matplotlib.collections import LineCollection
+
+    depth = dendrogram.depth
+    lines = [
+        [(depth(above), top), (depth(height), top), (depth(height), bottom), (depth(below), bottom)]
+        for height, (top, above), (bottom, below) in dendrogram.joins()
+    ]
+    axes.add_collection(LineCollection(lines, colors=LINE, linewidths=1.0))
+    heights = np.unique(np.linspace(*dendrogram.span, TICKS)).tolist()
+    axes.set_xticks([depth(height) for height in heights], [f"{height:.2f}" for height in heights])
+    axes.set(xlim=(-0.02, 1.0), xlabel="distance of words")
+    axes.spines[["left", "top", "right"]].set_visible(False)
+    axes.tick_params(left=False, labelleft=False)
+
+
+def _draw_correlations(axes, found: LabelMap):
+    order = found.dendrogram.order
+    values = found.correlations[np.ix_(order, order)]
+    strongest = np.nanmax(np.abs(values)) if np.isfinite(values).any() else 1.0
+    diagonal = np.where(np.eye(len(values), dtype=bool), 0.0, np.nan)
+    axes.set_facecolor(EMPTY)
+    axes.imshow(diagonal, cmap="Greys", vmin=-1, vmax=1, aspect="auto")
+    image = axes.imshow(values, cmap="RdBu_r", vmin=-strongest, vmax=strongest, aspect="auto")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return image
+
+
+def _write_names(axes, names: list[str], size: float) -> None:
+    """Write names next to rows and below columns, without interpreting them as formulas."""
+    places = range(len(names))
+    plain = {"fontsize": size, "parse_math": False}
+    axes.set_yticks(places, names, **plain)
+    axes.set_xticks(places, names, rotation=90, **plain)
+    axes.tick_params(labelleft=True)
+
+
+def _drawable(name: str) -> str:
+    """Return a name on one short line."""
+    line = "".join(c if c.isprintable() else " " for c in name)
+    half = (LONGEST_NAME - 1) // 2  # both ends: the end of a path says most
+    return (
+        line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1 - half]}…{line[-half:]}"
     )

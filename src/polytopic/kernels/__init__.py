@@ -21,6 +21,7 @@ from pathlib import Path
 import numba
 import numpy as np
 from numba.core import event
+from numba.extending import register_jitable
 
 _PACKAGE = Path(__file__).parent.parent
 _NOTICE_AFTER = 1.0  # seconds of compiling
@@ -63,20 +64,25 @@ _kernel_folder = _prepare_kernel_folder(cache_folder) if cache_folder else None
 _setting = threading.Lock()  # held while numba's cache folder is another one
 
 
-def compiled(function, **options):
+def compiled(function):
     """Compile a kernel, without the GIL; cache the result on disk."""
     if _kernel_folder is None:
-        return numba.njit(nogil=True, **options)(function)
+        return numba.njit(nogil=True, error_model="numpy")(function)
     with _setting:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(_kernel_folder)
         try:
-            return numba.njit(nogil=True, cache=True, **options)(function)
+            return numba.njit(nogil=True, error_model="numpy", cache=True)(function)
         finally:
             numba.config.CACHE_DIR = before
 
 
-# A function that only kernels call. It is part of their cached code, so it needs no cache itself.
-helper = numba.njit
+# A function that only kernels call. It is part of their cached code, so it needs no cache itself,
+# and no entry from Python, which would take time to compile. Python runs it uncompiled.
+#
+# Kernels and helpers divide as NumPy does, without an error: numba counts references to the arrays
+# of a function unless all ways out of it are alike. Small helpers in inner loops therefore avoid
+# early returns too.
+helper = register_jitable(error_model="numpy")
 
 
 def reordered(function):
@@ -84,11 +90,11 @@ def reordered(function):
 
     For bounds only: the order, and so the last digit, depends on the processor.
     """
-    return helper(fastmath={"reassoc", "nsz"})(function)
+    return register_jitable(error_model="numpy", fastmath={"reassoc", "nsz"})(function)
 
 
 # A small helper in an inner loop, where a call would take longer than what it does.
-inlined = numba.njit(forceinline=True)
+inlined = register_jitable(error_model="numpy", forceinline=True)
 
 
 class _CompileNotice(event.Listener):

@@ -1,9 +1,30 @@
-"""Labeler: analyzer, model and decision as one estimator on texts, and its files."""
+"""Labeler: analyzer, model and decision as one estimator on texts.
+
+=============  =====================================================================
+``estimator``  :class:`Labeler`, which users work with
+``reading``    texts and labels as they are given, and their counts
+``learning``   from counts or documents to a state
+``state``      :class:`LabelerState`, what was learned, in one immutable object
+``answers``    suggestions, explanations, and descriptions of labels
+``selection``  texts about given topics
+``audit``      learned texts whose labels are doubtful
+``files``      labelers as model files
+=============  =====================================================================
+"""
 
 from polytopic.labeler.answers import Answer, Suggestion
 from polytopic.labeler.audit import Suspect, Suspects
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.files import load
-from polytopic.labeler.selection import Found, Selector
+from polytopic.labeler.selection import Selector, TopicMatch
 
-__all__ = ["Answer", "Found", "Labeler", "Selector", "Suggestion", "Suspect", "Suspects", "load"]
+__all__ = [
+    "Answer",
+    "Labeler",
+    "Selector",
+    "Suggestion",
+    "Suspect",
+    "Suspects",
+    "TopicMatch",
+    "load",
+]

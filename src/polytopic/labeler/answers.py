@@ -15,9 +15,9 @@ from sklearn.utils import check_scalar
 
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
-from polytopic.explain.reasons import Reasons
+from polytopic.explain.explanation import Reasons
 from polytopic.kernels.ranking import rank_labels
-from polytopic.labeler.learning import vocabulary_view
+from polytopic.labeler.state import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.parameters import check_number
@@ -47,6 +47,9 @@ class Answer(Sequence[Suggestion]):
     ----------
     suggestions : list of Suggestion
         The suggestions.
+    known : float
+        The share of the text's words that the model knows, from 0 to 1: of all occurrences of
+        terms, those in the vocabulary. 0 for an empty text.
     abstained : bool
         Whether the labeler abstained, because the predicted set was not probable enough.
     warning : str or None
@@ -54,6 +57,7 @@ class Answer(Sequence[Suggestion]):
     """
 
     suggestions: list[Suggestion]
+    known: float
     abstained: bool = False
     warning: str | None = None
 
@@ -78,20 +82,15 @@ class Answer(Sequence[Suggestion]):
         name : callable, default=None
             Returns the name of a label, which is then given with each suggestion.
         digits : int, default=None
-            Decimals of scores and probabilities; all by default.
+            Decimals of scores, probabilities and ``known``; all by default.
         """
         return {
             "labels": self.labels,
             "suggestions": [
-                {
-                    "label": label,
-                    **({} if name is None else {"name": name(label)}),
-                    "score": _plain_number(score, digits),
-                    "probability": _plain_number(probability, digits),
-                    "chosen": chosen,
-                }
-                for label, score, probability, chosen in self.suggestions
+                row if name is None else row | {"name": name(row["label"])}
+                for row in _plain_rows(self.suggestions, digits)
             ],
+            "known": self.known if digits is None else round(self.known, digits),
             "abstained": self.abstained,
             "warning": self.warning,
         }
@@ -107,10 +106,23 @@ class Answer(Sequence[Suggestion]):
         return f"<table>{head}{rows}</table>{note}"
 
 
-def _plain_number(number: float, digits: int | None) -> float | None:
-    if not math.isfinite(number):
-        return None
-    return number if digits is None else round(number, digits)
+def _plain_rows(suggestions: Sequence[Suggestion], digits: int | None) -> list[dict[str, Any]]:
+    """Return suggestions as dictionaries, with None for infinity."""
+    isfinite = math.isfinite
+    rows: list[dict[str, Any]] = [
+        {
+            "label": label,
+            "score": score if isfinite(score) else None,
+            "probability": probability if isfinite(probability) else None,
+            "chosen": chosen,
+        }
+        for label, score, probability, chosen in suggestions
+    ]
+    if digits is not None:
+        for row in rows:
+            for column in ("score", "probability"):
+                row[column] = None if row[column] is None else round(row[column], digits)
+    return rows
 
 
 def rank_suggestions(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
@@ -122,7 +134,8 @@ def rank_suggestions(labels, chosen, scores, proba, k) -> list[list[Suggestion]]
     else:
         order = np.zeros((len(chosen), n_found.max()), dtype=np.int64)
         rank_labels(scores.astype(np.float64, copy=False), chosen, k, order)
-    columns = (np.take_along_axis(table, order, axis=1) for table in (scores, proba, chosen))
+    places = np.arange(len(chosen))[:, None], order  # faster than take_along_axis
+    columns = (table[places] for table in (scores, proba, chosen))
     rows = zip(n_found.tolist(), order.tolist(), *(c.tolist() for c in columns), strict=True)
     return [
         [

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import DocumentRows, LabelSetCounts
 from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
 from polytopic.explain.correlations import Neighbours
@@ -32,31 +32,20 @@ from polytopic.labeler.answers import (
     rank_suggestions,
 )
 from polytopic.labeler.audit import Suspects, find_suspects
-from polytopic.labeler.learning import (
+from polytopic.labeler.learning import change_texts, learn_texts
+from polytopic.labeler.reading import (
     LabelLists,
     LabelReader,
-    Sample,
     allowed_labels,
     check_iterable,
-    check_warm_start,
-    choose_vocabulary,
-    collect_rows,
-    count_texts,
-    new_model,
     read_names,
-    require_documents,
-    require_some,
-    vocabulary_view,
 )
-from polytopic.labeler.rows import DocumentRows
-from polytopic.labeler.state import FittedFrom, LabelerState
+from polytopic.labeler.state import LabelerState
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import samples_f1
-from polytopic.models.checks import check_name, require_counts
-from polytopic.models.mixture.tuning import TUNING_DOCS
 from polytopic.models.registry import DEFAULT_COUNT_MODEL
 from polytopic.text import Analyzer, Vocabulary
-from polytopic.text.weights import SCHEMES, TermWeights
+from polytopic.text.weights import TermWeights
 
 
 class Labeler(BaseEstimator):
@@ -186,58 +175,10 @@ class Labeler(BaseEstimator):
         LabelWarning
             If a label is not in the ``tree``, or is a name that was replaced by its id.
         """
-        analyzer = self._new_analyzer()
-        model, reader = self._new_model(), LabelReader(self.tree)
-        if model.learns_from == "documents":
-            rows = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
-            self._refit_documents(rows, analyzer)
-        else:
-            sample = Sample(TUNING_DOCS if model.needs_documents else 0)
-            counts = count_texts(texts, labels, analyzer, self.fields, sample, reader=reader)
-            rows = None
-            if sample.size:  # documents to tune on
-                rows = collect_rows(sample.texts, sample.labels, analyzer, self.fields)
-            self._refit_counts(counts, analyzer, sample=rows)
+        reader = LabelReader(self.tree)
+        self.set_state(learn_texts(self, texts, labels, reader))
         reader.warn(self.classes_.tolist())
         return self
-
-    def fit_counts(self, counts, *, sample=None, tuned=None, fitted_from=None):
-        """Fit a count model on a table of counts.
-
-        Parameters
-        ----------
-        counts : LabelSetCounts
-            The table, with terms of this labeler's analyzer.
-        sample : DocumentRows, default=None
-            Some of its documents, to tune parameters on.
-        tuned : dict, default=None
-            Parameters tuned by an earlier fit (``model_.tuned_``), to keep.
-        fitted_from : FittedFrom, default=None
-            The documents of a store that the table comes from.
-        """
-        if self._new_model().learns_from == "documents":
-            raise ValueError(f"model == {self.model!r} learns from documents; use fit_rows.")
-        return self._refit_counts(
-            counts, self._new_analyzer(), tuned=tuned, sample=sample, fitted_from=fitted_from
-        )
-
-    def fit_rows(self, rows, *, tuned=None, fitted_from=None):
-        """Fit a document model on documents that are counted already.
-
-        Parameters
-        ----------
-        rows : DocumentRows
-            The documents, with terms of this labeler's analyzer.
-        tuned : dict, default=None
-            Parameters tuned by an earlier fit, to keep.
-        fitted_from : FittedFrom, default=None
-            The documents of a store that the rows come from.
-        """
-        if self._new_model().learns_from == "counts":
-            raise ValueError(f"model == {self.model!r} learns from counts; use fit_counts.")
-        return self._refit_documents(
-            rows, self._new_analyzer(), tuned=tuned, fitted_from=fitted_from
-        )
 
     def learn(self, texts, labels=None, *, warm=False):
         """Learn more texts, which may have new labels.
@@ -270,103 +211,19 @@ class Labeler(BaseEstimator):
         return self._change(texts, labels, warm, sub)
 
     def _change(self, texts, labels, warm, change):
-        """Fit again, with these texts added to or removed from what was learned."""
         state = self._fitted_state()
-        analyzer, tuned, reader = state.analyzer, state.model.tuned_, self._reader(state)
-        if state.model.learns_from == "documents":
-            new = collect_rows(texts, labels, analyzer, self.fields, reader=reader)
-            rows = change(require_documents(state), new)
-            require_some(rows.X.shape[0])
-            previous = check_warm_start(state.model) if warm else None
-            return self._refit_documents(rows, analyzer, tuned=tuned, warm=previous)
-        if warm:
-            check_warm_start(state.model)
-        counts = require_counts(state.counts)
-        counts = change(counts, count_texts(texts, labels, analyzer, self.fields, reader=reader))
-        require_some(counts.n_docs)
-        return self._refit_counts(counts, analyzer, tuned=tuned)
-
-    def _refit_counts(self, counts, analyzer, *, tuned=None, sample=None, fitted_from=None):
-        vocabulary = self._vocabulary(counts)
-        documents = None
-        if sample is not None and sample.X.shape[0]:
-            documents = vocabulary.select(sample.X, sample.terms), sample.targets
-        view = vocabulary_view(counts, vocabulary)
-        model = self._new_model().fit_counts(view, documents=documents, tuned=tuned)
-        return self._take_over(model, analyzer, vocabulary, counts, fitted_from=fitted_from)
-
-    def _refit_documents(self, rows, analyzer, *, tuned=None, warm=None, fitted_from=None):
-        counts = rows.table()
-        vocabulary = self._vocabulary(counts)
-        model, weights = self._new_model(), None
-        if model.reads == "weights":
-            weights = self._term_weights(counts, vocabulary)
-
-        def seen():
-            X = vocabulary.select(rows.X, rows.terms)
-            return X if weights is None else weights.transform(X, copy=False)
-
-        if warm is None:  # no reference is held here, so that a model can free the matrix
-            model.fit(seen(), rows.targets, tuned=tuned)
-        else:
-            model.fit(seen(), rows.targets, tuned=tuned, warm=warm, rows=rows.before)
-        kept = rows if self.keep_documents else None
-        return self._take_over(model, analyzer, vocabulary, counts, kept, weights, fitted_from)
-
-    def take_fitted(self, fit, counts):
-        """Fit a document model on documents that are elsewhere, such as on a cluster.
-
-        Parameters
-        ----------
-        fit : callable
-            Fits a model. It is called with the unfitted model, the vocabulary and the weights of
-            its terms (None for a model that reads counts).
-        counts : LabelSetCounts
-            The table of these documents, of terms that this labeler's analyzer makes.
-        """
-        vocabulary, model, weights = self._vocabulary(counts), self._new_model(), None
-        if model.reads == "weights":
-            weights = self._term_weights(counts, vocabulary)
-        fit(model, vocabulary, weights)
-        return self._take_over(model, self._new_analyzer(), vocabulary, counts, None, weights)
-
-    def _term_weights(self, counts, vocabulary):
-        frequency = vocabulary_view(counts, vocabulary).document_frequency
-        return TermWeights(self.weights).fit_frequencies(frequency, counts.n_docs)
-
-    def take_counts(self, counts):
-        """Restore the table of counts that a file without counts has left out."""
-        self.state_ = self._fitted_state().with_counts(counts)
-        return self
-
-    def _vocabulary(self, counts):
-        return choose_vocabulary(counts, self.min_df, self.max_terms)
-
-    def _take_over(
-        self, model, analyzer, vocabulary, counts, documents=None, weights=None, fitted_from=None
-    ):
-        """Replace the state in one assignment, once nothing can fail any more."""
-        if self.abstain is not None:
-            check_abstention(self.abstain, self.rule, model)
-        training = {
-            "documents": counts.n_docs,
-            "label_sets": int(counts.set_docs.size),
-            "terms": len(counts.terms),
-        }
-        self.state_ = LabelerState(
-            model, analyzer, vocabulary, counts, documents, weights, training, fitted_from
+        reader = self._reader(state)
+        return self.set_state(
+            change_texts(self, state, texts, labels, change, reader=reader, warm=warm)
         )
+
+    def set_state(self, state: LabelerState) -> Labeler:
+        """Replace what was learned, and return the labeler.
+
+        The store, Dask and model files use this; other users need :meth:`fit`.
+        """
+        self.state_ = state
         return self
-
-    def _new_analyzer(self):
-        return Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
-
-    def _new_model(self):
-        check_name(self.weights, "weights", SCHEMES)
-        model = new_model(self.model, self.rule, self.tree)
-        if self.abstain is not None:
-            check_abstention(self.abstain, self.rule, model)
-        return model
 
     # What was learned
 
@@ -415,11 +272,6 @@ class Labeler(BaseEstimator):
     def training_(self) -> Mapping[str, Any]:
         """The numbers of documents, label sets and terms."""
         return self._fitted_state().training
-
-    @property
-    def fitted_from_(self) -> FittedFrom | None:
-        """The documents of a store that it was fitted on, None if they come from elsewhere."""
-        return self._fitted_state().fitted_from
 
     # Answers
 
@@ -520,7 +372,7 @@ class Labeler(BaseEstimator):
             model = model.restrict_to(allowed)
         above = None if level is None else self._level(state, level)
         answers = []
-        for X in state.transform_by_blocks(texts, self.fields):
+        for X, known in state.transform_with_shares(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
             if self.rule is not None:
                 Y = self._choose(model, X)
@@ -534,11 +386,10 @@ class Labeler(BaseEstimator):
                 proba,
                 k,
             )
-            known = X.getnnz(axis=1) > 0
             answers += [
-                Answer(suggestions, not is_sure, None if has_words else NO_KNOWN_WORD)
-                for suggestions, is_sure, has_words in zip(
-                    ranked, sure.tolist(), known.tolist(), strict=True
+                Answer(suggestions, share, not is_sure, None if share else NO_KNOWN_WORD)
+                for suggestions, share, is_sure in zip(
+                    ranked, known.tolist(), sure.tolist(), strict=True
                 )
             ]
         return answers
@@ -612,7 +463,7 @@ class Labeler(BaseEstimator):
                 raise ValueError("labels is None, must be given unless all texts are documents.")
             labels = [text.labels for text in texts]
         Y = self._reader(state).read(labels, len(texts)).over(list(state.space))
-        ids = [getattr(text, "id", None) for text in texts]
+        ids = [text.id if isinstance(text, Document) else None for text in texts]
         X = state.transform(texts, self.fields)
         return find_suspects(state.model, state.vocabulary.terms, ids, X, Y, k)
 

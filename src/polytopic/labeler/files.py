@@ -13,21 +13,27 @@ from sklearn.utils import check_scalar
 
 from polytopic import decision
 from polytopic.array_specs import DOUBLE, ArraySpec, check_arrays, check_names
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import DocumentRows, LabelSetCounts
+from polytopic.counts.rows import PACKING as ROWS_PACKING
+from polytopic.counts.table import PACKING as TABLE_PACKING
 from polytopic.errors import ModelFileError
 from polytopic.labeler.answers import check_abstention
 from polytopic.labeler.estimator import Labeler
-from polytopic.labeler.learning import new_model, vocabulary_view
-from polytopic.labeler.packing import ROWS_PACKING, TABLE_PACKING, pack, unpack
-from polytopic.labeler.rows import DocumentRows
-from polytopic.labeler.state import FittedFrom, LabelerState
+from polytopic.labeler.learning import new_model
+from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
 from polytopic.labels import LabelSpace, LabelTree, widen
-from polytopic.modelfile import model_bytes, parse_model, read_model, write_model
-from polytopic.models.checks import check_name
+from polytopic.modelfile import (
+    model_bytes,
+    pack_arrays,
+    parse_model,
+    read_model,
+    unpack_arrays,
+    write_model,
+)
 from polytopic.models.registry import find_model
 from polytopic.text import Analyzer, Vocabulary, least_documents
 from polytopic.text.counting import check_fields
-from polytopic.text.weights import SCHEMES, TermWeights
+from polytopic.text.weights import TermWeights
 
 IDF = ArraySpec(DOUBLE, ("n_words",), 0, 1e3)  # a logarithm
 
@@ -54,18 +60,18 @@ def from_bytes(content: bytes, name: str, *, fitted_from: FittedFrom | None = No
 
 def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the manifest and the arrays of a labeler."""
-    state, kept = labeler.state_, None
+    state, data = labeler.state_, None
     if counts:  # the table follows from the documents, if they are kept
-        kept = state.table if state.documents is None else state.documents
+        data = state.table if state.documents is None else state.documents
     packing = find_model(state.model.name).packing
-    arrays = _named("model.", pack(state.model.to_arrays(), packing))
-    if isinstance(kept, DocumentRows):
-        arrays |= _named("documents.", pack(kept.to_arrays(), ROWS_PACKING))
-    elif kept is not None:
-        arrays |= _named("counts.", pack(kept.to_arrays(), TABLE_PACKING))
+    arrays = _named("model.", pack_arrays(state.model.to_arrays(), packing))
+    if isinstance(data, DocumentRows):
+        arrays |= _named("documents.", pack_arrays(data.to_arrays(), ROWS_PACKING))
+    elif data is not None:
+        arrays |= _named("counts.", pack_arrays(data.to_arrays(), TABLE_PACKING))
     if state.weights is not None:
         arrays["weights.idf"] = state.weights.idf_
-    return _manifest(labeler, state, kept), arrays
+    return _manifest(labeler, state, data), arrays
 
 
 def _labeler_of(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler:
@@ -79,7 +85,7 @@ def _labeler_of(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler
 
 
 def _manifest(
-    labeler: Labeler, state: LabelerState, kept: DocumentRows | LabelSetCounts | None
+    labeler: Labeler, state: LabelerState, data: DocumentRows | LabelSetCounts | None
 ) -> dict[str, Any]:
     from polytopic import __version__
 
@@ -105,13 +111,13 @@ def _manifest(
         },
         "training": state.training,
         "counts": None
-        if kept is None
+        if data is None
         else {
-            "labels": list(kept.labels),
-            "exact": getattr(kept, "exact", None),  # documents tell it themselves
-            **_names_of_terms(kept.terms, vocabulary),
+            "labels": list(data.labels),
+            "exact": data.exact if isinstance(data, LabelSetCounts) else None,
+            **_names_of_terms(data.terms, vocabulary),
         },
-        "documents": isinstance(kept, DocumentRows) if model.learns_from == "documents" else None,
+        "documents": isinstance(data, DocumentRows) if model.learns_from == "documents" else None,
     }
 
 
@@ -142,23 +148,23 @@ def _labeler(
     labeler = _unfitted(manifest)
     check_names(manifest["labels"], "labels")
     vocabulary = Vocabulary.from_sorted(manifest["vocabulary"])
-    model = new_model(labeler.model, labeler.rule, labeler.tree).from_arrays(
-        unpack(_part(arrays, "model."), find_model(labeler.model.name).packing),
+    model = new_model(labeler).from_arrays(
+        unpack_arrays(_part(arrays, "model."), find_model(labeler.model.name).packing),
         labels=manifest["labels"],
         n_words=len(vocabulary),
         tuned=manifest["model"]["chosen"],
     )
-    table, documents = _kept_parts(manifest, arrays, vocabulary)
-    if model.learns_from == "counts" and table is not None:
-        model.counts_ = _own_counts(table, model, vocabulary)
+    counts, documents = _kept_parts(manifest, arrays, vocabulary)
+    if model.learns_from == "counts" and counts is not None:
+        model.counts_ = _own_counts(counts, model, vocabulary)
     if documents is not None:
         _check_documents(documents, model)
     weights = None
     if model.reads == "weights":
         weights = _weights(labeler, vocabulary, arrays)
     analyzer, training = clone(labeler.analyzer), manifest["training"]
-    labeler.state_ = LabelerState(
-        model, analyzer, vocabulary, table, documents, weights, training, fitted_from
+    labeler.set_state(
+        LabelerState(model, analyzer, vocabulary, counts, documents, weights, training, fitted_from)
     )
     _check_answers(labeler)
     return labeler
@@ -190,7 +196,6 @@ def _unfitted(manifest: Mapping[str, Any]) -> Labeler:
         check_scalar(labeler.max_terms, "max_terms", Integral, min_val=1)
     if labeler.fields is not None:
         check_fields(labeler.fields)
-    check_name(labeler.weights, "weights", SCHEMES)
     return labeler
 
 
@@ -217,19 +222,19 @@ def _kept_parts(
         "terms": _terms(names, vocabulary, whole=manifest["documents"]),
     }
     if manifest["documents"]:
-        rows = unpack(_part(arrays, "documents."), ROWS_PACKING)
-        return None, DocumentRows.from_arrays(rows, **columns)
-    counts = unpack(_part(arrays, "counts."), TABLE_PACKING)
+        documents = unpack_arrays(_part(arrays, "documents."), ROWS_PACKING)
+        return None, DocumentRows.from_arrays(documents, **columns)
+    counts = unpack_arrays(_part(arrays, "counts."), TABLE_PACKING)
     return LabelSetCounts.from_arrays(counts, **columns, exact=bool(names["exact"])), None
 
 
-def _own_counts(table: LabelSetCounts, model, vocabulary: Vocabulary) -> LabelSetCounts:
+def _own_counts(counts: LabelSetCounts, model, vocabulary: Vocabulary) -> LabelSetCounts:
     """Return a count model's view of a table; raise if it was not fitted on this table."""
     space = LabelSpace(model.classes_.tolist())
-    label_docs = widen(table.indicator, table.labels, space).T @ table.set_docs
+    label_docs = widen(counts.indicator, counts.labels, space).T @ counts.set_docs
     if not np.array_equal(label_docs, model.label_docs_):
         raise ValueError("the counts and the model have different documents")
-    own = vocabulary_view(table, vocabulary)
+    own = vocabulary_view(counts, vocabulary)
     if own.matrix.shape[1] != len(vocabulary):
         raise ValueError("a term of the vocabulary is missing in the counts")
     return own

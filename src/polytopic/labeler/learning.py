@@ -1,288 +1,81 @@
-"""Reading texts and labels, counting them block by block, and choosing a model to fit."""
+"""How a labeler learns: from texts, a table of counts, or rows of documents.
+
+Each function reads the parameters of a labeler and returns the state that it has afterwards.
+:class:`~polytopic.Labeler` learns from texts. The store and Dask count documents themselves, and
+pass what they learn here to :meth:`~polytopic.Labeler.set_state`.
+"""
 
 from __future__ import annotations
 
-import warnings
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from hashlib import blake2b
-from heapq import heappush, heappushpop
-from itertools import count, islice
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import clone
 
-from polytopic.corpus.document import Document
-from polytopic.counts import LabelSetCounts
-from polytopic.errors import LabelWarning, PolytopicError
-from polytopic.labeler.rows import DocumentRows, RowCollector
-from polytopic.labels import LabelSpace, LabelTree, Targets, read_targets
+from polytopic.counts import TUNING_DOCS, DocumentRows, LabelSetCounts, TextSample
+from polytopic.errors import PolytopicError
+from polytopic.labeler.answers import check_abstention
+from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
+from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
 from polytopic.models import Model
-from polytopic.models.checks import require_counts
+from polytopic.models.checks import check_name, require_counts
 from polytopic.models.registry import create_model, model_names
 from polytopic.text import Analyzer, Vocabulary, least_documents
+from polytopic.text.weights import SCHEMES, TermWeights
+
+if TYPE_CHECKING:
+    from polytopic.labeler.estimator import Labeler
+
+# From texts
 
 
-class LabelLists(list):
-    """A list of lists of labels, which NumPy converts to one object per text."""
-
-    def __array__(self, dtype=None, copy=None):
-        array = np.empty(len(self), dtype=object)
-        array[:] = list(self)  # a plain list, to avoid recursion
-        return array
-
-
-def check_iterable(texts):
-    """Return the texts; raise if they are a single text."""
-    if isinstance(texts, str | bytes | Mapping | Document) or hasattr(texts, "columns"):
-        raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
-    return texts
+def learn_texts(labeler: Labeler, texts, labels, reader: LabelReader) -> LabelerState:
+    """Learn from texts and their labels."""
+    analyzer, fields = new_analyzer(labeler), labeler.fields
+    model = new_model(labeler)
+    if model.learns_from == "documents":
+        rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
+        return learn_rows(labeler, rows, analyzer)
+    sample, sample_rows = TextSample(TUNING_DOCS if model.needs_documents else 0), None
+    counts = count_texts(texts, labels, analyzer, fields, sample, reader=reader)
+    if sample.size:
+        sample_rows = collect_rows(sample.texts, sample.labels, analyzer, fields)
+    return learn_counts(labeler, counts, analyzer, sample=sample_rows)
 
 
-def read_labels(labels, n_texts: int) -> Targets:
-    """Return the labels of texts; raise if they are not names."""
-    targets = read_targets(labels)
-    if not all(isinstance(label, str) for label in targets.labels):
-        raise ValueError(
-            "labels must be names: one collection of strings, or one string, per text."
-        )
-    if targets.Y.shape[0] != n_texts:
-        raise ValueError(f"there are {n_texts} texts, but labels for {targets.Y.shape[0]}.")
-    return targets
+def change_texts(
+    labeler: Labeler,
+    state: LabelerState,
+    texts,
+    labels,
+    change: Callable,
+    *,
+    reader: LabelReader,
+    warm: bool,
+) -> LabelerState:
+    """Learn again after adding texts to, or removing them from, those of a state.
 
-
-class LabelReader:
-    """Reads the labels of texts, and replaces names that a tree knows by their ids.
-
-    Parameters
-    ----------
-    tree : LabelTree or None
-        The tree of labels.
-    known : sequence of str
-        Labels, sorted, that are never replaced.
-
-    Attributes
-    ----------
-    renamed : dict of str to str
-        The names replaced so far, and their ids.
+    ``change`` is the operator ``add`` or ``sub``. With ``warm``, a document model starts from its
+    present weights. What was tuned before is kept.
     """
-
-    def __init__(self, tree: LabelTree | None, known: Sequence[str] = ()):
-        self.tree, self.known = tree, known
-        self.renamed: dict[str, str] = {}
-
-    def read(self, labels, n_texts: int) -> Targets:
-        """Return the labels of texts."""
-        targets = read_labels(labels, n_texts)
-        if self.tree is None:
-            return targets
-        ids = {label: self.resolve(label) for label in targets.labels}
-        renamed = {label: other for label, other in ids.items() if other != label}
-        self.renamed |= renamed
-        return targets.renamed(ids) if renamed else targets
-
-    def resolve(self, label: str) -> str:
-        """Return the id of a label: itself, unless it is a name that the tree knows."""
-        found = None if self.tree is None else self.tree.find(label)
-        place = bisect_left(self.known, label)
-        known = place < len(self.known) and self.known[place] == label
-        return label if found is None or known else found
-
-    def branch(self, space: LabelSpace, label: str) -> list[int]:
-        """Return the columns of a label and of all labels below it in the tree."""
-        label = self.resolve(label)
-        if self.tree is None or label not in self.tree:
-            return [space.index(label)]
-        nodes = (label, *self.tree.descendants(label))
-        under = [space.index(node) for node in nodes if node in space]
-        if not under:
-            raise ValueError(f"label {label!r} is in the tree, but no label below it was learned.")
-        return under
-
-    def warn(self, learned: Sequence[str]) -> None:
-        """Warn of names that were replaced by ids, and of labels that are not in the tree."""
-        if self.tree is None:
-            return
-        strange = [label for label in learned if label not in self.tree]
-        sentences = []
-        if self.renamed:
-            name = min(self.renamed)
-            sentences.append(
-                f"{len(self.renamed):,} labels are names in the tree and were replaced by their "
-                f"ids, such as {name!r} by {self.renamed[name]!r}."
-            )
-        if strange:
-            sentences.append(
-                f"{len(strange):,} of {len(learned):,} labels are not in the tree, such as "
-                f"{strange[0]!r}; they are treated as roots."
-            )
-        for sentence in sentences:
-            warnings.warn(sentence, LabelWarning, stacklevel=3)
+    analyzer, fields, tuned = state.analyzer, labeler.fields, state.model.tuned_
+    if state.model.learns_from == "documents":
+        new_rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
+        rows = change(_require_documents(state), new_rows)
+        _require_some(rows.X.shape[0])
+        start = _check_warm_start(state.model) if warm else None
+        return learn_rows(labeler, rows, analyzer, tuned=tuned, start=start)
+    if warm:
+        _check_warm_start(state.model)
+    counts = require_counts(state.counts)
+    counts = change(counts, count_texts(texts, labels, analyzer, fields, reader=reader))
+    _require_some(counts.n_docs)
+    return learn_counts(labeler, counts, analyzer, tuned=tuned)
 
 
-def read_names(what: str, labels) -> set[str]:
-    """Return label names; raise if they are one string."""
-    if isinstance(labels, str):
-        raise ValueError(f"{what} == {labels!r} is one string, must be a list of labels.")
-    return set(labels)
-
-
-def allowed_labels(space: LabelSpace, reader: LabelReader, include, exclude) -> np.ndarray:
-    """Return which labels are allowed: those included, or all, without those excluded.
-
-    A label includes all labels below it in the tree.
-    """
-    allowed = np.full(len(space), include is None)
-    for label in read_names("include", include or ()):
-        allowed[reader.branch(space, label)] = True
-    for label in read_names("exclude", exclude or ()):
-        allowed[reader.branch(space, label)] = False
-    if not allowed.any():
-        raise ValueError("include and exclude leave no label.")
-    return allowed
-
-
-BLOCK = 8192  # documents counted at once
-
-
-class Sample:
-    """A sample of a stream of labelled texts that depends on their content, not their order."""
-
-    def __init__(self, size: int):
-        self.size = size
-        self._kept: list[tuple] = []  # a heap, largest hash first
-        self._place = count()  # breaks ties, so that texts are never compared
-
-    def add(self, texts, labels) -> None:
-        """Keep the texts with the smallest hashes."""
-        if not self.size:
-            return
-        for text, names in zip(texts, labels, strict=True):
-            if names:
-                content = text if isinstance(text, str) else getattr(text, "content", text)
-                content = repr(content).encode("utf-8", "backslashreplace")
-                mark = int.from_bytes(blake2b(content, digest_size=8).digest(), "big")
-                self._keep(-mark, names, text)
-
-    def _keep(self, mark, names, text) -> None:
-        if len(self._kept) < self.size:
-            heappush(self._kept, (mark, sorted(names), next(self._place), text))
-        elif mark >= self._kept[0][0]:
-            heappushpop(self._kept, (mark, sorted(names), next(self._place), text))
-
-    def __add__(self, other: Sample) -> Sample:
-        """Return the sample of both streams together, in any order."""
-        both = Sample(self.size)
-        for mark, names, _, text in [*self._kept, *other._kept]:
-            both._keep(mark, names, text)
-        return both
-
-    def counted(self, analyzer, fields) -> Sample:
-        """Return the sample with bags of words, which count the same, in place of texts."""
-        X, terms = analyzer.count(self.texts, fields)
-        counted = Sample(self.size)
-        for row, (mark, names, *_) in enumerate(self._in_order()):
-            own = slice(*X.indptr[row : row + 2])
-            words = [terms[column] for column in X.indices[own].tolist()]
-            counted._keep(mark, names, dict(zip(words, X.data[own].tolist(), strict=True)))
-        return counted
-
-    def _in_order(self) -> list[tuple]:
-        """Return the sample in an order that does not depend on that of the stream."""
-        return sorted(self._kept, key=lambda entry: entry[:2])
-
-    @property
-    def texts(self) -> list:
-        """The texts of the sample."""
-        return [text for *_, text in self._in_order()]
-
-    @property
-    def labels(self) -> list:
-        """Their labels."""
-        return [names for _, names, *_ in self._in_order()]
-
-
-def count_texts(texts, labels, analyzer, fields, sample=None, *, reader=None) -> LabelSetCounts:
-    """Count texts, documents from an iterator block by block, and add them to a sample."""
-    counts = LabelSetCounts()
-    for block, targets in _blocks(texts, labels, reader):
-        if sample is not None:
-            sample.add(block, LabelSpace(targets.labels).decode(targets.Y))
-        X, terms = analyzer.count(block, fields)
-        block_counts = LabelSetCounts.from_matrix(X, targets, terms=terms)
-        counts = counts + block_counts if counts.set_docs.size else block_counts
-    return counts
-
-
-def collect_rows(texts, labels, analyzer: Analyzer, fields, *, reader=None) -> DocumentRows:
-    """Return texts as rows of counts; documents from an iterator are read block by block."""
-    rows = RowCollector()
-    for block, targets in _blocks(texts, labels, reader):
-        rows.add(*analyzer.count(block, fields), targets)
-    return rows.rows()
-
-
-def _blocks(texts, labels, reader):
-    """Yield texts with their targets: all at once, or documents with labels in blocks."""
-    reader = reader or LabelReader(None)
-    if labels is not None:
-        texts = list(check_iterable(texts))
-        yield texts, reader.read(labels, len(texts))
-        return
-    documents = iter(check_iterable(texts))
-    while block := list(islice(documents, BLOCK)):
-        if not all(isinstance(document, Document) for document in block):
-            raise ValueError("requires labels to be passed, but the target y is None.")
-        yield block, reader.read([document.labels for document in block], len(block))
-
-
-def choose_vocabulary(counts: LabelSetCounts, min_df, max_terms) -> Vocabulary:
-    """Return the terms of a table that a model uses."""
-    if not counts.set_docs.size:
-        raise ValueError("Y has no labelled document; at least one is needed.")
-    min_df = least_documents(min_df, counts.n_docs)
-    vocabulary = Vocabulary.from_frequencies(
-        counts.terms, counts.document_frequency, min_df=min_df, max_size=max_terms
-    )
-    if not len(vocabulary):
-        raise ValueError(
-            f"no term occurs in min_df == {min_df} of the {counts.n_docs} labelled documents."
-        )
-    return vocabulary
-
-
-def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetCounts:
-    """Return the part of a table that has the terms of a vocabulary."""
-    kept = np.flatnonzero(vocabulary.columns(counts.terms) >= 0)
-    return counts.select(kept, vocabulary.terms)
-
-
-def new_model(model, rule, tree):
-    """Return an unfitted model, by name or as a clone; raise if the rule cannot work with it."""
-    model = create_model(model) if isinstance(model, str) else _cloned_model(model)
-    if rule is not None and rule.needs_reference and not model.has_world_score:
-        raise ValueError(
-            f"the rule {type(rule).__name__} needs a model of the whole corpus, which "
-            f"{type(model).__name__} does not have; use NaiveBayes or another rule."
-        )
-    if rule is not None and rule.needs_tree and rule.tree is None and tree is None:
-        raise ValueError(
-            f"the rule {type(rule).__name__} needs the tree of labels; use Labeler(tree=...)."
-        )
-    return model
-
-
-def _cloned_model(model):
-    if not isinstance(model, Model):
-        raise TypeError(
-            f"model is a {type(model).__name__}, must be one of {', '.join(model_names())} "
-            "or an instance of such a model."
-        )
-    return clone(model)
-
-
-def require_documents(state) -> DocumentRows:
-    """Return the rows that a labeler has kept; raise if there are none."""
+def _require_documents(state: LabelerState) -> DocumentRows:
+    """Return the documents that a labeler has kept; raise if there are none."""
     if state.documents is None:
         require_counts(state.counts)
         raise PolytopicError(
@@ -293,7 +86,7 @@ def require_documents(state) -> DocumentRows:
     return state.documents
 
 
-def check_warm_start(model: Model) -> Model:
+def _check_warm_start(model: Model) -> Model:
     """Return a model that a warm start can begin from; raise if it cannot."""
     if not model.can_warm_start:
         raise ValueError(f"warm == True is not for {type(model).__name__}; leave it out.")
@@ -305,7 +98,180 @@ def check_warm_start(model: Model) -> Model:
     return model
 
 
-def require_some(n_docs: float) -> None:
+def _require_some(n_docs: float) -> None:
     """Raise if nothing would be left to learn from."""
     if not n_docs:
         raise ValueError("no document would be left to learn from; nothing was forgotten.")
+
+
+# From counts and documents
+
+
+def learn_counts(
+    labeler: Labeler,
+    counts: LabelSetCounts,
+    analyzer: Analyzer | None = None,
+    *,
+    sample: DocumentRows | None = None,
+    tuned: dict | None = None,
+    fitted_from: FittedFrom | None = None,
+) -> LabelerState:
+    """Fit a count model on a table of counts.
+
+    Parameters
+    ----------
+    labeler : Labeler
+        Its parameters say what to fit.
+    counts : LabelSetCounts
+        The table.
+    analyzer : Analyzer, default=None
+        The analyzer whose terms the table has; by default a new one.
+    sample : DocumentRows, default=None
+        Some of the documents, to tune hyper-parameters on.
+    tuned : dict, default=None
+        Hyper-parameters tuned by an earlier fit (``model_.tuned_``), to keep.
+    fitted_from : FittedFrom, default=None
+        The documents of a store that the table was counted from.
+    """
+    vocabulary, documents = _choose_vocabulary(labeler, counts), None
+    if sample is not None and sample.X.shape[0]:
+        documents = vocabulary.select(sample.X, sample.terms), sample.targets
+    view = vocabulary_view(counts, vocabulary)
+    model = new_model(labeler).fit_counts(view, documents=documents, tuned=tuned)
+    return _new_state(labeler, analyzer, model, vocabulary, counts, fitted_from=fitted_from)
+
+
+def learn_rows(
+    labeler: Labeler,
+    rows: DocumentRows,
+    analyzer: Analyzer | None = None,
+    *,
+    tuned: dict | None = None,
+    start: Model | None = None,
+    fitted_from: FittedFrom | None = None,
+) -> LabelerState:
+    """Fit a document model on rows of counts.
+
+    Parameters
+    ----------
+    labeler, analyzer, tuned, fitted_from
+        As in :func:`learn_counts`.
+    rows : DocumentRows
+        The documents.
+    start : Model, default=None
+        The model to start from, whose documents ``rows.before`` refers to.
+    """
+
+    def fit(model: Any, vocabulary: Vocabulary, weights: TermWeights | None) -> None:
+        def read():
+            X = vocabulary.select(rows.X, rows.terms)
+            return X if weights is None else weights.transform(X, copy=False)
+
+        if start is None:  # no reference is held here, so that a model can free the matrix
+            model.fit(read(), rows.targets, tuned=tuned)
+        else:
+            model.fit(read(), rows.targets, tuned=tuned, warm=start, rows=rows.before)
+
+    state = learn_elsewhere(labeler, rows.table(), fit, analyzer, fitted_from=fitted_from)
+    return replace(state, documents=rows) if labeler.keep_documents else state
+
+
+def learn_elsewhere(
+    labeler: Labeler,
+    counts: LabelSetCounts,
+    fit: Callable[[Model, Vocabulary, TermWeights | None], object],
+    analyzer: Analyzer | None = None,
+    *,
+    fitted_from: FittedFrom | None = None,
+) -> LabelerState:
+    """Fit a document model on documents that may be elsewhere, such as on a cluster.
+
+    Parameters
+    ----------
+    labeler, analyzer, fitted_from
+        As in :func:`learn_counts`.
+    counts : LabelSetCounts
+        The table of the documents.
+    fit : callable
+        Fits a model. It is called with the unfitted model, the vocabulary and the weights of its
+        terms (None for a model that reads counts).
+    """
+    vocabulary, model, weights = _choose_vocabulary(labeler, counts), new_model(labeler), None
+    if model.reads == "weights":
+        frequency = vocabulary_view(counts, vocabulary).document_frequency
+        weights = TermWeights(labeler.weights).fit_frequencies(frequency, counts.n_docs)
+    fit(model, vocabulary, weights)
+    return _new_state(labeler, analyzer, model, vocabulary, counts, weights, fitted_from)
+
+
+def _choose_vocabulary(labeler: Labeler, counts: LabelSetCounts) -> Vocabulary:
+    """Return the terms of a table that a model uses."""
+    if not counts.set_docs.size:
+        raise ValueError("Y has no labelled document; at least one is needed.")
+    min_df = least_documents(labeler.min_df, counts.n_docs)
+    vocabulary = Vocabulary.from_frequencies(
+        counts.terms, counts.document_frequency, min_df=min_df, max_size=labeler.max_terms
+    )
+    if not len(vocabulary):
+        raise ValueError(
+            f"no term occurs in min_df == {min_df} of the {counts.n_docs} labelled documents."
+        )
+    return vocabulary
+
+
+def _new_state(
+    labeler, analyzer, model, vocabulary, counts, weights=None, fitted_from=None
+) -> LabelerState:
+    if labeler.abstain is not None:
+        check_abstention(labeler.abstain, labeler.rule, model)
+    return LabelerState(
+        model=model,
+        analyzer=new_analyzer(labeler) if analyzer is None else analyzer,
+        vocabulary=vocabulary,
+        table=counts,
+        documents=None,
+        weights=weights,
+        training={
+            "documents": counts.n_docs,
+            "label_sets": int(counts.set_docs.size),
+            "terms": len(counts.terms),
+        },
+        fitted_from=fitted_from,
+    )
+
+
+# What a labeler's parameters ask for
+
+
+def new_analyzer(labeler: Labeler) -> Analyzer:
+    """Return the analyzer of a labeler's texts."""
+    return Analyzer(labeler.language) if labeler.analyzer is None else clone(labeler.analyzer)
+
+
+def new_model(labeler: Labeler) -> Model:
+    """Return the model of a labeler, unfitted; raise if other parameters do not work with it."""
+    check_name(labeler.weights, "weights", SCHEMES)
+    model, rule = _unfitted_model(labeler.model), labeler.rule
+    if rule is not None and rule.needs_reference and not model.has_world_score:
+        raise ValueError(
+            f"the rule {type(rule).__name__} needs a model of the whole corpus, which "
+            f"{type(model).__name__} does not have; use NaiveBayes or another rule."
+        )
+    if rule is not None and rule.needs_tree and rule.tree is None and labeler.tree is None:
+        raise ValueError(
+            f"the rule {type(rule).__name__} needs the tree of labels; use Labeler(tree=...)."
+        )
+    if labeler.abstain is not None:
+        check_abstention(labeler.abstain, rule, model)
+    return model
+
+
+def _unfitted_model(model: str | Model) -> Model:
+    if isinstance(model, str):
+        return create_model(model)
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"model is a {type(model).__name__}, must be one of {', '.join(model_names())} "
+            "or an instance of such a model."
+        )
+    return clone(model)

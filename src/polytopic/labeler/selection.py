@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from copy import copy
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from polytopic.labeler.estimator import Labeler
-from polytopic.labeler.learning import check_iterable, read_names
+from polytopic.labeler.reading import check_iterable, read_names
 from polytopic.labels import indicator
 from polytopic.parameters import check_number
 
+SELECTED = "selected"  # the key of a document's topics
 
-class Found(NamedTuple):
-    """The labels of a text that belong to a topic and, on request, their share of the text."""
+
+class TopicMatch(NamedTuple):
+    """A text's labels in a topic and, on request, their share of the text."""
 
     labels: list[str]
     share: float | None
@@ -53,7 +56,7 @@ class Selector:
     --------
     >>> labeler = Labeler("pmm1").fit(["goal match", "orbit rover"], [["sport"], ["space"]])
     >>> Selector(labeler, ["sport"]).select(["a late goal", "in orbit", "nonsense"])
-    [{'sport': Found(labels=['sport'], share=None)}, {}, {}]
+    [{'sport': TopicMatch(labels=['sport'], share=None)}, {}, {}]
     """
 
     def __init__(
@@ -80,39 +83,39 @@ class Selector:
         self.counts: Counter[str] = Counter()
         self.topic_counts: Counter[str] = Counter()
 
-    def select(self, texts) -> list[dict[str, Found]]:
+    def select(self, texts) -> list[dict[str, TopicMatch]]:
         """Return the topics of each text; none if it is not selected."""
-        return self.judge(self.count(texts))
+        return self.select_counted(self.count(texts))
 
     def count(self, texts) -> sparse.csr_matrix:
-        """Return the counts of known words, as :meth:`judge` needs them."""
+        """Return the counts of known words, as :meth:`select_counted` takes them."""
         state, texts = self.labeler.state_, check_iterable(texts)
         return state.analyzer.count_known(texts, state.vocabulary, self.labeler.fields)
 
-    def judge(self, counts: sparse.csr_matrix) -> list[dict[str, Found]]:
-        """Return the topics of each text, given by its counts."""
-        heard = np.flatnonzero(counts.getnnz(axis=1))
-        self.counts.update(read=counts.shape[0])
-        self.counts["no known word"] += counts.shape[0] - heard.size
-        found: list[dict[str, Found]] = [{} for _ in range(counts.shape[0])]
-        if heard.size:
-            for row, topics in self._judge(counts[heard]).items():
-                found[heard[row]] = topics
-                self.topic_counts.update(topics.keys())
+    def select_counted(self, counts: sparse.csr_matrix) -> list[dict[str, TopicMatch]]:
+        """Return the topics of each text, given by its counts of known words."""
+        n_texts, with_words = counts.shape[0], np.flatnonzero(counts.getnnz(axis=1))
+        self.counts.update(read=n_texts)
+        self.counts["no known word"] += n_texts - with_words.size
+        selected: list[dict[str, TopicMatch]] = [{} for _ in range(n_texts)]
+        if with_words.size:
+            for row, matches in self._match(counts[with_words]).items():
+                selected[with_words[row]] = matches
+                self.topic_counts.update(matches.keys())
                 self.counts.update(selected=1)
-        return found
+        return selected
 
-    def _judge(self, counts: sparse.csr_matrix) -> dict[int, dict[str, Found]]:
+    def _match(self, counts: sparse.csr_matrix) -> dict[int, dict[str, TopicMatch]]:
         """Return the topics of the rows that are selected."""
         Y = self._labels(counts)
         hits = (Y @ self._members.T).toarray() > 0
-        rows = np.flatnonzero(self._enough(hits))
+        rows = np.flatnonzero(self._is_selected(hits))
         hits, Y, shares = hits[rows], Y[rows], None
         if self._sharer is not None and rows.size:
             shares = self._sharer.mixture(counts[rows], Y) @ self._members.T
             hits &= shares >= self.min_share
-            kept = np.flatnonzero(self._enough(hits))
-            rows, hits, Y, shares = rows[kept], hits[kept], Y[kept], shares[kept]
+            left = np.flatnonzero(self._is_selected(hits))
+            rows, hits, Y, shares = rows[left], hits[left], Y[left], shares[left]
         return {
             row: self._describe(labels, hits[place], None if shares is None else shares[place])
             for place, (row, labels) in enumerate(zip(rows.tolist(), _rows(Y), strict=True))
@@ -128,21 +131,44 @@ class Selector:
         sure = labeler._is_sure(model, X).astype(np.float64)
         return sparse.csr_matrix(sparse.diags_array(sure) @ Y)
 
-    def _enough(self, hits: np.ndarray) -> np.ndarray:
+    def _is_selected(self, hits: np.ndarray) -> np.ndarray:
+        """Return whether each text is about enough topics, by which topics it is about."""
         return hits.sum(axis=1) >= (hits.shape[1] if self.every else 1)
 
-    def _describe(self, labels: set[int], hits: np.ndarray, shares) -> dict[str, Found]:
+    def _describe(self, labels: set[int], hits: np.ndarray, shares) -> dict[str, TopicMatch]:
         """Return the topics of one text, with its labels in each."""
-        found = {}
+        matches = {}
         for number in np.flatnonzero(hits).tolist():
             members = self._members.indices[slice(*self._members.indptr[number : number + 2])]
             own = sorted(self._space.ids[column] for column in labels.intersection(members))
             share = None if shares is None else float(shares[number])
-            found[self.topics[number]] = Found(own, share)
-        return found
+            matches[self.topics[number]] = TopicMatch(own, share)
+        return matches
 
 
 def _rows(Y: sparse.csr_matrix) -> list[set[int]]:
     """Return the columns of each row."""
     columns = Y.indices.tolist()
     return [set(columns[start:stop]) for start, stop in pairwise(Y.indptr.tolist())]
+
+
+def selected_line(
+    document: Any, origin: str | Mapping[str, Any], topics: Mapping[str, TopicMatch]
+) -> str:
+    """Return a selected document with its topics as a line of JSON.
+
+    ``origin`` is the line of JSON that the document was read from, of which nothing is changed, or
+    the other columns of its row in a table.
+    """
+    selected = {topic: _to_dict(match) for topic, match in topics.items()}
+    if isinstance(origin, str) and f'"{SELECTED}"' not in origin:
+        body = origin.rstrip().removesuffix("}")
+        return f'{body}, "{SELECTED}": {json.dumps(selected, ensure_ascii=False)}}}\n'
+    content = json.loads(origin) if isinstance(origin, str) else document.to_dict() | dict(origin)
+    return json.dumps({**content, SELECTED: selected}, ensure_ascii=False) + "\n"
+
+
+def _to_dict(match: TopicMatch) -> dict[str, Any]:
+    if match.share is None:
+        return {"labels": match.labels}
+    return {"labels": match.labels, "share": round(match.share, 6)}

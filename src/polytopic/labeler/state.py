@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 from scipy import sparse
 
-from polytopic.counts import LabelSetCounts
-from polytopic.labeler.learning import check_iterable, vocabulary_view
-from polytopic.labeler.rows import DocumentRows
+from polytopic.counts import DocumentRows, LabelSetCounts
+from polytopic.labeler.reading import check_iterable
 from polytopic.labels import LabelSpace
 from polytopic.models import Model
 from polytopic.models.checks import require_counts
@@ -22,6 +22,7 @@ from polytopic.text.weights import TermWeights
 
 LEAST_TEXTS, MOST_TEXTS = 256, 8192  # in a block
 MOST_SCORES = 1 << 20  # of texts × labels in a block, if it has more than LEAST_TEXTS
+TINY = np.finfo(np.float64).tiny
 
 
 class FittedFrom(NamedTuple):
@@ -117,12 +118,39 @@ class LabelerState:
 
     def transform_by_blocks(self, texts, fields) -> Iterator[sparse.csr_matrix]:
         """Yield what the model reads of a stream of texts, in blocks of limited size."""
-        most = max(LEAST_TEXTS, MOST_SCORES // max(len(self.space), 1))
         for X in self.analyzer.count_known_by_blocks(
-            check_iterable(texts), self.vocabulary, fields, most=min(most, MOST_TEXTS)
+            check_iterable(texts), self.vocabulary, fields, most=self._most_texts
         ):
             yield self.weigh(X, copy=False)
+
+    def transform_with_shares(
+        self, texts, fields
+    ) -> Iterator[tuple[sparse.csr_matrix, np.ndarray]]:
+        """Yield the same blocks, with the share of each text's words that the vocabulary has."""
+        for X, totals in self.analyzer.count_known_and_totals(
+            check_iterable(texts), self.vocabulary, fields, most=self._most_texts
+        ):
+            shares = _shares(X, totals)  # before counts become weights
+            yield self.weigh(X, copy=False), shares
+
+    @property
+    def _most_texts(self) -> int:
+        most = max(LEAST_TEXTS, MOST_SCORES // max(len(self.space), 1))
+        return min(most, MOST_TEXTS)
 
     def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
         """Return what the model reads of counts: themselves, or weights."""
         return X if self.weights is None else self.weights.transform(X, copy)
+
+
+def _shares(X: sparse.csr_matrix, totals: np.ndarray) -> np.ndarray:
+    """Return the sums of rows as shares of totals; 0 if the total is 0."""
+    rows = np.repeat(np.arange(totals.size), X.indptr[1:] - X.indptr[:-1])
+    sums = np.bincount(rows, weights=X.data, minlength=totals.size)
+    return np.minimum(sums / np.maximum(totals, TINY), 1.0)  # sums of fractions are rounded
+
+
+def vocabulary_view(counts: LabelSetCounts, vocabulary: Vocabulary) -> LabelSetCounts:
+    """Return the part of a table that has the terms of a vocabulary."""
+    columns = np.flatnonzero(vocabulary.columns(counts.terms) >= 0)
+    return counts.select(columns, vocabulary.terms)

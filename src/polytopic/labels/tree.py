@@ -13,16 +13,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_scalar
 
-from polytopic.labels import skos, tabular
-from polytopic.labels.names import (
+from polytopic.labels.space import (
     Alternatives,
     Name,
+    merge,
+    merged,
     name_in,
     one_line,
     read_alternatives,
     read_name,
 )
-from polytopic.labels.space import merge, merged
+from polytopic.labels.tree_files import read_tree, write_tree
 
 SEPARATORS = ("/", "::", "--")
 
@@ -121,10 +122,7 @@ class LabelTree:
           header, the columns are label, parent and name or, if the first label is a URI in angle
           brackets, label, name and notation. A label with an empty parent is a root.
         """
-        path = Path(path)
-        if path.suffix.lower() in skos.FORMATS:
-            return cls(**skos.read(path))
-        return cls(**tabular.read(path))
+        return cls(**read_tree(Path(path)))
 
     def to_file(self, path: str | Path) -> None:
         """Write the tree to a file that :meth:`from_file` reads, completely or not at all.
@@ -132,11 +130,7 @@ class LabelTree:
         In SKOS, labels that are not URIs become URIs that begin with ``urn:polytopic:label:``. A
         tree that the format cannot represent raises ValueError.
         """
-        path = Path(path)
-        if path.suffix.lower() in skos.FORMATS:
-            skos.write(self, path)
-        else:
-            tabular.write(self, path)
+        write_tree(self, Path(path))
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> LabelTree:

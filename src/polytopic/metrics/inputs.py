@@ -87,8 +87,8 @@ def names_to_indicator(rows, labels):
 
 def all_labels(first, *sides):
     """Return the first labels followed by all others that occur, sorted."""
-    found = set().union(*(chain.from_iterable(rows) for rows in sides))
-    return [*first, *sorted(found.difference(first))]
+    labels = set().union(*(chain.from_iterable(rows) for rows in sides))
+    return [*first, *sorted(labels.difference(first))]
 
 
 def check_probabilities(values):

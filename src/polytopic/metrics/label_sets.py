@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cached_property
 
 import numpy as np
@@ -252,8 +253,7 @@ def samples_recall(Y_true, Y_pred):
     .. math:: R = \frac1{|D|} \sum_i \frac{T_C}{T_R}
 
     :math:`T_C` counts the right and :math:`T_R` the true labels. A document without true labels
-    counts 0, or 1 if it has no predicted ones either. The parameters are those of
-    :func:`samples_f1`.
+    counts 0, or 1 if it has no predicted ones either. Parameters as for :func:`samples_f1`.
 
     Examples
     --------
@@ -302,8 +302,7 @@ def hierarchical_recall(Y_true, Y_pred, tree, classes=None):
 
     .. math:: hR = \frac{\sum_i |\hat P_i \cap \hat T_i|}{\sum_i |\hat T_i|}
 
-    The parameters and the sets :math:`\hat P_i`, :math:`\hat T_i` are those of
-    :func:`hierarchical_f1`.
+    Parameters and sets as for :func:`hierarchical_f1`.
 
     Examples
     --------
@@ -329,7 +328,8 @@ def hierarchical_f1(Y_true, Y_pred, tree, classes=None):
     Y_true, Y_pred : array or sparse matrix of shape (n_docs, n_labels), or label names
         True and predicted labels.
     tree : LabelTree
-        Or any object whose ``ancestors(label)`` returns the labels above.
+        Or any object whose ``ancestors(label)`` returns the labels above; if it is a container,
+        labels that it does not contain have none.
     classes : sequence of str, optional
         Label of each column; needed with indicators.
 
@@ -425,8 +425,10 @@ def classification_report(Y_true, Y_pred, *, classes=None):
 
 def with_ancestors(true, pred, labels, tree):
     """Return both indicators with the ancestors of each label as further labels."""
-    known = getattr(tree, "__contains__", lambda label: True)
-    rows = [[label, *(tree.ancestors(label) if known(label) else ())] for label in labels]
+    known = set(labels)
+    if isinstance(tree, Container):
+        known = {label for label in labels if label in tree}
+    rows = [[label, *(tree.ancestors(label) if label in known else ())] for label in labels]
     nodes = all_labels([], rows)
     above = names_to_indicator(rows, nodes)
     return ones(true @ above), ones(pred @ above), nodes

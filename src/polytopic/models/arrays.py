@@ -96,7 +96,7 @@ TUNED_BY_TOPICS: Ranges = {
 }
 
 
-def pack(label_counts, sets, set_docs, world_counts):
+def counts_to_arrays(label_counts, sets, set_docs, world_counts):
     """Return word counts of labels and of the corpus, and label sets with their documents."""
     return {
         "data": label_counts.data,
@@ -109,8 +109,8 @@ def pack(label_counts, sets, set_docs, world_counts):
     }
 
 
-def unpack(arrays, n_labels, n_words, specs=COUNTS):
-    """Return the arguments of :func:`pack`, by name, after validation."""
+def counts_from_arrays(arrays, n_labels, n_words, specs=COUNTS):
+    """Return the arguments of :func:`counts_to_arrays`, by name, after validation."""
     sizes = check_arrays(arrays, specs, n_labels=n_labels, n_words=n_words)
     check_rows("data", arrays["indices"], arrays["indptr"])
     check_rows("set_indices", arrays["set_indices"], arrays["set_indptr"], empty=False)

@@ -435,7 +435,9 @@ class CountModel(Model):
 
     def to_arrays(self):
         """Return what was learned as plain arrays."""
-        return plain.pack(self._label_counts, self._sets, self._set_docs, self._world_counts)
+        return plain.counts_to_arrays(
+            self._label_counts, self._sets, self._set_docs, self._world_counts
+        )
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
         """Restore what :meth:`to_arrays` returned; predictions are then identical to the bit.
@@ -443,7 +445,7 @@ class CountModel(Model):
         Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
-        state = plain.unpack(arrays, len(labels), n_words, self._array_specs)
+        state = plain.counts_from_arrays(arrays, len(labels), n_words, self._array_specs)
         self.tuned_ = plain.check_tuned(tuned, self._tuned_ranges)
         self.counts_, self._form, self._declared = None, TargetForm(), ()
         self._set_state(labels, **state)

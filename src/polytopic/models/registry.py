@@ -16,6 +16,35 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A model with certain parameters, as one method of a comparison.
+
+    Attributes
+    ----------
+    title : str
+        Its name in tables.
+    suffix : str
+        What its name on the command line adds to the name of the model; "" if nothing.
+    parameters : mapping of str to Any
+        Parameters that differ from those of a labeler that is given the model's name alone.
+    space : mapping of str to tuple
+        Values to try for each parameter that is tuned, the default first.
+    decision : {"model", "rule", "threshold"}
+        What decides which labels are enough: the model itself, the decision rule that is best in
+        cross-validation, or a threshold that is tuned on held-out documents.
+    by_default : bool
+        Whether it is compared if no methods are named.
+    """
+
+    title: str
+    suffix: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    space: Mapping[str, tuple] = field(default_factory=dict)
+    decision: Literal["model", "rule", "threshold"] = "model"
+    by_default: bool = False
+
+
+@dataclass(frozen=True)
 class ModelEntry:
     """What is known of a model without loading it.
 
@@ -34,12 +63,14 @@ class ModelEntry:
     defaults : mapping of str to Any
         Parameters that differ from the class's defaults if a labeler is given the name alone.
     packing : mapping of str to str
-        How its arrays are packed in files, see :mod:`polytopic.labeler.packing`; others are
+        How its arrays are packed in files, see :mod:`polytopic.modelfile`; others are
         written as they are.
     renamed : mapping of str to str
         Former names of parameters, which model files may hold, and the present ones.
     partitions : str
         Where the class is that fits a document model on partitions, ``"module:class"``.
+    variants : tuple of Variant
+        What comparisons run; if empty, the model as a labeler uses it.
     """
 
     name: str
@@ -51,6 +82,7 @@ class ModelEntry:
     packing: Mapping[str, str] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     partitions: str = ""
+    variants: tuple[Variant, ...] = ()
 
     def load(self) -> type[Model]:
         """Return the class."""
@@ -71,6 +103,9 @@ COUNT_PACKING = {
     "world_counts": "whole",
 }
 _MIXTURE_OPTIONS = {"decode": "decode", "prior": "prior", "smoothing": "smoothing"}
+_MIXTURE_PAPER = {"prior": "uniform", "decode": "greedy", "smoothing": 1.0}  # as published
+_MARGIN_PAPER = {"labels": "neighbours", "calibrate": False}
+_MARGIN_SPACE = {"C": (1.0, 0.1, 10.0)}
 _ENTRIES = {
     entry.name: entry
     for entry in (
@@ -83,6 +118,17 @@ _ENTRIES = {
             defaults={"C": "auto", "calibrate": True, "random_state": 0},
             packing={"weights": "pairs"},
             partitions="polytopic.distributed.margins:MarginParts",
+            variants=(
+                Variant("MML, F", by_default=True),
+                Variant("MML, exact sets", "exact", {"goal": "exact"}, by_default=True),
+                Variant("MML, paper, Dice", "dice", _MARGIN_PAPER, _MARGIN_SPACE),
+                Variant(
+                    "MML, paper, cosine",
+                    "cosine",
+                    {**_MARGIN_PAPER, "similarity": "cosine"},
+                    _MARGIN_SPACE,
+                ),
+            ),
         ),
         ModelEntry(
             "pmm1",
@@ -91,6 +137,10 @@ _ENTRIES = {
             "equal mixture of labels",
             options=_MIXTURE_OPTIONS,
             packing=COUNT_PACKING,
+            variants=(
+                Variant("PMM1", by_default=True),
+                Variant("PMM1, paper", "paper", _MIXTURE_PAPER),
+            ),
         ),
         ModelEntry(
             "pmm2",
@@ -99,6 +149,7 @@ _ENTRIES = {
             "mixture of labels with biases between pairs",
             options=_MIXTURE_OPTIONS,
             packing=COUNT_PACKING,
+            variants=(Variant("PMM2"), Variant("PMM2, paper", "paper", _MIXTURE_PAPER)),
         ),
         ModelEntry(
             "pdmm",
@@ -108,6 +159,7 @@ _ENTRIES = {
             options=_MIXTURE_OPTIONS,
             packing=COUNT_PACKING,
             renamed={"score": "likelihood"},
+            variants=(Variant("PDMM", by_default=True),),
         ),
         ModelEntry(
             "nb",
@@ -116,6 +168,10 @@ _ENTRIES = {
             "naive Bayes",
             options={"smoothing": "smoothing"},
             packing=COUNT_PACKING,
+            variants=(
+                Variant("naive Bayes, several labels", by_default=True),
+                Variant("naive Bayes, tuned rule", "rule", decision="rule"),
+            ),
         ),
         ModelEntry(
             "col",
@@ -125,6 +181,7 @@ _ENTRIES = {
             options={"topics": "n_topics", "smoothing": "smoothing"},
             defaults={"n_topics": "auto"},
             partitions="polytopic.distributed.topics:TopicParts",
+            variants=(Variant("CoL"),),
         ),
         ModelEntry(
             "boostexter",
@@ -132,6 +189,16 @@ _ENTRIES = {
             "documents",
             "boosted rules of one word",
             options={"rounds": "n_rounds"},
+            variants=(
+                Variant("BoosTexter, best label if none"),
+                Variant("BoosTexter", "plain", {"best_if_none": False}),
+                Variant(
+                    "BoosTexter, tuned rounds and threshold",
+                    "threshold",
+                    space={"n_rounds": (1000, 100, 300, 3000)},
+                    decision="threshold",
+                ),
+            ),
         ),
     )
 }
@@ -148,11 +215,12 @@ def register(
     options: Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None,
     packing: Mapping[str, str] | None = None,
+    variants: tuple[Variant, ...] = (),
 ) -> ModelEntry:
     """Add a model at run time, under the ``name`` that its class declares.
 
-    It can then be given by name to a labeler or a store, and its files can be opened, in every
-    process that registers it.
+    It can then be given by name to a labeler, a store or a comparison, and its files can be opened,
+    in every process that registers it.
 
     Parameters
     ----------
@@ -163,6 +231,8 @@ def register(
     options, defaults, packing : mapping, default=None
         See :class:`ModelEntry`; by default, a count model's arrays are packed as those of the
         others.
+    variants : tuple of Variant
+        See :class:`ModelEntry`.
     """
     known = _ENTRIES.get(model.name)
     path = f"{model.__module__}:{model.__qualname__}"
@@ -172,7 +242,14 @@ def register(
         packing = COUNT_PACKING if model.learns_from == "counts" else {}
     _LOADED[path] = model
     _ENTRIES[model.name] = ModelEntry(
-        model.name, path, model.learns_from, title, options or {}, defaults or {}, packing
+        model.name,
+        path,
+        model.learns_from,
+        title,
+        options or {},
+        defaults or {},
+        packing,
+        variants=variants,
     )
     return _ENTRIES[model.name]
 

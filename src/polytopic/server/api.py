@@ -9,10 +9,9 @@ from fastapi.responses import Response
 
 from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.server import queries, schemas
-from polytopic.server.bodies import JSON, json_body
+from polytopic.server.limits import JSON, json_body
 from polytopic.server.openapi import BODY_ERRORS, READ_ERRORS, WRITE_ERRORS, body, errors, token
 from polytopic.server.service import Service
-from polytopic.server.suggest import add_suggest_route
 from polytopic.store.models import PublishedModel
 from polytopic.store.receipts import Receipt
 
@@ -25,8 +24,7 @@ Name = Annotated[str, Path(max_length=500)]
 
 
 def add_api(app: FastAPI, service: Service) -> None:
-    """Add all routes of the API to an application."""
-    add_suggest_route(app, service)  # with a fast path for JSON; see its module
+    """Add the routes of the API to an application, except ``/v1/suggest``, which comes first."""
     router = APIRouter(prefix="/v1")
     _add_reading(router, service)
     _add_changes(router, service)
@@ -205,7 +203,7 @@ def _add_models(router: APIRouter, service: Service) -> None:
     @post("/models/refresh", (), {"security": token()})
     async def refresh() -> Any:
         """Fit the active model again if the store has changed since."""
-        return await activate(lambda store: store.refresh() or store.state().current_model)
+        return await activate(lambda store: store.refresh() or store.monitor.state().current_model)
 
 
 def _monitoring(service: Service) -> APIRouter:

@@ -1,21 +1,33 @@
-"""Middleware around all routes: limits on requests, security headers, and metrics."""
+"""Limits on requests: on their heads, on the size and time of bodies, and on JSON.
+
+:class:`RequestLimits` is the middleware around all routes. Routes read JSON with
+:func:`decode_json` and :func:`validate`; values of large bodies are counted before parsing them.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
-from fastapi import HTTPException
+import numpy as np
+from fastapi import Depends, HTTPException, Request
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from polytopic.server.bodies import BodyMemory, media_type
-from polytopic.server.problems import problem
-from polytopic.server.queries import NDJSON
-from polytopic.server.service import Metrics
-from polytopic.server.suggest import PATH as STREAM_PATH
-from polytopic.server.workers import BusyError
+from polytopic.server.problems import UNEXPECTED, describe_errors, problem
+from polytopic.server.workers import BusyError, Workers
 
+JSON, NDJSON = "application/json", "application/x-ndjson"
+SMALL = 16 << 10  # bytes; parsing less is faster than handing it to a thread
+MAX_VALUES = 500_000  # in one JSON body
+MAX_CONTAINERS = 100_000  # objects and arrays among them
+BLOCK = 1 << 20  # bytes scanned at once
+QUOTE, COMMA, BRACE, BRACKET = b'",{['
+Model = TypeVar("Model", bound=BaseModel)
 KILOBYTE, MEGABYTE = 1 << 10, 1 << 20
 MAX_BYTES_BY_PATH = {  # of bodies that are always small
     "/sign-in": 16 * KILOBYTE,
@@ -25,7 +37,6 @@ MAX_BYTES_BY_PATH = {  # of bodies that are always small
     "/v1/models/rollback": 4 * KILOBYTE,
 }
 MAX_PARAMETERS = 2500  # in a query
-UNEXPECTED = "An unexpected error occurred. See the log of the service for details."
 SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -54,6 +65,27 @@ UNIQUE_FIELDS = frozenset(  # header fields that would be ambiguous if repeated
 )
 
 
+# All requests
+
+
+class BodyMemory:
+    """Counts the bytes of all request bodies that are in memory.
+
+    Parameters
+    ----------
+    limit : int
+        The largest number of bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.n_bytes = limit, 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the limit is exceeded, so that the request which exceeds it must fail."""
+        return self.n_bytes > self.limit
+
+
 class RequestLimits:
     """Rejects ambiguous, large and slow requests, adds security headers, and counts requests.
 
@@ -61,10 +93,12 @@ class RequestLimits:
     ----------
     app : ASGI application
         The application to protect.
-    metrics : Metrics
-        Counts requests.
     memory : BodyMemory
         Counts the bytes of all bodies.
+    count_request : callable
+        Called after each request with the path of its route, the status and the seconds it took.
+    stream_path : str
+        The path of the one route that takes a stream of lines.
     max_body_bytes : int
         The largest body. A stream of lines may be longer.
     body_timeout : float
@@ -77,13 +111,15 @@ class RequestLimits:
     def __init__(
         self,
         app: ASGIApp,
-        metrics: Metrics,
         memory: BodyMemory,
+        count_request: Callable[[str, int, float], None],
+        stream_path: str,
         max_body_bytes: int,
         body_timeout: float,
         hosts: tuple[str, ...] | None = None,
     ):
-        self.app, self.metrics, self.memory = app, metrics, memory
+        self.app, self.memory = app, memory
+        self.count_request, self.stream_path = count_request, stream_path
         self.max_body_bytes, self.body_timeout = max_body_bytes, body_timeout
         self.hosts = hosts
         self._valid_hosts: set[bytes] = set()  # Host headers that have passed the check
@@ -93,22 +129,21 @@ class RequestLimits:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, status, n_read = time.perf_counter(), 500, 0
-        has_started = False
-        headers = dict(scope["headers"])
-        is_stream = _is_stream(scope, headers)
-        limit = min(self.max_body_bytes, MAX_BYTES_BY_PATH.get(scope["path"], self.max_body_bytes))
+        begin, status, n_read, has_started = time.perf_counter(), 500, 0, False
+        headers, path = dict(scope["headers"]), scope["path"]
+        is_stream = path == self.stream_path and _is_stream(scope["method"], headers)
+        limit = min(self.max_body_bytes, MAX_BYTES_BY_PATH.get(path, self.max_body_bytes))
         length = headers.get(b"content-length", b"0")
         announced = int(length) if len(length) < 20 and length.isdigit() else limit + 1
         deadline = asyncio.get_running_loop().time() + self.body_timeout
 
         async def limited_receive() -> Message:
             nonlocal n_read
-            if not is_stream and not n_read:
-                _check_body_size(announced, limit)  # before reading any of it
             if is_stream:
                 timeout = asyncio.timeout(self.body_timeout)
             else:
+                if announced > limit and not n_read:
+                    raise _too_large(limit)  # before reading any of it
                 timeout = asyncio.timeout_at(None if has_started else deadline)
             try:
                 async with timeout:
@@ -120,7 +155,8 @@ class RequestLimits:
             if n_bytes and not is_stream:
                 n_read += n_bytes
                 self.memory.n_bytes += n_bytes
-                _check_body_size(n_read, limit)
+                if n_read > limit:
+                    raise _too_large(limit)
                 if self.memory.is_full:
                     raise BusyError
             return message
@@ -148,7 +184,7 @@ class RequestLimits:
         finally:
             self.memory.n_bytes -= n_read
             route = getattr(scope.get("route"), "path", "other")
-            self.metrics.count_request(route, status, time.perf_counter() - begin)
+            self.count_request(route, status, time.perf_counter() - begin)
 
     def _check_head(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         """Return the status and reason for rejecting a request by its head, or None."""
@@ -174,14 +210,100 @@ class RequestLimits:
         return True
 
 
-def _check_body_size(n_bytes: int, limit: int) -> None:
-    if n_bytes > limit:
-        detail = f"The body is larger than {limit:,} bytes."
-        raise HTTPException(413, detail, {"Connection": "close"})
+def _too_large(limit: int) -> HTTPException:
+    return HTTPException(413, f"The body is larger than {limit:,} bytes.", {"Connection": "close"})
 
 
-def _is_stream(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """Return whether a request sends lines to the one route that takes them."""
-    if scope["path"] != STREAM_PATH or scope["method"] != "POST":
-        return False
-    return media_type(headers.get(b"content-type", b"").decode("latin-1")) == NDJSON
+def _is_stream(method: str, headers: dict[bytes, bytes]) -> bool:
+    content_type = headers.get(b"content-type", b"").decode("latin-1")
+    return method == "POST" and media_type(content_type) == NDJSON
+
+
+# JSON
+
+
+def media_type(content_type: str) -> str:
+    """Return the media type of a ``Content-Type`` header, without parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+def check_media_type(request: Request, *allowed: str) -> None:
+    """Reject a body of any other media type with status 415."""
+    found = media_type(request.headers.get("Content-Type", ""))
+    if found not in allowed:
+        raise HTTPException(415, f"Content-Type == {found!r}, must be {' or '.join(allowed)}.")
+
+
+def decode_json(body: bytes) -> Any:
+    """Return the value of a JSON body; raise :class:`ValueError` if it is invalid or too large."""
+    if len(body) > SMALL:
+        check_json_size(body)
+    try:
+        return from_json(body)
+    except ValueError as error:
+        raise ValueError(f"The request: Invalid JSON: {error}.") from error
+
+
+def validate(model: type[Model], value: Any) -> Model:
+    """Return a value as an instance of ``model``; raise :class:`ValueError` if it is not one."""
+    try:
+        return model.model_validate(value, strict=True)
+    except ValidationError as error:
+        raise ValueError(describe_errors(error)) from error
+
+
+async def parse_body(workers: Workers, parse: Callable[[bytes], Any], body: bytes) -> Any:
+    """Return ``parse(body)``; large bodies are parsed by a worker thread."""
+    return parse(body) if len(body) <= SMALL else await workers.run(parse, body)
+
+
+class JSONSize(NamedTuple):
+    """The number of values in a JSON text, and of the objects and arrays among them."""
+
+    values: int
+    containers: int
+
+
+def json_size(body: bytes) -> JSONSize:
+    """Count the values of a JSON text without parsing it, because each parsed value takes memory.
+
+    The result is an upper bound: an empty object or array counts as two values.
+    """
+    body = body.replace(rb"\\", b"").replace(rb"\"", b"")  # the remaining quotes delimit strings
+    commas = containers = 0
+    inside = 0  # 1 if the block starts inside a string
+    for start in range(0, len(body), BLOCK):
+        block = np.frombuffer(body, np.uint8, min(BLOCK, len(body) - start), start)
+        quotes = np.cumsum(block == QUOTE, dtype=np.uint8)  # overflow keeps the parity
+        outside = ((quotes + inside) & 1) == 0
+        commas += int(np.count_nonzero(outside & (block == COMMA)))
+        containers += int(np.count_nonzero(outside & ((block == BRACE) | (block == BRACKET))))
+        inside = (inside + int(quotes[-1])) & 1
+    return JSONSize(commas + containers, containers)
+
+
+def check_json_size(body: bytes) -> None:
+    """Reject a JSON text that would take far more memory than it has bytes."""
+    size = json_size(body)
+    for name, n, limit in (
+        ("values", size.values, MAX_VALUES),
+        ("objects and arrays", size.containers, MAX_CONTAINERS),
+    ):
+        if n > limit:
+            raise ValueError(f"The request has {n:,} {name}, must have at most {limit:,}.")
+
+
+def json_body(model: type[BaseModel]) -> Any:
+    """Return the dependency that reads a JSON body.
+
+    FastAPI resolves it after the dependencies of the route, so that the token is checked first.
+    """
+
+    def parse(body: bytes) -> BaseModel:
+        return validate(model, decode_json(body))
+
+    async def read(request: Request) -> BaseModel:
+        check_media_type(request, JSON)
+        return await parse_body(request.app.state.service.workers, parse, await request.body())
+
+    return Depends(read)

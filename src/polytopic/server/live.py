@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from polytopic.errors import PolytopicError, StoreError, StoreWarning, UnavailableError
@@ -45,6 +46,11 @@ class ActiveModel:
     def to_dict(self) -> dict[str, Any]:
         """Return the ``model`` object of every response."""
         return {"name": self.name, "number": self.number, "revision": self.revision}
+
+    @cached_property
+    def label_name(self) -> Callable[[str], str]:
+        """The function that names a label in the language of the texts; it remembers names."""
+        return cache(self.labeler.name)
 
     @cached_property
     def map(self) -> LabelMap:
@@ -172,7 +178,7 @@ class LiveModel:
                 self._fail(self.store, f"The store cannot be followed ({type(error).__name__}).")
 
     def _check_store(self, store: Store) -> None:
-        state, (active, _) = store.state(), self._now
+        state, (active, _) = store.monitor.state(), self._now
         if state != self._seen_state:
             self._update_time = time.monotonic()
             active = self._load(store, active)
@@ -192,7 +198,7 @@ class LiveModel:
         if active is None or self._seen_state is None:
             return
         try:
-            may_answer = not store.has_forgotten_since(self._seen_state[0])
+            may_answer = not store.monitor.has_forgotten_since(self._seen_state[0])
         except UnavailableError as error:
             LOG.warning("Cannot check whether documents were forgotten: %s", error)
             return
@@ -208,7 +214,7 @@ class LiveModel:
             # responses carry the revision, and models that saw forgotten documents are refreshed
             warnings.simplefilter("ignore", StoreWarning)
             try:
-                if store.must_refresh():
+                if store.monitor.must_refresh():
                     store.refresh()
                 labeler = store.labeler(like=like)
             except (ValueError, StoreError):  # raised if no document has labels
@@ -216,6 +222,6 @@ class LiveModel:
                     raise
                 return None
         number = next((model.id for model in store.history() if model.current), None)
-        selection = labeler.fitted_from_.selection  # type: ignore[union-attr]  # it is the store's
+        selection = labeler.state_.fitted_from.selection  # type: ignore[union-attr]  # it is the store's
         name = labeler.model_.name
         return ActiveModel(labeler, name, number, selection.revision, selection.is_part, store)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from polytopic.server import schemas
-from polytopic.server.bodies import JSON
+from polytopic.server.limits import JSON
 from polytopic.server.problems import MEANINGS, MEDIA_TYPE
 
 REF = "#/components/schemas/{model}"

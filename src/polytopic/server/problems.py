@@ -16,6 +16,7 @@ from polytopic.errors import ContentError, PolytopicError, UnavailableError
 from polytopic.server.workers import BusyError
 
 MEDIA_TYPE = "application/problem+json"
+UNEXPECTED = "An unexpected error occurred. See the log of the service for details."
 BUSY = "The service is busy. Try again in a moment."
 MEANINGS = {
     400: "The request is not valid HTTP, or repeats a header field that must not be repeated.",
@@ -46,10 +47,7 @@ def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Answer every expected exception with a problem document.
-
-    :class:`~polytopic.server.limits.RequestLimits` answers the unexpected ones.
-    """
+    """Answer every exception with a problem document."""
 
     @app.exception_handler(HTTPException)
     async def _(request: Request, error: HTTPException):
@@ -85,6 +83,10 @@ def add_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(ClientDisconnect)
     async def _(request: Request, error: ClientDisconnect):
         return problem(400, "The client disconnected.")  # only the metrics see it
+
+    @app.exception_handler(Exception)  # raised again after that, so that the server logs it
+    async def _(request: Request, error: Exception):
+        return problem(500, UNEXPECTED, {"Connection": "close"})
 
 
 def _allowed_methods(app: FastAPI, request: Request) -> str:

@@ -14,10 +14,10 @@ from pydantic_core import to_json
 
 from polytopic.corpus.document import Document
 from polytopic.labeler import Answer, Labeler
+from polytopic.server.limits import NDJSON
 from polytopic.server.live import ActiveModel
 from polytopic.server.schemas import ExplainRequest, Item, SuggestOptions
 
-NDJSON = "application/x-ndjson"
 MAX_SUGGESTIONS = 100_000  # in one response
 MAX_REVIEWED = 2000  # newest documents that a review queue is drawn from
 EXCERPT_CHARACTERS = 300
@@ -48,7 +48,9 @@ def suggest(
         exclude=options.exclude or None,
         level=options.level,
     )
-    name = cache(lambda label: labeler.name(label, options.language))
+    name = active.label_name
+    if options.language is not None:
+        name = cache(lambda label: labeler.name(label, options.language))
     if options.threshold is not None:
         answers = [_without_improbable(answer, options.threshold) for answer in answers]
     return [

@@ -22,6 +22,7 @@ from polytopic.store.analysis import LabelPeriod, Period
 from polytopic.store.models import PublishedModel
 
 MAX_DOCUMENTS = 10_000  # in one request; a stream may have more
+MAX_FIELDS = 20  # of an object; more than any request has
 MAX_EXPLAINED = 1 << 20  # characters of a text to explain, which takes seconds
 MAX_EXPLAINED_SHARES = 1 << 23  # characters of a text × requested labels
 LARGEST_FLOAT = 1.7e308
@@ -80,8 +81,8 @@ class StrictModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _reject_unknown_field(cls, values):
-        """Reject the first unknown field, because Pydantic would create an error per field."""
-        if isinstance(values, dict) and len(values) > len(cls.model_fields):
+        """Reject many unknown fields by the first one: Pydantic would create an error for each."""
+        if isinstance(values, dict) and len(values) > MAX_FIELDS:
             unknown = next(name for name in values if name not in cls.model_fields)
             raise ValueError(f"{unknown[:100]!r} is not a known field")
         return values
@@ -114,7 +115,7 @@ class Content(StrictModel):
 
     @model_validator(mode="after")
     def _check_content(self):
-        if sum(getattr(self, name) is not None for name in CONTENT) != 1:
+        if (self.text is None) + (self.fields is None) + (self.counts is None) != 2:
             raise ValueError("exactly one of text, fields and counts is required")
         return self
 
@@ -159,12 +160,15 @@ class SuggestOptions(StrictModel):
 
     @property
     def key(self) -> tuple:
-        """A hashable value that is equal for equal options."""
-        values = [getattr(self, name) for name in OPTIONS]
-        return tuple([tuple(v) if type(v) is list else v for v in values])
+        """The options that were given, as a hashable value."""
+        given = OPTIONS & self.model_fields_set
+        if not given:  # the usual case
+            return ()
+        values = [(name, getattr(self, name)) for name in sorted(given)]
+        return tuple([(name, tuple(v) if type(v) is list else v) for name, v in values])
 
 
-OPTIONS = tuple(SuggestOptions.model_fields)
+OPTIONS = frozenset(SuggestOptions.model_fields)
 
 
 class SuggestRequest(SuggestOptions):

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from polytopic.errors import PolytopicError
 from polytopic.server.auth import Guard
-from polytopic.server.bodies import BodyMemory
+from polytopic.server.limits import BodyMemory
 from polytopic.server.live import LiveModel
 from polytopic.server.workers import Workers
 

@@ -2,9 +2,9 @@
 
 It takes a JSON body with one or many documents, or a stream of lines (NDJSON) of any length.
 :class:`SuggestRoute` is FastAPI's route with a fast path: a JSON body goes straight to
-:class:`JSONSuggest`, because resolving FastAPI's dependencies takes longer than finding the labels.
-The fast path sits behind the same limits, error handlers and metrics as every other route, and
-checks the token itself. Streams take the usual way.
+:class:`JSONSuggest`, because FastAPI's middleware, router and dependencies take longer than all the
+rest. :class:`~polytopic.server.app.Application` calls it behind the same limits, error handlers and
+metrics as every other route; it checks the token itself. Streams take the usual way.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from starlette.types import Receive, Scope, Send
 
 from polytopic.errors import PolytopicError
 from polytopic.server import openapi, queries, schemas
-from polytopic.server.bodies import (
+from polytopic.server.limits import (
     JSON,
+    NDJSON,
     BodyMemory,
     check_media_type,
     decode_json,
@@ -32,12 +33,12 @@ from polytopic.server.bodies import (
     parse_body,
     validate,
 )
-from polytopic.server.queries import NDJSON
 from polytopic.server.schemas import Item
 from polytopic.server.service import Service
 from polytopic.server.workers import Batcher, BusyError, Workers
 
 PATH = "/v1/suggest"
+JSON_BYTES = JSON.encode()
 MAX_LINES = 256  # answered at once
 MAX_SUGGESTIONS = 25_600  # in the answers to them
 MAX_LINE_BYTES = 16 << 20
@@ -46,23 +47,38 @@ RETRY_INTERVAL = 0.05  # seconds until a stream tries again while the service is
 LINES = {NDJSON: {"schema": {"type": "string"}}}
 
 
-def add_suggest_route(app: FastAPI, service: Service) -> None:
-    """Add the route to an application.
+class SuggestRoute(APIRoute):
+    """FastAPI's route, except that JSON bodies skip FastAPI's dependencies.
 
-    It belongs to the application itself rather than to a router, and comes first, because FastAPI
-    searches routers and routes in order.
+    Attributes
+    ----------
+    handle_json : JSONSuggest
+        The fast path.
     """
-    suggest_json = JSONSuggest(service)
 
-    class SuggestRoute(APIRoute):
-        """FastAPI's route, but JSON bodies skip its dependencies."""
+    handle_json: JSONSuggest
 
-        async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-            """Answer a request."""
-            if scope["method"] == "POST" and _is_json(scope):
-                await suggest_json(scope, receive, send)
-            else:
-                await super().handle(scope, receive, send)
+    def is_fast(self, scope: Scope) -> bool:
+        """Return whether a request is for this route and takes the fast path."""
+        return scope["path"] == self.path and _is_json(scope)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that FastAPI's router passes on."""
+        handle = self.handle_json if _is_json(scope) else super().handle
+        await handle(scope, receive, send)
+
+
+def _is_json(scope: Scope) -> bool:
+    if scope["method"] != "POST":
+        return False
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            return value == JSON_BYTES or media_type(value.decode("latin-1")) == JSON
+    return False
+
+
+def add_suggest_route(app: FastAPI, service: Service) -> SuggestRoute:
+    """Add the route to an application, and return it."""
 
     async def suggest(
         request: Request, options: Annotated[schemas.SuggestOptions, Query()]
@@ -98,13 +114,9 @@ def add_suggest_route(app: FastAPI, service: Service) -> None:
             schemas.SuggestRequest, schemas.SuggestOneRequest, token_required=False, **LINES
         ),
     )
-
-
-def _is_json(scope: Scope) -> bool:
-    for name, value in scope["headers"]:
-        if name == b"content-type":
-            return media_type(value.decode("latin-1")) == JSON
-    return False
+    route = next(route for route in app.routes if isinstance(route, SuggestRoute))
+    route.handle_json = JSONSuggest(service)
+    return route
 
 
 # JSON
@@ -145,7 +157,7 @@ class JSONSuggest:
         else:
             content = await self.service.workers.run(self._answer_all, request)
         length = str(len(content)).encode()
-        headers = [(b"content-type", JSON.encode()), (b"content-length", length)]
+        headers = [(b"content-type", JSON_BYTES), (b"content-length", length)]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 

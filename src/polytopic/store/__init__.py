@@ -12,7 +12,7 @@
 ``seals``      digests of tables, which reveal damage
 ``erasure``    overwriting every copy of a deleted document
 ``reader``     counts, documents, training data and verification
-``models``     published models
+``models``     published models, and what a service that follows a store polls
 ``analysis``   diff, drift and timeline (``drift_plot`` draws)
 ``tokens``     access tokens for the service
 ``transfer``   export and import

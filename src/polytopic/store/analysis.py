@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sqlalchemy import Connection, Text, func, select
 
 from polytopic.counts import LabelSetCounts
-from polytopic.labeler.learning import LabelReader, read_names
+from polytopic.labeler.reading import LabelReader, read_names
 from polytopic.labels import LabelSpace, LabelTree, Targets, widen
 from polytopic.metrics import samples_f1
 from polytopic.models import CountModel

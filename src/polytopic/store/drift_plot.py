@@ -8,7 +8,7 @@ from datetime import date
 import numpy as np
 
 from polytopic.errors import PolytopicError
-from polytopic.explain.drawing import PALETTE
+from polytopic.explain.display import PALETTE
 from polytopic.store.analysis import Drift, LabelPeriod, first_days
 
 WIDTH = 10.0  # of the figure, in inches

@@ -21,7 +21,7 @@ BLOCK = 1024  # documents hashed at once
 SUM_SIZE = 1024  # four-byte numbers in the digest of a multiset
 
 
-def pack(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
+def encode_rows(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
     """Return the columns of each row as bytes, four per entry, and its values in few bytes.
 
     All values of a row take as many bytes as the largest one needs.
@@ -40,8 +40,10 @@ def pack(matrix: sparse.csr_matrix) -> tuple[list[bytes], list[bytes]]:
     )
 
 
-def unpack(columns: Sequence[bytes], values: Sequence[bytes], n_columns: int) -> sparse.csr_matrix:
-    """Return the matrix that :func:`pack` was given, with the same order within rows."""
+def decode_rows(
+    columns: Sequence[bytes], values: Sequence[bytes], n_columns: int
+) -> sparse.csr_matrix:
+    """Return the matrix that :func:`encode_rows` was given, with the same order within rows."""
     sizes, rest = np.divmod(np.fromiter(map(len, columns), dtype=np.int64, count=len(columns)), 4)
     lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
     widths = lengths // np.maximum(sizes, 1)

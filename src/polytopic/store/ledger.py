@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, func, or_, select
 from polytopic.corpus.document import parse_time
 from polytopic.errors import DamagedError
 from polytopic.store.database import fetch, fetch_among
-from polytopic.store.encoding import read_json, read_labels, unpack
+from polytopic.store.encoding import decode_rows, read_json, read_labels
 from polytopic.store.schema import documents as ledger
 from polytopic.store.schema import revisions
 
@@ -166,7 +166,7 @@ def _ledger_rows(rows: list[Row], n_terms: int) -> LedgerRows:
         times,
         texts,
         digests,
-        unpack(terms, counts, n_terms),
+        decode_rows(terms, counts, n_terms),
         numbers,
         first,
         learned,

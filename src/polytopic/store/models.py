@@ -1,9 +1,9 @@
-"""Published models: labelers kept in a store, with the documents that they were fitted on."""
+"""Published models: labelers kept in a store, and the documents that they were fitted on."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Integer, delete, func, insert, select, update
 
@@ -13,7 +13,7 @@ from polytopic.labeler.files import from_bytes, to_bytes
 from polytopic.labeler.state import FittedFrom
 from polytopic.models.registry import find_model, model_names
 from polytopic.store import erasure, schema
-from polytopic.store.database import fetch
+from polytopic.store.database import Database, fetch
 from polytopic.store.ledger import Selection, now
 from polytopic.store.reader import read_counts, source_selection
 from polytopic.store.schema import read_state, read_tree
@@ -141,6 +141,43 @@ def read_current(connection: Connection) -> CurrentModel | None:
     return CurrentModel(number, row.name, origin, row.marked, is_newest, state.revision)
 
 
+class StoreState(NamedTuple):
+    """The revision of a store, and the number of its current model, None if it has none."""
+
+    revision: int
+    current_model: int | None
+
+
+class Monitor:
+    """What a service that follows a store polls."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    def state(self) -> StoreState:
+        """Return the revision and the number of the current model."""
+        with self._database.reading() as connection:
+            state = read_state(connection)
+            return StoreState(state.revision, state.current_model)
+
+    def must_refresh(self) -> bool:
+        """Return whether the current model has seen a forgotten document and needs a refresh.
+
+        Models that are fitted again automatically do not need one.
+        """
+        with self._database.reading() as connection:
+            current = read_current(connection)
+        return (
+            current is not None and current.marked is not None and not current.refits_automatically
+        )
+
+    def has_forgotten_since(self, revision: int) -> bool:
+        """Return whether a document was forgotten after a revision."""
+        with self._database.reading() as connection:
+            ((last,),) = fetch(connection, select(func.max(schema.forgotten.c.revision)))
+        return last is not None and last > revision
+
+
 def read_labeler(connection: Connection, number: int) -> Labeler:
     """Return the labeler of a published model, as it was published."""
     table = schema.models.c
@@ -161,11 +198,17 @@ def read_current_labeler(
     """
     tree, as_published = read_tree(connection), not current.must_refit
     source = FittedFrom(connection.engine.url, current.origin, current.id)
-    if like is not None and as_published and like.tree == tree and like.fitted_from_ == source:
+    if (
+        like is not None
+        and as_published
+        and like.tree == tree
+        and like.state_.fitted_from == source
+    ):
         return like
     labeler = read_labeler(connection, current.id).set_params(tree=tree)
     if as_published and current.origin.revision is not None:
-        labeler.take_counts(read_counts(connection, current.origin))
+        counts = read_counts(connection, current.origin)
+        labeler.set_state(labeler.state_.with_counts(counts))
     return labeler
 
 

@@ -12,23 +12,23 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.engine import URL
 
 from polytopic.corpus.document import Document
-from polytopic.counts import LARGEST_EXACT, LabelSetCounts
+from polytopic.counts import LARGEST_EXACT, TUNING_DOCS, DocumentRows, LabelSetCounts, RowCollector
+from polytopic.counts.sampling import smallest_digests
 from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler import Labeler
-from polytopic.labeler.rows import DocumentRows, RowCollector
+from polytopic.labeler.learning import learn_counts, learn_rows
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
-from polytopic.models.mixture.tuning import TUNING_DOCS
 from polytopic.models.registry import create_model
 from polytopic.store import schema
 from polytopic.store.database import among, fetch
 from polytopic.store.encoding import (
     MultisetDigest,
+    decode_rows,
     document_digests,
     label_set_key,
     read_json,
     read_labels,
-    unpack,
 )
 from polytopic.store.ledger import LedgerRows, Selection, read_ledger
 from polytopic.store.schema import last_revision, read_state
@@ -80,7 +80,7 @@ def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
         raise DamagedError("a label set has no documents, or occurs twice")
     order = sorted(range(len(sets)), key=sets.__getitem__)
     _, documents, numbers, counts = zip(*(rows[k] for k in order), strict=True)
-    matrix = unpack(numbers, counts, len(all_terms))
+    matrix = decode_rows(numbers, counts, len(all_terms))
     wanted = all_terms.documents > 0
     wanted[matrix.indices] = True
     if any(all_terms.names[k] is None for k in np.flatnonzero(wanted)):
@@ -122,12 +122,12 @@ def read_rows(
 
 
 def _is_in_sample(connection: Connection, selection: Selection, n_docs: int):
-    """Return the condition that a document is among those with the smallest digests."""
+    """Return the condition that a document is in the sample of a selection."""
     ledger = schema.documents.c
     query = select(ledger.digest, ledger.labels, ledger.document).where(*selection.conditions())
     rows = fetch(connection, query)
-    rows = sorted(rows[k] for k in selection.matching([labels for _, labels, _ in rows]))
-    return among(connection, ledger.document, [document for *_, document in rows[:n_docs]])
+    own = (rows[k] for k in selection.matching([labels for _, labels, _ in rows]))
+    return among(connection, ledger.document, smallest_digests(own, n_docs))
 
 
 def resolve_terms(
@@ -207,9 +207,13 @@ class TrainingData:
         source = FittedFrom(self.url, self.selection)
         if isinstance(self.content, DocumentRows):
             self._check_not_empty(self.content.X.shape[0])
-            return labeler.fit_rows(self.content, tuned=tuned, fitted_from=source)
+            state = learn_rows(labeler, self.content, tuned=tuned, fitted_from=source)
+            return labeler.set_state(state)
         self._check_not_empty(self.content.n_docs)
-        return labeler.fit_counts(self.content, sample=self.sample, tuned=tuned, fitted_from=source)
+        state = learn_counts(
+            labeler, self.content, sample=self.sample, tuned=tuned, fitted_from=source
+        )
+        return labeler.set_state(state)
 
     def _check_not_empty(self, n_docs: float) -> None:
         if not n_docs:
@@ -233,7 +237,7 @@ def read_training_data(
 
 def source_selection(url: URL, labeler: Labeler) -> Selection:
     """Return the documents of this store that a labeler was fitted on, unknown if elsewhere."""
-    source = labeler.fitted_from_
+    source = labeler.state_.fitted_from
     return Selection() if source is None or source.url != url else source.selection
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sklearn.base import clone
 from sklearn.utils import check_scalar
@@ -18,11 +18,11 @@ from sqlalchemy import Connection, func, select
 from polytopic.corpus.document import Document
 from polytopic.errors import DamagedError, StoreError, StoreWarning, UnavailableError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import LabelReader
+from polytopic.labeler.reading import LabelReader
 from polytopic.labels import LabelTree
 from polytopic.store import analysis, erasure, models, schema
 from polytopic.store.analysis import DocumentStream, Drift, LabelDifference, Timeline
-from polytopic.store.database import TIMEOUT, Database, fetch
+from polytopic.store.database import TIMEOUT, Database
 from polytopic.store.encoding import MultisetDigest, to_json
 from polytopic.store.ledger import (
     IS_CURRENT,
@@ -32,7 +32,7 @@ from polytopic.store.ledger import (
     read_time,
     revision_at,
 )
-from polytopic.store.models import PublishedModel
+from polytopic.store.models import Monitor, PublishedModel
 from polytopic.store.reader import (
     StoredCounts,
     Verification,
@@ -50,13 +50,6 @@ from polytopic.store.seals import find_tampering, seal
 from polytopic.store.terms import Terms
 from polytopic.store.tokens import Tokens
 from polytopic.store.writer import IncomingDocuments, Writer, check_storable
-
-
-class StoreState(NamedTuple):
-    """The revision of a store, and the number of its current model, None if it has none."""
-
-    revision: int
-    current_model: int | None
 
 
 class Store:
@@ -89,6 +82,8 @@ class Store:
         The settings of the store.
     tokens : Tokens
         Access tokens for the service.
+    monitor : Monitor
+        What a service that follows the store polls.
 
     Examples
     --------
@@ -128,7 +123,7 @@ class Store:
             "keep_texts": keep_texts,
         }
         self._database, self._has_seals = Database(url, timeout), False
-        self.tokens = Tokens(self._database)
+        self.tokens, self.monitor = Tokens(self._database), Monitor(self._database)
         try:
             self._settings = self._open(given, create, must_be_new)
             if tree is not None:
@@ -706,33 +701,6 @@ class Store:
         """Return the published models, the newest first."""
         with self._database.reading() as connection:
             return models.read_history(connection)
-
-    # For services that follow a store
-
-    def state(self) -> StoreState:
-        """Return the revision and the number of the current model; a service polls this."""
-        with self._database.reading() as connection:
-            state = read_state(connection)
-            return StoreState(state.revision, state.current_model)
-
-    def must_refresh(self) -> bool:
-        """Return whether the current model has seen a forgotten document and needs a refresh.
-
-        Models that are fitted again automatically do not need one.
-        """
-        with self._database.reading() as connection:
-            current = models.read_current(connection)
-            return (
-                current is not None
-                and current.marked is not None
-                and not current.refits_automatically
-            )
-
-    def has_forgotten_since(self, revision: int) -> bool:
-        """Return whether a document was forgotten after a revision."""
-        with self._database.reading() as connection:
-            ((last,),) = fetch(connection, select(func.max(schema.forgotten.c.revision)))
-            return last is not None and last > revision
 
 
 def _read_selection(connection: Connection, as_of, since, until, labels) -> Selection:

@@ -16,18 +16,18 @@ from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, s
 from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import ContentError, StoreError
-from polytopic.labeler.learning import LabelReader, check_iterable
+from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import erasure, schema
 from polytopic.store.database import among, can_store, fetch, fetch_among, run_many
 from polytopic.store.encoding import (
     MultisetDigest,
+    decode_rows,
     document_digests,
+    encode_rows,
     label_set_key,
-    pack,
     read_labels,
     to_json,
-    unpack,
 )
 from polytopic.store.ledger import (
     IS_CURRENT,
@@ -315,7 +315,7 @@ class Writer:
             "digest": rows.digests,
             "first": [learned if earlier is None else earlier for earlier in first],
             "learned": [learned] * len(rows),
-            **dict(zip(("terms", "counts"), pack(rows.counts), strict=True)),
+            **dict(zip(("terms", "counts"), encode_rows(rows.counts), strict=True)),
         }
         values = list(zip(*columns.values(), strict=True))
         run_many(self.connection, INSERT_DOCUMENT, list(columns), values)
@@ -365,7 +365,7 @@ class Writer:
         n_before, terms, numbers = zip(
             *(known.get(key, (0, b"", b"")) for key in keys), strict=True
         )
-        after = sparse.csr_matrix(unpack(terms, numbers, len(self.terms)) + grouping @ counts)
+        after = sparse.csr_matrix(decode_rows(terms, numbers, len(self.terms)) + grouping @ counts)
         after.eliminate_zeros()
         change = np.bincount(own, weights=sign, minlength=len(place)).astype(np.int64)
         n_after = np.array(n_before) + change
@@ -373,7 +373,7 @@ class Writer:
             raise StoreError("the counts do not match the ledger; run polytopic store verify.")
         if (after.data >= LARGEST_EXACT).any():
             raise StoreError("a count would reach 2^53 and not be exact. Nothing was changed.")
-        changed = list(zip(n_after.tolist(), *pack(after), keys, place, strict=True))
+        changed = list(zip(n_after.tolist(), *encode_rows(after), keys, place, strict=True))
         self._write_label_sets(changed, set(known))
         self._update_labels(list(place), change)
 

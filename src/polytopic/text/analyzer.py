@@ -15,6 +15,7 @@ from polytopic.text.counting import (
     Text,
     count_known_terms,
     count_terms,
+    known_terms_and_totals,
     known_terms_by_blocks,
 )
 from polytopic.text.lexicon import Lexicon
@@ -43,9 +44,8 @@ class Analyzer(BaseEstimator):
     and case-folded ("ß" is "ss", "ς" is "σ"). If a word with an apostrophe is not in the
     dictionary, its longest part counts: "l'eau" gives "eau".
 
-    A word is dropped if it, or its lemma or stem, is a stop word.
-    Scripts without spaces (Chinese, Japanese, Thai) are not segmented: a run of letters is one
-    token.
+    A word is dropped if it, or its lemma or stem, is a stop word. Scripts without spaces (Chinese,
+    Japanese, Thai) are not segmented: a run of letters is one token.
 
     Parameters
     ----------
@@ -166,19 +166,33 @@ class Analyzer(BaseEstimator):
     ) -> Iterator[csr_matrix]:
         """Count the terms of a vocabulary in a stream of texts.
 
-        Stacked, the matrices are that of :meth:`count_known`. The first one has few rows, and none
-        has more than ``most``.
+        Stacked, the matrices equal the result of :meth:`count_known`. The first one has few rows,
+        and none has more than ``most``.
         """
         return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, most)
+
+    def count_known_and_totals(
+        self,
+        texts: Iterable[Text],
+        vocabulary: Vocabulary,
+        fields: Mapping[str, float] | None = None,
+        *,
+        most: int = 8192,
+    ) -> Iterator[tuple[csr_matrix, np.ndarray]]:
+        """Count as :meth:`count_known_by_blocks`, and sum up the counts of all terms of each text.
+
+        The sums are those over the rows of :meth:`count`.
+        """
+        return known_terms_and_totals(texts, self._lexicon, fields or {}, vocabulary, most)
 
     def to_dict(self) -> dict:
         """Return the settings, ready for JSON, with ``normalize="auto"`` resolved."""
         settings = self.get_params(deep=False)
         words = self.stop_words
-        listed = isinstance(words, Collection) and not isinstance(words, str)
+        is_list = isinstance(words, Collection) and not isinstance(words, str)
         return settings | {
             "normalize": self._reduction(),
-            "stop_words": sorted(words) if listed else words,
+            "stop_words": sorted(words) if is_list else words,
         }
 
     @classmethod

@@ -1,8 +1,8 @@
 """Count the terms of many texts in one pass.
 
-Texts are cut into blocks. Compiled loops `scan` each block for tokens, and look up the terms of
-those that the lexicon's table knows; the lexicon analyses the others and adds them to the table.
-Terms get columns (`NewColumns`, or `KnownColumns` of a vocabulary); `sum_rows` adds up the rows.
+Texts are cut into blocks. `scan` finds the tokens of a block, and the terms of those that are in
+the lexicon's table; the lexicon analyses the other tokens and adds them to the table. Terms get
+columns (`NewColumns`, or the `KnownColumns` of a vocabulary); `sum_rows` adds up the rows.
 """
 
 from collections.abc import Mapping
@@ -14,20 +14,26 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from polytopic.kernels.blocks import block_borders, run_blocks
-from polytopic.kernels.rows import number_columns, sum_rows
-from polytopic.kernels.tokens import PADDING, find_bounds, find_tokens
 from polytopic.parameters import LARGEST_COUNT
-from polytopic.text.packed_words import bounds, byte_view, distinct, word_view
-from polytopic.text.term_table import Terms, TokenTable
+from polytopic.text.kernels import PADDING, find_bounds, find_tokens, number_columns, sum_rows
+from polytopic.text.packed_words import (
+    Terms,
+    TokenTable,
+    bounds,
+    byte_view,
+    distinct,
+    word_view,
+)
 
 Text = str | Mapping[str, str] | Mapping[str, float]
 """A text, the fields of a text by name, or a bag of words: terms with their counts."""
 
-_FIRST_TEXTS, _MOST_TEXTS = 64, 8192  # read at once: what the first teach, the next know
+_FIRST_TEXTS, _MOST_TEXTS = 64, 8192  # read at once; few at first, to learn frequent tokens
 _BLOCK = 1 << 18  # characters that one thread reads at once
 _NONE = np.zeros(0, dtype=np.int32)
 _KEEP_ORDER = _NONE
 _NO_COLUMN_YET = -2
+_NO_TERM = -3  # the column of a new token that has no term, such as a stop word
 
 
 def count_terms(texts, lexicon, fields):
@@ -50,13 +56,20 @@ def known_terms_by_blocks(texts, lexicon, fields, vocabulary, most):
         yield _matrix(blocks, _KEEP_ORDER, len(vocabulary))
 
 
+def known_terms_and_totals(texts, lexicon, fields, vocabulary, most):
+    """Yield the same counts, with the sum of the counts of all terms of each text, known or not."""
+    for blocks in _read_some(texts, lexicon, fields, vocabulary.known_columns, most):
+        totals = np.concatenate([_totals(*block) for block in blocks])
+        yield _matrix(blocks, _KEEP_ORDER, len(vocabulary)), totals
+
+
 def _read(texts, lexicon, fields, columns):
     """Return blocks of texts as columns of their terms, in the form that `sum_rows` takes."""
     return list(chain.from_iterable(_read_some(texts, lexicon, fields, columns, _MOST_TEXTS)))
 
 
 def _read_some(texts, lexicon, fields, columns, most):
-    """Yield the blocks of the next texts: of few at first, then of more and more."""
+    """Yield the blocks of the next texts: few texts at first, then more and more."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
     check_fields(fields)
@@ -82,9 +95,12 @@ def _learn(new_tokens, lexicon, columns):
     if not packed:
         return [_NONE] * len(new_tokens)
     which, packed = distinct(packed, *bounds(packed))
-    found = columns.of_numbers(*lexicon.learn(packed))[which]
+    terms, numbers = lexicon.learn(packed)
+    learned = columns.of_numbers(terms, numbers)
+    learned[numbers < 0] = _NO_TERM
+    learned = learned[which]
     sizes = [tokens.count(b"\0") for tokens in new_tokens]
-    return np.split(found, np.cumsum(sizes[:-1]))
+    return np.split(learned, np.cumsum(sizes[:-1]))
 
 
 def _entries(parts, scanned, new_columns, columns):
@@ -122,6 +138,16 @@ def _sum_block(block, order, n_columns):
     sizes = np.empty(row_parts.size, np.int64)
     n = sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, indices, sizes)
     return data[:n], indices[:n], sizes
+
+
+def _totals(columns, part_sizes, weights, row_parts):
+    """Return the sum of the counts of all terms of each text of a block."""
+    dropped = np.flatnonzero(columns == _NO_TERM)
+    if dropped.size:
+        parts = np.searchsorted(np.cumsum(part_sizes), dropped, side="right")
+        part_sizes = part_sizes - np.bincount(parts, minlength=part_sizes.size)
+    rows = np.repeat(np.arange(row_parts.size), row_parts)
+    return np.bincount(rows, weights=part_sizes * weights, minlength=row_parts.size)
 
 
 def _run(function, blocks):
@@ -186,7 +212,7 @@ class _Parts:
         for name, value in text.items():
             if not isinstance(value, str):
                 raise TypeError(
-                    f"{self._name}[{name!r}] == {value!r}, must be a str, as its other fields are."
+                    f"{self._name}[{name!r}] == {value!r}, must be a str like the other fields."
                 )
             weight = self.fields.get(name, 1.0)
             if weight > 0:

@@ -1,4 +1,4 @@
-"""simplemma's dictionaries, cached on disk in a form in which a word is found at once.
+"""simplemma's dictionaries, cached on disk in a form that can be searched without loading it.
 
 simplemma decompresses a whole dictionary before it looks up the first word: 0.2 s for English, 4 s
 and 400 MB for Finnish. So the first process that needs a dictionary writes it, decompressed and
@@ -22,7 +22,7 @@ from simplemma.strategies import DefaultDictionaryFactory, DictionaryFactory
 from polytopic.errors import PolytopicError
 from polytopic.files import new_file
 from polytopic.kernels import cache_folder
-from polytopic.kernels.dictionary import LEMMA, WORD, find_lemmas
+from polytopic.text.kernels import LEMMA, WORD, find_lemmas
 from polytopic.text.packed_words import bounds, byte_view, cut
 
 _FORMAT = f"slots 3, {sys.byteorder}, simplemma {simplemma.__version__}"
@@ -70,7 +70,7 @@ class MappedDictionary(Mapping):
 
     @cached_property
     def apostrophe_words(self):
-        """The words with apostrophes, in lower case and with straight ones."""
+        """The words with apostrophes, in lower case and with straight apostrophes."""
         return frozenset(word.decode() for word in self._data[self._end :].split(_WORD)[1:])
 
     def __getitem__(self, word):
@@ -88,7 +88,7 @@ class MappedDictionary(Mapping):
 
 
 class CachedDictionaryFactory(DictionaryFactory):
-    """Gives simplemma's dictionaries from the cache; without one, from simplemma itself."""
+    """Returns simplemma's dictionaries from the cache if there is one, else from simplemma."""
 
     @staticmethod
     @lru_cache(maxsize=8)
@@ -102,7 +102,7 @@ class CachedDictionaryFactory(DictionaryFactory):
         if cached is not None:
             return cached
         dictionary = DefaultDictionaryFactory().get_dictionary(lang)
-        with suppress(PolytopicError):  # not writable: do without a cache
+        with suppress(PolytopicError):  # not writable: work without a cache
             _write(dictionary, path, digest)
             cached = _open(path, digest)
         return dictionary if cached is None else cached

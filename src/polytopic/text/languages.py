@@ -43,8 +43,8 @@ STEMMED = frozenset(
 LANGUAGES = LEMMATIZED | STEMMED
 CAPITAL_NOUNS = ("de", "lb")  # Bäume are trees, bäume is a verb
 
-# The English words of stopwords-iso that scikit-learn lists, too. stopwords-iso's own list is long
-# and contains topics ("computer", "world").
+# The English words that both stopwords-iso and scikit-learn list. The list of stopwords-iso alone
+# is long and contains topics ("computer", "world").
 _ENGLISH_STOP_WORDS = frozenset(
     """
     a about above across after afterwards again against all almost alone along already also
@@ -83,9 +83,9 @@ def stop_words(language):
 class Lemmas:
     """The dictionary forms of words, by simplemma.
 
-    Words of the letters A to Z are looked up together. Of its strategies for words that are not in
-    the dictionary, those for English words of letters are the other case and the rules; words of
-    other languages go through all of them.
+    Words of the letters A to Z are looked up together. If such an English word is not in the
+    dictionary, only two of simplemma's strategies apply: the other case, and the rules. Unknown
+    words of other languages go through all strategies.
     """
 
     def __init__(self, language):
@@ -94,7 +94,7 @@ class Lemmas:
         self._look_up = DictionaryLookupStrategy(self._dictionaries).get_lemma
         self._apply_rules = RulesStrategy().get_lemma
         self._lemmatize = Lemmatizer(
-            cache_max_size=0,  # a lexicon asks for each word once
+            cache_max_size=0,  # a lexicon looks up each word once
             lemmatization_strategy=DefaultStrategy(dictionary_factory=self._dictionaries),
         ).lemmatize
 
@@ -108,7 +108,7 @@ class Lemmas:
         """Return whether the dictionary has a word with apostrophes."""
         known = getattr(self._dictionary, "apostrophe_words", None)
         if known is not None and word.isascii() and word.lower() not in known:
-            return False  # in no case and with no apostrophe, so do not look it up
+            return False  # not with any case or apostrophe, so do not look it up
         return self._look_up(normalize("NFC", word), self._language) is not None
 
     def of_packed(self, packed):

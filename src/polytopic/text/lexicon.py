@@ -7,6 +7,8 @@ import numpy as np
 
 from polytopic.text import languages
 from polytopic.text.packed_words import (
+    GrowingTable,
+    Terms,
     bounds,
     byte_view,
     distinct,
@@ -16,11 +18,10 @@ from polytopic.text.packed_words import (
     select,
     unpack,
 )
-from polytopic.text.term_table import GrowingTable, Terms
 from polytopic.text.tokens import TURKIC, TokenPattern, fold, lower, main_part, spell
 
 _MAX_TOKENS = 1_000_000
-_MAX_LETTERS = 32 << 20  # of all cached tokens: one token may be as long as a text
+_MAX_LETTERS = 32 << 20  # of all cached tokens, since one token may be as long as a text
 _FEW = 32  # tokens that are analysed faster one by one
 _REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
     "lemma": languages.Lemmas,

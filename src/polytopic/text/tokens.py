@@ -1,4 +1,4 @@
-"""Find the words of a text, and give each one spelling.
+"""Find the words of a text, and normalise their spelling.
 
 Python's ``re`` has no classes for letters and marks, so they are built here, once, from the Unicode
 tables in ``unicodedata``.
@@ -11,15 +11,16 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from polytopic.kernels.tokens import CONTINUES, JOINS, STARTS
+from polytopic.text.kernels import CONTINUES, JOINS, STARTS
 
 _APOSTROPHES = "'\u2019"  # and U+02BC, which is a letter
 _HYPHENS = "-\u2010\u2011"
 _JOINERS = "\u00ad\u200c\u200d"  # soft hyphen, Persian and Indic (non-)joiners
-_REACH = ((0x7F, 0x80), (0xEF, 0x10000), (0xF0, 0x40000), (0xFF, sys.maxunicode + 1))  # of UTF-8
+# the largest byte of a text in UTF-8, and the code points that it may contain
+_REACH = ((0x7F, 0x80), (0xEF, 0x10000), (0xF0, 0x40000), (0xFF, sys.maxunicode + 1))
 _BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 
-LONGEST_RUN = 30  # marks in a row, as in the Unicode stream-safe format (UAX #15)
+LONGEST_RUN = 30  # of marks, as in the Unicode stream-safe format (UAX #15)
 
 _SPELLING = {
     **dict.fromkeys(map(ord, "\u2019\u02bc"), "'"),
@@ -65,8 +66,8 @@ class TokenPattern:
 def _compile(numbers, hyphens, last):
     letter = _char_class("LN" if numbers else "L", last)
     inside = _char_class("LMN" if numbers else "LM", last)
-    joints = _joints(hyphens)
-    return re.compile(f"[{letter}][{inside}]*+(?:[{re.escape(joints)}][{letter}][{inside}]*+)*+")
+    joiners = _joining(hyphens)
+    return re.compile(f"[{letter}][{inside}]*+(?:[{re.escape(joiners)}][{letter}][{inside}]*+)*+")
 
 
 @cache
@@ -81,11 +82,11 @@ def _kinds(numbers, hyphens, n):
     category = np.frombuffer(_category_names(n).encode(), dtype=np.uint8)[::2]
     letter = np.isin(category, [ord(name) for name in ("LN" if numbers else "L")])
     kinds = letter * np.uint8(STARTS | CONTINUES) | (category == ord("M")) * np.uint8(CONTINUES)
-    kinds[[code for code in map(ord, _joints(hyphens)) if code < n]] = JOINS
+    kinds[[code for code in map(ord, _joining(hyphens)) if code < n]] = JOINS
     return kinds
 
 
-def _joints(hyphens):
+def _joining(hyphens):
     """Return the characters that do not end a token between two letters."""
     return _JOINERS + _APOSTROPHES + (_HYPHENS if hyphens else "")
 

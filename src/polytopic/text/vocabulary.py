@@ -156,8 +156,8 @@ class Vocabulary:
 def least_documents(min_df: int | str, n_docs: float) -> int:
     """Return the smallest number of documents that must contain a term.
 
-    "auto" is 2 for 1000 documents or more, else 1: in a large corpus a term of a single document
-    says little, and mixture models are better without it.
+    "auto" is 2 for 1000 documents or more, else 1: in a large corpus, a term of a single document
+    carries little information, and mixture models are better without it.
     """
     if isinstance(min_df, str):
         if min_df != "auto":

@@ -126,7 +126,7 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def is_valid_counts(estimator, X, *, reset) -> bool:
     """Return whether a matrix is clearly valid; with ``reset``, also set ``n_features_in_``.
 
-    This is a fast version of scikit-learn's `validate_data`, to which any other matrix is left.
+    This is a fast path before scikit-learn's `validate_data`, which checks all other matrices.
     """
     valid = (
         type(X) is csr_matrix

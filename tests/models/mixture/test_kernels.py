@@ -52,7 +52,7 @@ def test_greedy_sets_are_the_plain_search(model):
 
     for x, answer in zip(X, answers, strict=True):
         if x.any():
-            expected = slow.greedy_set(x, theta, seen)
+            expected = slow.greedy_sets_of_pmm1(x, theta, seen)
             assert set(np.flatnonzero(answer)) == set(expected)
     np.testing.assert_allclose(
         model.log_likelihood(X, answers),
@@ -72,7 +72,7 @@ def test_greedy_search_on_odd_corpora(corpus):
 
     for x, answer in zip(X, answers, strict=True):
         if x.any():
-            expected = slow.greedy_set(x, theta, seen)
+            expected = slow.greedy_sets_of_pmm1(x, theta, seen)
             found = slow.log_likelihood(x, theta, np.flatnonzero(answer))
             assert found == pytest.approx(slow.log_likelihood(x, theta, expected), abs=1e-7)
 

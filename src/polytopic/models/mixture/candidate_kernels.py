@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled, helper
+from polytopic.kernels import compiled, helper, inlined
 from polytopic.models.mixture.likelihood_kernels import (
     MAX_REPEATS,
     Family,
@@ -42,6 +42,7 @@ from polytopic.models.mixture.likelihood_kernels import (
 )
 
 NEVER = -np.inf
+UNKNOWN = np.inf  # ``f`` where no slopes are known: the bound of every set is then infinite
 ROUNDING = 1e-12  # a neighbour must be better by more, relative to the value
 NEGLIGIBLE = 9.0  # nats below the best set: about a ten-thousandth of its probability
 ROUGH = 16.0  # nats below the best set: changes at most the fourth digit of a probability, in sum
@@ -159,7 +160,7 @@ def nth_largest(values, n):
 # Label sets
 
 
-@helper
+@inlined
 def seen_set(prior, row):
     """Return the labels of a seen set."""
     return prior.sets[prior.indptr[row] : prior.indptr[row + 1]]
@@ -193,41 +194,56 @@ def find_seen(prior, labels, key):
             first = middle + 1
         else:
             last = middle
-    while first < prior.keys.size and prior.keys[first] == key:
-        seen = seen_set(prior, prior.rows[first])
-        same = seen.size == labels.size
-        for j in range(labels.size):
-            same = same and seen[j] == labels[j]
-        if same:
-            return prior.rows[first]
+    row = -1
+    while row < 0 and first < prior.keys.size and prior.keys[first] == key:
+        if _is_set(labels, prior.sets, prior.indptr, prior.rows[first]):
+            row = prior.rows[first]
         first += 1
-    return -1
+    return row
+
+
+@inlined
+def _is_set(labels, sets, indptr, row):
+    """Return whether a row of a CSR indicator has these labels."""
+    first, size = indptr[row], indptr[row + 1] - indptr[row]
+    same = size == labels.size
+    for j in range(min(size, labels.size)):
+        same &= sets[first + j] == labels[j]
+    return same
 
 
 @helper
 def members(code, prior, center, buffer):
     """Write the sorted labels of a candidate into ``buffer``; return them."""
-    n_seen = prior.log_seen.size
-    size = 0
-    if code < n_seen:
-        for label in seen_set(prior, code):
-            buffer[size] = label
-            size += 1
-        return buffer[:size]
-    flip = code - n_seen
-    to_add = flip < center.size - 1  # the code of the centre itself flips no label
-    for label in center:
-        if to_add and (label < 0 or label > flip):
+    first, last, flip = 0, 0, code - prior.log_seen.size
+    if flip < 0:
+        first, last = prior.indptr[code], prior.indptr[code + 1]
+    size = last - first
+    for j in range(size):
+        buffer[j] = prior.sets[first + j]
+    return flipped_center(flip, center, buffer) if flip >= 0 else buffer[:size]
+
+
+@inlined
+def flipped_center(flip, center, buffer):
+    """Write the centre with one label flipped into ``buffer``; return its labels.
+
+    Equivalent to ``sorted(set(center) ^ {flip})``; a ``flip`` beyond the last label flips none.
+    """
+    size, place, to_add = 0, 0, flip < center.size - 1
+    while center[place] >= 0:
+        label = center[place]
+        if to_add and label > flip:
             buffer[size] = flip
             size += 1
-            to_add = False
-        if label < 0:
-            break
-        if label == flip:
-            to_add = False
-        else:
+        to_add &= label < flip
+        if label != flip:
             buffer[size] = label
             size += 1
+        place += 1
+    if to_add:
+        buffer[size] = flip
+        size += 1
     return buffer[:size]
 
 
@@ -259,7 +275,7 @@ def flip_center(label, center):
 # Values and bounds
 
 
-@helper
+@inlined
 def value_of(x, problem, labels, log_prior, least, work):
     """Return ``log_likelihood / temperature + log_prior`` of a set.
 
@@ -270,18 +286,11 @@ def value_of(x, problem, labels, log_prior, least, work):
     return found / problem.temperature + log_prior
 
 
-@helper
-def _bounded_value(x, problem, labels, log_prior, least, f, work):
-    """Return the value of a set, ``-inf`` if its bound or its value is below ``least``.
-
-    The bound is taken from ``work.slope`` and ``f``; ``f == -inf`` means that there is none.
-    """
-    if f == NEVER or least == NEVER:
-        return value_of(x, problem, labels, log_prior, NEVER, work)
-    bound = set_bound(f, total_of(x), work.slope, labels, problem.family)
-    if bound >= (least - log_prior) * problem.temperature:
-        return value_of(x, problem, labels, log_prior, least, work)
-    return NEVER
+@inlined
+def _may_reach(least, f, n_words, problem, labels, log_prior, slope):
+    """Return whether a set's value may be ``least`` or more, by its bound from ``slope``."""
+    needed = (least - log_prior) * problem.temperature
+    return set_bound(f, n_words, slope, labels, problem.family) >= needed
 
 
 @helper
@@ -402,7 +411,7 @@ def _climb(x, words, problem, best, cutoff, full, work):
         if best < 0:
             best = itself
             values[best] = top
-        f = NEVER
+        f = UNKNOWN
         if members(itself, prior, center, buffer).size > 0 and not full:
             f = center_slopes(x, words, problem, work)
         flip = _best_flip(x, problem, key, log_prior, top, cutoff, f, work)
@@ -419,28 +428,29 @@ def _best_flip(x, problem, key, log_prior, top, cutoff, f, work):
     """Find the values of the centre's neighbours; return the label that leads to the best.
 
     Returns -1 if no neighbour is better than ``top``, the value of the centre. ``key`` and
-    ``log_prior`` are those of the centre, the latter as if it had not been seen.
+    ``log_prior`` are those of the centre, the latter as if it had not been seen. Neighbours whose
+    bound, taken at ``f``, is more than ``cutoff`` below the best are not evaluated.
     """
     prior, values, center, buffer = problem.prior, work.values, work.center, work.buffer
     n_seen, size = prior.log_seen.size, members(center_code(work), prior, center, buffer).size
-    flip, highest = -1, NEVER
+    n_words, flip, highest = total_of(x), -1, NEVER
     if top > NEVER:
         highest = top + ROUNDING * (1.0 + abs(top))
     for label in problem.labels:
-        code = n_seen + label
-        labels = members(code, prior, center, buffer)
-        if labels.size == 0 or label == problem.required:
-            continue
-        row = find_seen(prior, labels, key ^ prior.label_keys[label])
-        log_flipped = log_prior + (labels.size - size) * prior.log_odds[label]
-        if row >= 0:
-            code, log_flipped = row, prior.log_seen[row]
-        if values[code] == NEVER:
-            values[code] = _bounded_value(
-                x, problem, labels, log_flipped, highest - cutoff, f, work
-            )
-        if values[code] > highest:
-            flip, highest = label, values[code]
+        labels = flipped_center(label, center, buffer)
+        if labels.size > 0 and label != problem.required:
+            code = n_seen + label
+            log_flipped = log_prior + (labels.size - size) * prior.log_odds[label]
+            row = find_seen(prior, labels, key ^ prior.label_keys[label])
+            if row >= 0:
+                code, log_flipped = row, prior.log_seen[row]
+            least = highest - cutoff if f < UNKNOWN else NEVER
+            if values[code] == NEVER and _may_reach(
+                least, f, n_words, problem, labels, log_flipped, work.slope
+            ):
+                values[code] = value_of(x, problem, labels, log_flipped, least, work)
+            if values[code] > highest:
+                flip, highest = label, values[code]
     return flip
 
 
@@ -450,18 +460,21 @@ def _complete_neighbours(x, words, problem, wanted, work):
     prior, center, buffer = problem.prior, work.center, work.buffer
     labels = members(center_code(work), prior, center, buffer)
     size, key = labels.size, set_key(prior, labels)
-    log_prior = unseen_log_prior(prior, labels)
-    f = center_slopes(x, words, problem, work) if size > 0 else NEVER
+    n_words, log_prior = total_of(x), unseen_log_prior(prior, labels)
+    f = center_slopes(x, words, problem, work) if size > 0 else UNKNOWN
     inside, outside = best_with_and_without(prior, work)
     for flip in problem.labels:
         code = prior.log_seen.size + flip
         if wanted[flip] and work.values[code] == NEVER and flip != problem.required:
-            labels = members(code, prior, center, buffer)
+            labels = flipped_center(flip, center, buffer)
             if labels.size == 0 or find_seen(prior, labels, key ^ prior.label_keys[flip]) >= 0:
                 continue
             log_flipped = log_prior + (labels.size - size) * prior.log_odds[flip]
-            least = inside[flip] if labels.size > size else outside[flip]
-            work.values[code] = _bounded_value(x, problem, labels, log_flipped, least, f, work)
+            least = NEVER
+            if f < UNKNOWN:
+                least = inside[flip] if labels.size > size else outside[flip]
+            if _may_reach(least, f, n_words, problem, labels, log_flipped, work.slope):
+                work.values[code] = value_of(x, problem, labels, log_flipped, least, work)
 
 
 @helper
@@ -716,11 +729,10 @@ def _bound_extensions(f, n_words, problem, key, log_prior, work, bounds, log_pri
     """Write the log prior, and an upper bound on the value, of the centre with each label added."""
     family, prior, temperature = problem.family, problem.prior, problem.temperature
     slope, center, buffer = work.slope, work.center, work.buffer
-    n_seen = prior.log_seen.size
     size = members(center_code(work), prior, center, buffer).size
     fill(bounds, NEVER)
     for label in problem.labels:
-        labels = members(n_seen + label, prior, center, buffer)
+        labels = flipped_center(label, center, buffer)
         if labels.size > size:
             row = find_seen(prior, labels, key ^ prior.label_keys[label])
             log_priors[label] = (
@@ -733,13 +745,13 @@ def _bound_extensions(f, n_words, problem, key, log_prior, work, bounds, log_pri
 @helper
 def _best_extension(x, problem, top, work, bounds, log_priors):
     """Return the label whose addition has the best value above ``top``, and that value."""
-    prior, best = problem.prior, -1
+    best = -1
     while True:
         label = argmax(bounds)
         if bounds[label] == NEVER or bounds[label] < top:
             return best, top
         bounds[label] = NEVER
-        labels = members(prior.log_seen.size + label, prior, work.center, work.buffer)
+        labels = flipped_center(label, work.center, work.buffer)
         value = value_of(x, problem, labels, log_priors[label], top, work)
         if value > top or (value == top and -1 < label < best):
             best, top = label, value

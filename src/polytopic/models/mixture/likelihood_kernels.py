@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polytopic.kernels import compiled, helper
+from polytopic.kernels import compiled, helper, inlined
 from polytopic.kernels.special import digamma
 
 EQUAL, BIASED, BOUND, PAPER = range(4)
@@ -211,7 +211,7 @@ def total_of(values):
     return total
 
 
-@helper
+@inlined
 def log_product(x, values):
     """Return ``x @ np.log(values)``.
 
@@ -243,14 +243,16 @@ def log_product(x, values):
     return total + np.log(product)
 
 
-@helper
+@inlined
 def _are_ones(x, k):
-    """Return whether eight counts from ``k`` on are 1."""
-    first = x[k] == x[k + 1] == x[k + 2] == x[k + 3] == 1.0
-    return first and x[k + 4] == x[k + 5] == x[k + 6] == x[k + 7] == 1.0
+    """Return whether eight counts from ``k`` on are 1: ``np.all(x[k : k + 8] == 1)``."""
+    ones = True
+    for j in range(k, k + 8):
+        ones &= x[j] == 1.0  # branch-free: numba counts references to x at every branch
+    return ones
 
 
-@helper
+@inlined
 def _power(value, count):
     """Return ``value**count`` for counts up to 5, and 0 for any other."""
     square = value * value
@@ -337,7 +339,7 @@ def set_weights(labels, bias, weights):
             weights[j] = 2.0 * total / labels.size**2
 
 
-@helper
+@inlined
 def log_likelihood(x, rows, labels, family, phi, needed, guess):
     """Return the log likelihood of a document under a label set, or PDMM's lower bound of it.
 
@@ -350,7 +352,7 @@ def log_likelihood(x, rows, labels, family, phi, needed, guess):
     return _log_likelihood(x, rows, labels, kind, bias, mixing, phi, needed, guess)
 
 
-@helper
+@inlined
 def _log_likelihood(x, rows, labels, kind, bias, mixing, phi, needed, guess):
     if bias is None:
         if mixing is None:
@@ -381,26 +383,18 @@ def _dirichlet_score(x, rows, labels, kind, mixing, phi, needed, guess):
     return log_product(x, phi)
 
 
-@helper
+@inlined
 def _equal_log_likelihood(x, rows, labels, phi):
     """Return ``x @ np.log(rows[labels].mean(axis=0))``."""
     inverse, first = 1.0 / labels.size, labels[0]  # indexing is faster than views of rows
-    if labels.size == 1:
+    for k in range(x.size):
+        phi[k] = rows[first, k]
+    for j in range(1, labels.size):
+        label = labels[j]
         for k in range(x.size):
-            phi[k] = rows[first, k]
-    elif labels.size == 2:
-        second = labels[1]
-        for k in range(x.size):
-            phi[k] = (rows[first, k] + rows[second, k]) * inverse
-    else:
-        for k in range(x.size):
-            phi[k] = rows[first, k]
-        for j in range(1, labels.size):
-            label = labels[j]
-            for k in range(x.size):
-                phi[k] += rows[label, k]
-        for k in range(x.size):
-            phi[k] *= inverse
+            phi[k] += rows[label, k]
+    for k in range(x.size):
+        phi[k] *= inverse
     return log_product(x, phi)
 
 
@@ -622,7 +616,7 @@ def slopes(x, words, theta, phi, out):
     return log_product(x, phi)
 
 
-@helper
+@inlined
 def set_bound(f, n_words, slope, labels, family):
     """Return an upper bound on the :func:`log_likelihood` of a set, from :func:`slopes`.
 
@@ -631,13 +625,13 @@ def set_bound(f, n_words, slope, labels, family):
     return bound_at(f, n_words, steepness(n_words, slope, labels, family))
 
 
-@helper
+@inlined
 def bound_at(f, n_words, steep):
     """Return the upper bound of a set with :func:`steepness` ``steep``: ``f + N log(steep)``."""
     return f + n_words * np.log(steep) + SLACK * (1.0 + abs(f))
 
 
-@helper
+@inlined
 def steepness(n_words, slope, labels, family):
     """Return ``h @ slope[labels]`` with the weights ``h`` of a set, or an upper bound on it.
 
@@ -670,7 +664,7 @@ def _set_steepness(n_words, slope, sets, indptr, kind, bias, mixing, out):
         out[row] = _steepness(n_words, slope, sets[first:last], kind, bias, mixing)
 
 
-@helper
+@inlined
 def _steepness(n_words, slope, labels, kind, bias, mixing):
     value = 0.0
     if bias is not None:

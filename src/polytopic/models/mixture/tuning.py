@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from polytopic.counts.sampling import sample_rows
 from polytopic.kernels.blocks import block_borders, run_blocks
 from polytopic.models.leave_one_out import loo_theta, table_rows
 from polytopic.models.mixture import tuning_kernels as kernels
@@ -11,7 +12,6 @@ from polytopic.models.mixture import tuning_kernels as kernels
 TEMPERATURES = tuple(2.0 ** (k / 2) for k in range(-2, 11))  # 0.5 to 32
 SMOOTHINGS = (0.1, 0.3, 1.0)
 TIE = 1e-12
-TUNING_DOCS = 1000
 TUNING_SETS = 100
 KINDS = {"f": kernels.F_SCORE, "greedy": kernels.GREEDY, "map": kernels.MAP}
 
@@ -21,10 +21,10 @@ def tune(model, X, Y, wanted) -> None:
 
     The best values have the highest mean F of leave-one-out answers or, with ``decode="map"``, the
     highest subset accuracy; of equally good temperatures the one nearest to 1 is taken. At most
-    ``TUNING_DOCS`` documents are answered, selected by their contents; candidates are the
+    :data:`~polytopic.counts.TUNING_DOCS` documents are answered; candidates are the
     ``TUNING_SETS`` seen label sets with the highest bounds.
     """
-    docs = sample(X, Y)
+    docs = sample_rows(X, Y)
     if not docs.size:
         return
     X, Y = X[docs], Y[docs]
@@ -78,14 +78,3 @@ def loo_quality(model, X, Y, temperatures, n_sets=TUNING_SETS) -> np.ndarray:
 
     run_blocks(block, block_borders(np.concatenate([[0], np.cumsum(n_words[order])])))
     return out.sum(axis=0) / max(X.shape[0], 1)
-
-
-def sample(X, Y, n_docs=TUNING_DOCS) -> np.ndarray:
-    """Return rows of labelled documents with words, selected by content, whatever their order."""
-    rng = np.random.default_rng(0)
-    words = rng.random(X.shape[1])
-    labels = rng.random(Y.shape[1])
-    mark = (X @ words + np.sqrt(2.0) * (Y @ labels)) * 1e4 % 1.0
-    fit = np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0))
-    order = fit[np.lexsort((fit, mark[fit]))]
-    return order[:n_docs]

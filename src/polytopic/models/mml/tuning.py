@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
+from polytopic.counts.sampling import draw_documents
 from polytopic.kernels.blocks import run_tasks
 from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models.calibration import rising_curve
@@ -25,7 +25,7 @@ MANY = 2000  # documents for which one fold is enough
 
 def sample_documents(model, n_docs: int) -> np.ndarray:
     """Return the rows of the documents to tune on, in order."""
-    return check_random_state(model.random_state).permutation(n_docs)[:MOST]
+    return draw_documents(n_docs, MOST, model.random_state)
 
 
 def tune(model, X, Y, order=None) -> dict:

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from polytopic import __version__
 from polytopic.errors import PolytopicError
-from polytopic.explain.drawing import PALETTE, percent
+from polytopic.explain.display import PALETTE, percent
 from polytopic.server.auth import TOKEN_COOKIE
 from polytopic.server.live import ActiveModel
 from polytopic.server.service import Service
@@ -90,7 +90,7 @@ class Pages:
             "percent": lambda part: "–" if part is None else percent(part),
             "path": lambda text: quote(text, safe=""),
             "number": lambda n: f"{n:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}"),
-            "signed": lambda x: f"{x:+.2f}".replace("-", "\N{MINUS SIGN}"),
+            "signed": lambda x: f"{round(x, 2) or 0:+.2f}".replace("-", "\N{MINUS SIGN}"),
         }
 
     @property

@@ -17,7 +17,7 @@ from polytopic.explain.html import WIDTH, strokes
 from polytopic.models.registry import model_names
 from polytopic.server import queries
 from polytopic.server.auth import TOKEN_COOKIE, check_same_origin
-from polytopic.server.bodies import check_media_type
+from polytopic.server.limits import check_media_type
 from polytopic.server.live import ActiveModel
 from polytopic.server.openapi import read_routes
 from polytopic.server.pages import charts

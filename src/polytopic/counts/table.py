@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_rows
+from polytopic.corpus.document import Document
 from polytopic.labels import LabelSpace, Targets, canonical, indicator, read_targets
 
 LARGEST_EXACT = 2.0**53
@@ -21,6 +22,15 @@ ARRAYS = {
     "indices": ArraySpec(WHOLE, ("n_counts",), 0, below="n_terms"),
     "indptr": ArraySpec(WHOLE, ("n_sets+1",), 0),
     "document_frequency": ArraySpec(DOUBLE, ("n_terms",), SMALLEST, LARGEST),
+}
+PACKING = {  # in files, see polytopic.modelfile
+    "data": "counts",
+    "indices": "columns",
+    "indptr": "sizes",
+    "set_indices": "whole",
+    "set_indptr": "sizes",
+    "set_docs": "whole",
+    "document_frequency": "whole",
 }
 
 
@@ -146,9 +156,9 @@ class LabelSetCounts:
         Parameters
         ----------
         documents : iterable
-            Objects with ``counts`` and ``labels`` (a ``Document``), or pairs of a mapping
-            from terms to counts and a collection of labels; or, with ``labels``, mappings
-            alone or a matrix (n_docs, n_terms) whose columns are numbered.
+            Documents with counts, or pairs of a mapping from terms to counts and a collection of
+            labels; or, with ``labels``, mappings alone or a matrix (n_docs, n_terms) whose
+            columns are numbered.
         labels : any form of ``Y``, default=None
             The documents' labels.
         sample_weight : array of shape (n_docs,), default=None
@@ -410,7 +420,7 @@ def _check_counts(counts) -> None:
 
 def _pair(document):
     """Return a document's bag of words and labels."""
-    if not hasattr(document, "counts"):
+    if not isinstance(document, Document):
         return document
     if document.counts is None:
         raise ValueError(f"document {document.id!r} has no counts; an Analyzer counts its text.")

@@ -1,8 +1,10 @@
-"""References of medical libraries: MEDLINE's text format, OHSUMED and PubMed's XML.
+"""Published collections: Reuters-21578, and MEDLINE, OHSUMED and PubMed's XML.
 
-Labels are MeSH headings, without their qualifiers.
+The medical ones hold references to articles, whose labels are MeSH headings without their
+qualifiers.
 """
 
+import html
 import re
 import xml.etree.ElementTree as ET
 from collections import defaultdict, deque
@@ -10,21 +12,97 @@ from collections.abc import Iterator
 from reprlib import repr as short
 from typing import Any
 
-from polytopic.corpus.formats import MONTHS, Columns, Record
+from polytopic.corpus.formats import Columns, Record
 from polytopic.lines import Blocks, Lines
 
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 SEASONS = {"win": 1, "spr": 4, "sum": 7, "aut": 10, "fal": 10}
 ROOTS = ("PubmedArticleSet", "MedlineCitationSet")
 ARTICLES = ("PubmedArticle", "PubmedBookArticle", "MedlineCitation")
+REUTERS_SPLITS = {("TRAIN", "YES"): "train", ("TEST", "YES"): "test"}
+"""The "ModApte" split by LEWISSPLIT and TOPICS; all other documents are unused."""
 
+_sgml_attribute = re.compile(r'([A-Z]+)="([^"]*)"')
+_sgml_entity = re.compile(r"&(?:#\d+|\w+);")
+_control_code = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_sgml_tag = re.compile(r"</?[A-Z]+(?: [^>]*)?>")
+_reuters_date = re.compile(r"\s*(\d+)-([A-Za-z]{3})-(\d{4})(?:\s+([\d:]+))?")
+_reuters_hour = re.compile("[0-2][0-9]:[0-5][0-9]:[0-5][0-9]")
 _medline_field = re.compile(r"([A-Z][A-Z0-9]{1,3}) *-(?: (.*)|$)")
 _ohsumed_field = re.compile(r"\.([A-Z])(?:\s+(.*))?$")
 _ohsumed_issue = re.compile(r"\b(\d\d)(0[1-9]|1[0-2]);")  # such as 8703; in the source
 _date = re.compile(r"(\d{4})\b(?:[ /-]+([A-Za-z]{3,}|\d{1,2})\b(?:[ /-]+(\d{1,2})\b(?!\d))?)?")
 
 
+# Reuters-21578 in its original SGML files
+
+
+def reuters_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
+    """Return the documents of a file; ``columns`` is ignored."""
+    return map(_reuters_record, Blocks(lines, "<REUTERS[ >]", ends="</REUTERS>", between="<"))
+
+
+def _reuters_record(block: list[str]) -> Record:
+    content = "".join(block)
+    if "</REUTERS>" not in content:
+        raise ValueError("<REUTERS> is not closed, must end with </REUTERS>")
+    attributes = dict(_sgml_attribute.findall(block[0].partition(">")[0]))
+    part = attributes.get("LEWISSPLIT", ""), attributes.get("TOPICS", "")
+    topics = _sgml_element("TOPICS", content) or ""
+    return {
+        "id": attributes.get("NEWID") or None,
+        "text": _reuters_text(content),
+        "labels": [_plain(label) for label in _sgml_elements("D", topics)],
+        "time": _reuters_time(_sgml_element("DATE", content) or ""),
+        "split": REUTERS_SPLITS.get(part, "unused"),
+    }
+
+
+def _reuters_text(content: str) -> str:
+    """Return title and body, or the whole text if it has no parts."""
+    text = _sgml_element("TEXT", content)
+    if text is None:
+        raise ValueError("has no <TEXT>")
+    parts = [_sgml_element("TITLE", text), _sgml_element("BODY", text)]
+    if parts == [None, None]:
+        return _plain(_sgml_tag.sub("", text))
+    return "\n".join(_plain(part) for part in parts if part)
+
+
+def _sgml_element(name: str, content: str) -> str | None:
+    return next(_sgml_elements(name, content), None)
+
+
+def _sgml_elements(name: str, content: str) -> Iterator[str]:
+    """Yield the content of each element with this name."""
+    matches = re.finditer(rf"<{name}(?: [^>]*)?>(.*?)</{name}>", content, flags=re.DOTALL)
+    return (match[1] for match in matches)
+
+
+def _plain(text: str) -> str:
+    """Return a text with its entities resolved, and without control codes of the wire."""
+    text = _sgml_entity.sub(lambda match: html.unescape(match[0]), text)
+    return _control_code.sub("", text).strip()
+
+
+def _reuters_time(text: str) -> str | None:
+    """Return a date such as 26-FEB-1987 15:01:01.79 as ISO 8601, without an invalid hour."""
+    match = _reuters_date.match(text)
+    if not match:
+        return _plain(text) or None  # reported as invalid
+    day, month, year, hour = match.groups()
+    if month.lower() not in MONTHS:
+        return _plain(text)
+    number = MONTHS.index(month.lower()) + 1
+    date = f"{year}-{number:02}-{int(day):02}"
+    return f"{date}T{hour}" if hour and _reuters_hour.fullmatch(hour) else date
+
+
+# MEDLINE's text format
+
+
 def medline_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
-    """Return the references of a file; `columns` is ignored."""
+    """Return the references of a file; ``columns`` is ignored."""
     return map(_medline_record, Blocks(lines, "PMID *-"))
 
 
@@ -44,10 +122,10 @@ def _medline_fields(block: list[str]) -> defaultdict[str, list[str]]:
     fields: defaultdict[str, list[str]] = defaultdict(list)
     name = ""
     for line in block:
-        found = _medline_field.match(line.rstrip())
-        if found:
-            name = found[1]
-            fields[name].append((found[2] or "").strip())
+        match = _medline_field.match(line.rstrip())
+        if match:
+            name = match[1]
+            fields[name].append((match[2] or "").strip())
         elif line.strip() and not line[0].isspace():
             needed = "begin with a field such as 'TI  - ', or with spaces to continue one"
             raise ValueError(f"{short(line.strip())} must {needed}")
@@ -56,8 +134,11 @@ def _medline_fields(block: list[str]) -> defaultdict[str, list[str]]:
     return fields
 
 
+# OHSUMED
+
+
 def ohsumed_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
-    """Return the references of a file; `columns` is ignored."""
+    """Return the references of a file; ``columns`` is ignored."""
     return map(_ohsumed_record, Blocks(lines, r"\.I\b"))
 
 
@@ -65,9 +146,9 @@ def _ohsumed_record(block: list[str]) -> Record:
     fields: dict[str, list[str]] = {}
     name = ""
     for line in map(str.strip, block):
-        found = _ohsumed_field.match(line)
-        if found:
-            name, line = found[1], found[2] or ""
+        match = _ohsumed_field.match(line)
+        if match:
+            name, line = match[1], match[2] or ""
         fields.setdefault(name, []).append(line)
     values = {name: " ".join(filter(None, parts)) for name, parts in fields.items()}
     if "T" not in values and "W" not in values:
@@ -82,12 +163,15 @@ def _ohsumed_record(block: list[str]) -> Record:
 
 def _ohsumed_time(source: str) -> str | None:
     """Return the month of the issue."""
-    found = _ohsumed_issue.search(source)
-    return f"19{found[1]}-{found[2]}-01" if found else None
+    match = _ohsumed_issue.search(source)
+    return f"19{match[1]}-{match[2]}-01" if match else None
+
+
+# PubMed's XML
 
 
 def pubmed_records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
-    """Return the articles of a file; `columns` is ignored."""
+    """Return the articles of a file; ``columns`` is ignored."""
     return map(_pubmed_record, Articles(lines))
 
 
@@ -191,7 +275,7 @@ def _element_text(element: ET.Element | None) -> str:
     return "" if element is None else " ".join("".join(element.itertext()).split())
 
 
-# Headings, dates, titles with abstracts
+# What medical references share
 
 
 def _heading(term: str) -> str:
@@ -214,10 +298,10 @@ def _publication_time(text: str) -> str | None:
     >>> [_publication_time(text) for text in ("1985 Dec 15", "1969 Dec-1970 Jan", "2022 Summer")]
     ['1985-12-15', '1969-12-01', '2022-07-01']
     """
-    found = _date.match(text.strip())
-    if not found:
+    match = _date.match(text.strip())
+    if not match:
         return text.strip() or None  # reported as invalid
-    year, month, day = found.groups()
+    year, month, day = match.groups()
     return f"{year}-{_month(month):02}-{int(day or 1):02}"
 
 

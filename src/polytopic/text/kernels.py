@@ -1,19 +1,41 @@
-"""Find the tokens of texts in UTF-8, and the terms of known tokens in a hash table.
+"""Compiled loops over texts: find tokens and their terms, look up lemmas, add up rows of counts.
 
-==============  ==================================================================================
-``text``        bytes of all texts, with a byte between two texts that is in no token
-``words``       ``words[i]`` is the eight bytes from ``text[i]`` on, as one little-endian integer
-``b``           a bound: where a token starts, or where it ends
-``letters``     bytes of the tokens in a table, with a zero after each (*packed* words)
-``first``       the first seven bytes of a token as an integer
-``second``      the next seven bytes; of a token that is longer, with ``_LONG``, a hash of the rest
-``index``       slots of the hash table, by open addressing: the row of a token, -1 for none
-``rows``        a row per token: ``first``, ``second``, its term or -1, its place in ``letters``
-==============  ==================================================================================
+**Tokens**
+
+==================  ==============================================================================
+``text``            bytes of all texts, with a byte between two texts that is in no token
+``words``           ``words[i]`` is the eight bytes from ``text[i]`` on, as a little-endian integer
+``b``               a bound: where a token starts, or where it ends
+``letters``         bytes of the tokens in a table, with a zero after each (*packed* words)
+``first``           the first seven bytes of a token as an integer
+``second``          the next seven bytes; of a longer token, ``_LONG`` and a hash of the rest
+``index``           slots of the hash table, by open addressing: the row of a token, -1 for none
+``rows``            a row per token: ``first``, ``second``, its term or -1, its place in ``letters``
+==================  ==============================================================================
+
+**Lemmas**
+
+==================  ==============================================================================
+``letters``         bytes of the words to look up; word ``w`` is ``letters[starts[w]:ends[w]]``
+``data``            the dictionary: entries ``WORD word LEMMA lemma``, grouped into slots
+``places``          where each slot begins in ``data``, and where the last one ends
+``lemma_starts``,   the result: the lemma of ``w`` is ``data[lemma_starts[w]:lemma_ends[w]]``
+``lemma_ends``
+==================  ==============================================================================
+
+**Rows of counts**
+
+==================  ==============================================================================
+``k``               an entry: one occurrence of a term in a text
+``columns[k]``      its column, -1 for an entry that is left out
+``part``            a run of entries with one weight: a field of a text, or a term of a bag of words
+``row``             a text: a run of ``row_parts[row]`` parts
+``keys``            entries of a row as ``column << 32 | part``, so that sorting keys sorts columns
+==================  ==============================================================================
 
 A processor cannot predict which byte ends a token, and a wrong prediction costs more than the byte
-itself. So the loops over bytes have no branches that depend on letters, and tokens are compared in
-words of seven bytes. Integers stay below 2^63, so that the loops give the same results uncompiled.
+itself. So the loops over bytes have no branches that depend on letters, and tokens are compared
+seven bytes at a time. Integers stay below 2^63, so that the loops give the same results uncompiled.
 """
 
 from typing import NamedTuple
@@ -22,11 +44,13 @@ import numpy as np
 
 from polytopic.kernels import compiled, helper, inlined
 
+# Tokens
+
 # What a character can do in a token: start it, continue it, and join two letters.
 STARTS, CONTINUES, JOINS = 1, 2, 4
 PADDING = 16  # zero bytes after the last token, which may be read
-_WORD = 7  # bytes
-_MASKS = (1 << 8 * np.arange(_WORD + 1)) - 1  # of the first bytes of a word
+_WORD_BYTES = 7
+_MASKS = (1 << 8 * np.arange(_WORD_BYTES + 1)) - 1  # of the first bytes of a word
 _LONG = 1 << 56  # marks the second word of a token that is longer than two words
 _LOW = (1 << 28) - 1
 _FIRST, _SECOND, _TERM, _PLACE = range(4)
@@ -65,11 +89,11 @@ def _mixed(first, second):
 def _key(words, start, end):
     """Return the two words of a token, ``first`` and ``second``."""
     size = end - start
-    first = words[start] & _MASKS[min(size, _WORD)]
-    second = words[start + _WORD] & _MASKS[min(max(size - _WORD, 0), _WORD)]
-    if size > 2 * _WORD:
-        for i in range(start + 2 * _WORD, end, _WORD):
-            word = words[i] & _MASKS[min(end - i, _WORD)]
+    first = words[start] & _MASKS[min(size, _WORD_BYTES)]
+    second = words[start + _WORD_BYTES] & _MASKS[min(max(size - _WORD_BYTES, 0), _WORD_BYTES)]
+    if size > 2 * _WORD_BYTES:
+        for i in range(start + 2 * _WORD_BYTES, end, _WORD_BYTES):
+            word = words[i] & _MASKS[min(end - i, _WORD_BYTES)]
             second = (_mixed(word, second) >> 4) & (_LONG - 1)
         second |= _LONG
     return first, second
@@ -311,3 +335,202 @@ def index_tokens(rows, n, index):
         while index[slot] >= 0:
             slot = (slot + 1) & last_slot
         index[slot] = row
+
+
+# Lemmas: the slot of a word is given by the last bits of its CRC-32; the number of slots is a
+# power of two.
+
+WORD, LEMMA = 0xFF, 0xFE  # the bytes before words and lemmas, which never occur in UTF-8
+
+
+def _crc_table():
+    """Return the effect of each byte on the last eight bits of a CRC-32."""
+    table = np.arange(256)
+    for _ in range(8):
+        table = np.where(table & 1, table >> 1 ^ 0xEDB88320, table >> 1)
+    return table
+
+
+_CRC = _crc_table()
+
+
+@compiled
+def find_lemmas(letters, starts, ends, data, places, lemma_starts, lemma_ends):
+    """Set where the lemma of each word is in ``data``; 0 and 0 for a word that is not there.
+
+    Equivalent, for each word, to::
+
+        slot = zlib.crc32(word) % (places.size - 1)
+        entries = data[places[slot] : places[slot + 1]].split(WORD)
+        lemma = next((e.split(LEMMA)[1] for e in entries if e.split(LEMMA)[0] == word), b"")
+    """
+    for word in range(starts.size):
+        crc = np.int64(0xFFFFFFFF)
+        for i in range(starts[word], ends[word]):
+            crc = _CRC[(crc ^ letters[i]) & 0xFF] ^ crc >> 8
+        lemma_starts[word] = (crc ^ 0xFFFFFFFF) & (places.size - 2)
+    for word in range(starts.size):  # a loop of its own, so that many places are fetched at once
+        slot = lemma_starts[word]
+        lemma_starts[word], lemma_ends[word] = places[slot], places[slot + 1]
+    for word in range(starts.size):
+        start, size = starts[word], ends[word] - starts[word]
+        place, last = lemma_starts[word], lemma_ends[word]
+        lemma_starts[word] = lemma_ends[word] = 0
+        while place < last:
+            place += 1
+            same = 0
+            while same < size and data[place + same] == letters[start + same]:
+                same += 1
+            found = same == size and data[place + same] == LEMMA
+            lemma_start = place + same + 1
+            while place < last and data[place] != WORD:
+                place += 1
+            if found:
+                lemma_starts[word], lemma_ends[word] = lemma_start, place
+                break
+
+
+# Rows of counts
+
+_DIGIT = 8  # bits
+_FEW = 24  # entries, up to which insertion sort is faster than radix sort
+
+
+@compiled
+def number_columns(numbers, columns, n_columns, found, new):
+    """Give a column to each term that has none, in order of occurrence; return how many are new.
+
+    Equivalent to::
+
+        for number in numbers:
+            if number >= 0 and columns[number] == -2:
+                columns[number] = n_columns + len(new)
+                new.append(number)
+        found[:] = [columns[number] if number >= 0 else -1 for number in numbers]
+
+    Parameters
+    ----------
+    numbers : ndarray of int32
+        Numbers of terms, or -1.
+    columns : ndarray of int32
+        The column of each term, -2 for none; updated in place.
+    n_columns : int
+        The first free column.
+    found : ndarray of int32
+        Output: the column of each number.
+    new : ndarray of int32
+        Output: the numbers of the terms that got the columns from ``n_columns`` on.
+    """
+    n = 0
+    for k in range(numbers.size):
+        number = numbers[k]
+        column = np.int32(-1)
+        if number >= 0:
+            column = columns[number]
+            if column == -2:
+                column = np.int32(n_columns + n)
+                columns[number], new[n] = column, number
+                n += 1
+        found[k] = column
+    return n
+
+
+@compiled
+def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, indices, sizes):
+    """Add up the weights of the entries in each row and column; return the number of sums.
+
+    Equivalent, for each row with parts ``p`` and their entries ``k``, in this order, to::
+
+        counts[row, order[columns[k]]] += weights[p]
+
+    with the sums of all rows stored as in a CSR matrix with sorted indices.
+
+    Parameters
+    ----------
+    columns : ndarray of int32
+        The columns of all entries, unsorted; entries with -1 are left out.
+    order : ndarray of int32
+        The new position of each column; empty to keep them.
+    part_sizes : ndarray of int64
+        Number of entries of each part.
+    weights : ndarray of float64
+        Weight of the entries of each part.
+    row_parts : ndarray of int64
+        Number of parts of each row.
+    n_columns : int
+        Number of columns.
+    data : ndarray of float64
+        Output: the sums of all rows; as long as ``columns``.
+    indices : ndarray of int32
+        Output: their columns.
+    sizes : ndarray of int64
+        Output: number of sums in each row.
+    """
+    keys, other = np.empty(1, np.int64), np.empty(1, np.int64)
+    begins, n_digits = np.zeros(1 << _DIGIT, np.int64), _n_digits(n_columns)
+    part, k, stored = 0, 0, 0
+    for row in range(sizes.size):
+        most = part_sizes[part : part + row_parts[row]].sum()
+        if most > keys.size:
+            keys, other = np.empty(2 * most, np.int64), np.empty(2 * most, np.int64)
+        n = 0
+        for _ in range(row_parts[row]):
+            for _ in range(part_sizes[part]):
+                column = np.int64(columns[k])
+                if column >= 0:
+                    keys[n] = (np.int64(order[column]) if order.size else column) << 32 | part
+                    n += 1
+                k += 1
+            part += 1
+        keys, other = _sorted(keys, other, n, n_digits, begins)
+        before, last = stored, -1
+        for e in range(n):
+            column, weight = keys[e] >> 32, weights[keys[e] & 0xFFFFFFFF]
+            if column == last:
+                data[stored - 1] += weight
+            else:
+                indices[stored], data[stored] = column, weight
+                stored += 1
+                last = column
+        sizes[row] = stored - before
+    return stored
+
+
+@helper
+def _n_digits(n_columns):
+    """Return the number of digits (bytes) of a column."""
+    n = 1
+    while n_columns >> _DIGIT * n:
+        n += 1
+    return n
+
+
+@helper
+def _sorted(keys, other, n, n_digits, begins):
+    """Sort the first ``n`` keys by column, stably; return them and the spare array.
+
+    Radix sort, from the last digit to the first: unlike comparisons, it has no branches that the
+    processor could mispredict.
+    """
+    if n <= _FEW:
+        for e in range(1, n):
+            key, place = keys[e], e
+            while place and keys[place - 1] >> 32 > key >> 32:
+                keys[place] = keys[place - 1]
+                place -= 1
+            keys[place] = key
+        return keys, other
+    for digit in range(n_digits):
+        shift = 32 + _DIGIT * digit
+        begins[:] = 0
+        for e in range(n):
+            begins[(keys[e] >> shift) & 0xFF] += 1
+        total = 0
+        for value in range(begins.size):
+            total, begins[value] = total + begins[value], total
+        for e in range(n):
+            value = (keys[e] >> shift) & 0xFF
+            other[begins[value]] = keys[e]
+            begins[value] += 1
+        keys, other = other, keys
+    return keys, other

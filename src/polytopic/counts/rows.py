@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_rows
-from polytopic.counts import LARGEST, SMALLEST, LabelSetCounts, canonical_counts
+from polytopic.counts.table import LARGEST, SMALLEST, LabelSetCounts, canonical_counts
 from polytopic.labels import Targets, indicator
 
 ARRAYS = {
@@ -18,6 +18,13 @@ ARRAYS = {
     "indptr": ArraySpec(WHOLE, ("n_docs+1",), 0),
     "label_indices": ArraySpec(WHOLE, ("n_members",), 0, below="n_labels"),
     "label_indptr": ArraySpec(WHOLE, ("n_docs+1",), 0),
+}
+PACKING = {  # in files, see polytopic.modelfile
+    "data": "counts",
+    "indices": "columns",
+    "indptr": "sizes",
+    "label_indices": "whole",
+    "label_indptr": "sizes",
 }
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polytopic.labeler.packing import pack, unpack
+from polytopic.modelfile import pack_arrays, unpack_arrays
 
 PACKING = {"data": "counts", "indices": "columns", "indptr": "sizes", "weights": "pairs"}
 
@@ -34,10 +34,10 @@ def test_rows_come_back(largest, n_columns):
     """Columns and counts of one to four bytes; counts that need more stay as they are."""
     arrays = rows(1, n_columns=n_columns, largest=largest)
 
-    packed = pack(arrays, PACKING)
+    packed = pack_arrays(arrays, PACKING)
 
-    assert_same(unpack(packed, PACKING), arrays)
-    assert unpack(packed, PACKING)["data"].dtype == np.float64
+    assert_same(unpack_arrays(packed, PACKING), arrays)
+    assert unpack_arrays(packed, PACKING)["data"].dtype == np.float64
     assert "indices" not in packed
     assert "indptr" not in packed
 
@@ -48,7 +48,7 @@ def test_columns_in_no_order_come_back(change):
     arrays = rows(2)
     arrays["indices"] = change(arrays["indices"]).copy()
 
-    assert_same(unpack(pack(arrays, PACKING), PACKING), arrays)
+    assert_same(unpack_arrays(pack_arrays(arrays, PACKING), PACKING), arrays)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, -1.0, 2.0**60])
@@ -57,7 +57,7 @@ def test_numbers_that_are_no_counts_come_back(value):
     arrays = rows(3)
     arrays["data"][::7] = value
 
-    assert_same(unpack(pack(arrays, PACKING), PACKING), arrays)
+    assert_same(unpack_arrays(pack_arrays(arrays, PACKING), PACKING), arrays)
 
 
 def test_nothing_comes_back():
@@ -68,7 +68,7 @@ def test_nothing_comes_back():
             "indices": np.zeros(0, np.int64),
             "indptr": np.zeros(n_rows + 1, np.int64),
         }
-        assert_same(unpack(pack(arrays, PACKING), PACKING), arrays)
+        assert_same(unpack_arrays(pack_arrays(arrays, PACKING), PACKING), arrays)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -81,8 +81,8 @@ def test_weights_come_back_to_the_bit(dtype):
     weights[7] = -0.0
     arrays = {"weights": weights, "columns": np.arange(13), "vectors": np.ones((14, 3))}
 
-    packed = pack(arrays, PACKING)
-    found = unpack(packed, PACKING)["weights"]
+    packed = pack_arrays(arrays, PACKING)
+    found = unpack_arrays(packed, PACKING)["weights"]
 
     assert found.dtype == dtype
     assert found.tobytes() == weights.tobytes()
@@ -93,7 +93,7 @@ def test_a_row_takes_few_bytes():
     """About two bytes for a word: most gaps take two, and a bit tells that a count is one."""
     arrays = rows(5, n_columns=60_000)
 
-    size = sum(array.nbytes for array in pack(arrays, PACKING).values())
+    size = sum(array.nbytes for array in pack_arrays(arrays, PACKING).values())
 
     assert size < 3.2 * arrays["data"].size
 
@@ -111,11 +111,11 @@ def test_a_row_takes_few_bytes():
 def test_parts_that_do_not_fit_take_no_memory(name, change):
     """A few bytes cannot ask for many: sizes are compared first."""
     weights = np.ones((3, 2, 9), np.float32)
-    packed = pack(
+    packed = pack_arrays(
         rows(4) | {"weights": weights, "vectors": np.ones((4, 2)), "columns": np.arange(9)},
         PACKING,
     )
     packed[name] = change(packed[name])
 
     with pytest.raises(ValueError, match=r"size|bit"):
-        unpack(packed, PACKING)
+        unpack_arrays(packed, PACKING)
