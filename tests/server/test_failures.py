@@ -129,7 +129,7 @@ def test_checks_continue_after_a_failure(path, monkeypatch):
             raise ZeroDivisionError
 
         with monkeypatch.context() as patch:
-            patch.setattr(store, "state", fails)
+            patch.setattr(store.monitor, "state", fails)
             until(lambda: client.get("/health/ready").status_code == 503)
             assert "cannot be followed" in client.get("/health/ready").json()["detail"]
 

@@ -84,13 +84,25 @@ class Answer(Sequence[Suggestion]):
         digits : int, default=None
             Decimals of scores, probabilities and ``known``; all by default.
         """
+        suggestions: list[dict[str, Any]] = []
+        for label, score, probability, chosen in self.suggestions:
+            row: dict[str, Any] = {"label": label}
+            if name is not None:
+                row["name"] = name(label)
+            row["score"] = score if math.isfinite(score) else None
+            row["probability"] = probability if math.isfinite(probability) else None
+            row["chosen"] = chosen
+            suggestions.append(row)
+        known = self.known
+        if digits is not None:
+            known = round(known, digits)
+            for row in suggestions:
+                for column in ("score", "probability"):
+                    row[column] = None if row[column] is None else round(row[column], digits)
         return {
             "labels": self.labels,
-            "suggestions": [
-                row if name is None else row | {"name": name(row["label"])}
-                for row in _plain_rows(self.suggestions, digits)
-            ],
-            "known": self.known if digits is None else round(self.known, digits),
+            "suggestions": suggestions,
+            "known": known,
             "abstained": self.abstained,
             "warning": self.warning,
         }
@@ -104,25 +116,6 @@ class Answer(Sequence[Suggestion]):
         note = "" if self.warning is None else f"<p>{escape(self.warning)}</p>"
         head = "<tr><th></th><th>label</th><th>probability</th><th>score</th></tr>"
         return f"<table>{head}{rows}</table>{note}"
-
-
-def _plain_rows(suggestions: Sequence[Suggestion], digits: int | None) -> list[dict[str, Any]]:
-    """Return suggestions as dictionaries, with None for infinity."""
-    isfinite = math.isfinite
-    rows: list[dict[str, Any]] = [
-        {
-            "label": label,
-            "score": score if isfinite(score) else None,
-            "probability": probability if isfinite(probability) else None,
-            "chosen": chosen,
-        }
-        for label, score, probability, chosen in suggestions
-    ]
-    if digits is not None:
-        for row in rows:
-            for column in ("score", "probability"):
-                row[column] = None if row[column] is None else round(row[column], digits)
-    return rows
 
 
 def rank_suggestions(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
