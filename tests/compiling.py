@@ -22,7 +22,12 @@ MODELS = {
     "pdmm": [PDMM(), PDMM(decode="greedy")],
     "mml": [MML(), MML(labels="neighbours")],
     "mml-exact": [MML(rank=None), MML(rank=None, labels="neighbours")],
-    "col": [CoL(5), CoL(5, predict_mode="sets"), CoL(2, batch_size=9, predict_mode="paper")],
+    "col": [
+        CoL(5),
+        CoL(5, predict_mode="sets"),
+        CoL(2, batch_size=9, predict_mode="paper"),
+        CoL(3, inference="paper"),
+    ],
     "boostexter": [BoosTexter(3)],
     "rules": [
         kind(LabelTree({"a": "b"})) if kind.needs_tree else kind()

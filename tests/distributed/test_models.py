@@ -20,7 +20,12 @@ def train(documents):
 
 
 @pytest.mark.parametrize(
-    "model", [CoL("auto"), CoL(8, covariance="variational", predict_mode="sets", max_iter=4)]
+    "model",
+    [
+        CoL("auto"),
+        CoL(8, covariance="variational", predict_mode="sets", max_iter=4),
+        CoL(8, inference="paper", init="random", max_iter=3),
+    ],
 )
 def test_col_takes_the_same_steps(client, news, documents, train, model):
     """The bound of each step is that of one machine to 1e-8; predictions are the same."""

@@ -168,6 +168,8 @@ class TopicParts:
             if trace.converged or step == max_iter:
                 break
             current = following
+        if topics.family == "factored":
+            posteriors = map_tasks(_infer_precisely, self.parts, current)
         tasks = map_tasks(_topic_shares, posteriors)
         trace.topics, sums = self._gather([current, tree_reduce(tasks, sum_results)])
         trace.label_topics = label_means(sums, self.label_docs)
@@ -212,6 +214,10 @@ def _bound(topics, sums, smoothing):
 
 def _maximize(topics, docs, sums, smoothing):
     return maximize(topics, docs, sums[1], sums[2].copy(), smoothing)
+
+
+def _infer_precisely(part, topics):
+    return topics.infer(*part, topics.scoring)
 
 
 def _topic_shares(inference):

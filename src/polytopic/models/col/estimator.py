@@ -86,10 +86,10 @@ class CoL(DocumentModel):
     classes_ : ndarray of shape (n_labels,)
         Label ids in sorted order, or column numbers if fitted on an indicator.
     label_mean_ : ndarray of shape (n_labels,)
-        :math:`\mu`, centred; ``-inf`` for a label without documents.
+        :math:`\mu`, centred unless ``inference="paper"``; ``-inf`` for a label without documents.
     label_covariance_ : ndarray of shape (n_labels, n_labels)
         :math:`P \Sigma P` with :math:`P = I - 1 1^\top / C`, the part of :math:`\Sigma` that
-        label sets identify.
+        label sets identify; :math:`\Sigma` itself with ``inference="paper"``.
     topic_prior_ : ndarray of shape (n_labels, n_topics)
         :math:`\alpha`; 0 for a label without documents.
     label_topics_ : ndarray of shape (n_labels, n_topics)
@@ -112,8 +112,11 @@ class CoL(DocumentModel):
 
     Notes
     -----
-    Every topic starts with one label. With at least as many topics as labels it stays with that
-    label, since its weight in the others is too small to grow; with fewer, labels share topics.
+    With ``init="labels"`` every topic starts with one label. With at least as many topics as labels
+    it stays with that label; with fewer, labels share topics.
+
+    The model of [1]_ is ``CoL(inference="paper", init="random", covariance="variational",
+    predict_mode="paper")``.
 
     ``decision_function`` returns the log odds of a label's weight (with "paper", of its
     posterior). ``predict_proba`` returns the probability of a label by isotonic regression on
