@@ -111,7 +111,7 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         if self._form.kind == "single":
             return self.estimator_.predict(X)
-        return self._form.give_back(self.predict_indicator(X))
+        return self._form.convert(self.predict_indicator(X))
 
     def predict_indicator(self, X):
         """Return the labels of :meth:`predict` as a sparse indicator."""

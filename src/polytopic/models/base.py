@@ -186,7 +186,7 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
         A document without a known word gets the most frequent label set.
         """
         Y = self.predict_indicator(X)
-        return self.classes_[Y.indices] if self._form.kind == "single" else self._form.give_back(Y)
+        return self.classes_[Y.indices] if self._form.kind == "single" else self._form.convert(Y)
 
     @abstractmethod
     def predict_indicator(self, X) -> sparse.csr_matrix:

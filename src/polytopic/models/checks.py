@@ -116,7 +116,7 @@ def check_as_many(X, Y):
 
 def check_form(targets, form, declared):
     """Raise if targets have another form, or other columns, than before."""
-    if not form.fits(targets.form):
+    if not form.is_compatible(targets.form):
         raise ValueError(
             f"Y came as {targets.form.kind} and before as {form.kind}; keep to one form."
         )

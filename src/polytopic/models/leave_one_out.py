@@ -88,7 +88,7 @@ def predict(model, X, Y, em_steps=0):
     answers = sparse.csr_matrix(answers)
     if model._form.kind == "single":
         return model.classes_[answers.indices]
-    return model._form.give_back(answers)
+    return model._form.convert(answers)
 
 
 def groups(model, X, sets, em_steps=0) -> Iterator[Group]:
