@@ -410,6 +410,13 @@ def canonical_counts(X) -> sparse.csr_matrix:
     return clean
 
 
+def look_up_counts(matrix: sparse.csr_matrix, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the counts at these places of a CSR matrix, 0 where it has none."""
+    if not rows.size:
+        return np.zeros(0)
+    return np.asarray(matrix[rows, columns]).ravel()
+
+
 def _check_counts(counts) -> None:
     if counts.size and not (counts.min() >= 0 and counts.max() <= LARGEST):  # false for NaN, too
         raise ValueError(f"counts and weights must be numbers from 0 to {LARGEST}.")

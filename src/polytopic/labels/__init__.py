@@ -7,6 +7,7 @@ from polytopic.labels.targets import (
     canonical,
     indicator,
     read_targets,
+    stack_sets,
     widen,
     with_fallback,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "canonical",
     "indicator",
     "read_targets",
+    "stack_sets",
     "widen",
     "with_fallback",
 ]

@@ -101,6 +101,13 @@ def indicator(indices, indptr, n_labels: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, n_labels))
 
 
+def stack_sets(blocks, n_labels) -> sparse.csr_matrix:
+    """Return the indicator of label sets that come in blocks, as pairs of sizes and labels."""
+    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(size for size, _ in blocks)])
+    labels = np.concatenate([np.zeros(0, dtype=np.int64), *(label for _, label in blocks)])
+    return indicator(labels, np.concatenate([[0], np.cumsum(sizes)]), n_labels)
+
+
 def widen(Y: sparse.csr_matrix, labels: Sequence, space: LabelSpace) -> sparse.csr_matrix:
     """Return an indicator over ``labels`` as one over a larger space."""
     place = np.array([space.index(label) for label in labels], dtype=np.intp)

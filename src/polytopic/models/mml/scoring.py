@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.kernels.blocks import map_rows
-from polytopic.models.label_sets import stack_sets
+from polytopic.labels import stack_sets
 from polytopic.models.mml import kernels_search
 from polytopic.models.mml.embedding import with_knots
 from polytopic.text.weights import unit_rows
