@@ -217,7 +217,7 @@ class CoL(DocumentModel):
         return self._fit_documents(TopicDocuments(X[labelled], targets.Y[labelled]), tuned)
 
     def fit_documents(self, documents, labels, sets, set_docs, *, tuned=None):
-        """Learn from documents that are kept elsewhere, for example on a cluster.
+        """Learn from documents that are elsewhere, for example on a cluster.
 
         Parameters
         ----------

@@ -66,8 +66,8 @@ class MML(LinearModel):
     similarity : {"dice", "cosine"}, default="dice"
         Similarity of label sets. Dice excludes the empty set; cosine embeds it at the origin.
     labels : {"all", "neighbours"}, default="all"
-        The label sets that a document is kept apart from: all of them, through working sets with
-        the most violated one, or those with one label more or less, as in [1]_.
+        The label sets that a document is separated from: all of them, through working sets that
+        grow by the most violated set; or those with one label more or less, as in [1]_.
     goal : {"f", "exact"}, default="f"
         The margin for ``labels="all"``. "exact" has the margin of [1]_, in units of the distance
         between the sets, and one slack variable per set in the working set. "f" requires a margin
