@@ -548,7 +548,7 @@ def test_a_restricted_model(corpus, model):
     assert (scores[:, ~allowed] == -np.inf).all()
     assert (proba[:, ~allowed] == 0).all()
     assert sets.toarray().any(axis=1).all()
-    with pytest.raises(ValueError, match="none of the labels"):
+    with pytest.raises(ValueError, match="no allowed label"):
         model.restrict_to(np.zeros(4, dtype=bool))
 
 

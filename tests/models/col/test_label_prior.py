@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from polytopic.models.col.label_prior import (
     LabelPrior,
     SetPosteriors,
-    centred,
+    centre,
     distinct_sets,
     fit_label_prior,
     log_elementary,
@@ -27,7 +27,7 @@ def prior():
     """Return a prior of five labels."""
     rng = np.random.default_rng(0)
     root = rng.normal(size=(5, 5))
-    parameters = centred(rng.normal(size=5), root @ root.T)
+    parameters = centre(rng.normal(size=5), root @ root.T)
     return LabelPrior(*parameters, np.array([0.0, 0.4, 0.3, 0.2, 0.05, 0.05]))
 
 
@@ -140,7 +140,7 @@ def test_a_common_shift_does_not_matter(prior):
     shifted = LabelPrior(prior.mean + 3.0, prior.covariance + 1.0, prior.size_proba)
 
     np.testing.assert_allclose(prior.log_prior(Y), shifted.log_prior(Y), atol=0.02)
-    mean, covariance = centred(shifted.mean, shifted.covariance)
+    mean, covariance = centre(shifted.mean, shifted.covariance)
     np.testing.assert_allclose(mean, prior.mean, atol=1e-9)
     np.testing.assert_allclose(covariance, prior.covariance, atol=1e-9)
 
