@@ -368,8 +368,10 @@ def _draw_map(label_map: LabelMap):
     names = [_drawable(label.display_name) for label in label_map.in_order]
     row = min(ROW, LARGEST_SIDE / len(names))
     side, tree = max(2.0, row * len(names)), min(6.0, 2.0 + 0.02 * len(names))
-    beside = 0.55 * row * max(map(len, names)) + 0.3
-    figure = Figure(figsize=(tree + beside + side + 1.2, side + beside + 0.8), layout="constrained")
+    name_width = 0.55 * row * max(map(len, names)) + 0.3
+    figure = Figure(
+        figsize=(tree + name_width + side + 1.2, side + name_width + 0.8), layout="constrained"
+    )
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[tree, side])
     _draw_tree(left, label_map.dendrogram)
     image = _draw_correlations(right, label_map)

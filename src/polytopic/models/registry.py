@@ -205,7 +205,7 @@ _ENTRIES = {
 _LOADED: dict[str, Any] = {}
 
 DEFAULT = "mml"  # of a labeler
-DEFAULT_COUNT_MODEL = "pmm1"  # of a store, of audits, and beside models that are not mixtures
+DEFAULT_COUNT_MODEL = "pmm1"  # of stores and audits, and for shares if the model is not a mixture
 
 
 def register(

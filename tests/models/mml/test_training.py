@@ -105,8 +105,8 @@ def test_goal_f_solves_the_problem_over_all_label_sets(similarity, C):
 
 @pytest.mark.parametrize("tol", [0.1, 0.01])
 @pytest.mark.parametrize("C", COSTS)
-def test_goal_f_closes_the_gap_it_tells(C, tol):
-    """With a loose tolerance too the gap over all label sets is about what is told."""
+def test_goal_f_closes_the_gap_it_reports(C, tol):
+    """Even with a loose tolerance, the gap over all label sets is about what is reported."""
     X, Y, _ = twins.corpus(n_docs=12, seed=4)
 
     model = MML(C, goal="f", rank=None, tol=tol, max_iter=1000).fit(X, Y)
@@ -413,7 +413,7 @@ def test_a_warm_start_with_other_labels_of_a_document(goal):
 
 
 def test_neighbours_do_not_start_warm():
-    """It is said in a sentence."""
+    """The error says so."""
     X, Y, _ = twins.corpus()
     model = MML(labels="neighbours").fit(X, Y)
 

@@ -412,7 +412,7 @@ class PMM1(MixtureModel):
     The posterior of a label set is :math:`P(y \mid x) \propto \exp(\ell(x \mid y) / T)\, P(y)`.
     The paper's own version is ``PMM1(prior="uniform", decode="greedy")``.
 
-    ``predict_proba`` gives the marginal probability of each label, and ``decision_function`` the
+    ``predict_proba`` returns the marginal probability of each label, and ``decision_function`` the
     log posterior of the best set with the label minus that of the best set without it. Both are
     computed over these candidates: the label sets of the training documents and each label alone;
     the set that is reached from the best of them by adding or removing one label at a time; and all

@@ -104,8 +104,8 @@ class MML(LinearModel):
 
     Notes
     -----
-    ``decision_function`` gives the score of the best set with a label minus that of the best
-    without it. ``predict_proba`` gives its probability by isotonic regression on held-out
+    ``decision_function`` returns the score of the best set with a label minus that of the best
+    without it. ``predict_proba`` returns its probability by isotonic regression on held-out
     documents or, without ``calibrate``, the logistic function of the score, which is not
     calibrated.
 
@@ -221,14 +221,15 @@ class MML(LinearModel):
         self._ascent, self._used = ascent, used
 
     def fit_documents(self, documents, labels, sets, set_docs, *, tuned=None):
-        """Learn from documents that are elsewhere, in parts.
+        """Learn from documents that are elsewhere, for example on a cluster.
 
         Parameters
         ----------
         documents : object
-            It has ``sizes``, the number of documents by their number of labels; ``tune(model)``,
-            which gives what :func:`polytopic.models.mml.tuning.tune` does; and ``train(sizes,
-            dtype, margins, order, max_iter)``, which gives a ``DualAscent``.
+            Has the attribute ``sizes``, the number of documents by their number of labels; the
+            method ``tune(model)``, which returns what :func:`polytopic.models.mml.tuning.tune`
+            returns; and ``train(sizes, dtype, margins, order, max_iter)``, which returns a
+            ``DualAscent``.
         labels : sequence of str
             The labels of columns, sorted.
         sets : csr_matrix of shape (n_sets, n_labels)
