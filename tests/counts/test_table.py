@@ -109,7 +109,7 @@ def test_group_rows_numbers_equal_rows(corpus):
     ],
 )
 def test_remove_refuses_what_was_not_there(gone):
-    """A count that would turn negative, or words left without documents, are refused."""
+    """A count that would turn negative, or words left without documents, are rejected."""
     counts = LabelSetCounts([({"goal": 2, "ball": 1}, ["sport"])])
     before = counts.copy()
 
@@ -287,7 +287,7 @@ def test_cells_that_come_twice_are_added():
     ids=str,
 )
 def test_arrays_that_are_no_table(changed, sentence):
-    """What no documents could have summed up to is refused."""
+    """Tables that no documents could add up to are rejected."""
     counts = LabelSetCounts(_pairs())
     labels = ("x", "y", "z") if "no label set" in sentence else counts.labels
     arrays = counts.to_arrays() | {

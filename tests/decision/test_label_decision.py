@@ -280,7 +280,7 @@ def test_a_label_that_all_documents_have():
 
 
 def test_what_scikit_learn_is_told():
-    """It is what the estimator tells, but labels are not those that score above zero."""
+    """They are those of the estimator, but labels are not those that score above zero."""
     for estimator in (NaiveBayes(), LogisticRegression()):
         inner, found = get_tags(estimator), get_tags(LabelDecision(estimator, TopK()))
 

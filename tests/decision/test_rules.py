@@ -316,7 +316,7 @@ def test_counting_along_a_parameter(scores, rule, seed):
 
 @pytest.mark.parametrize("kind", [WorldModel, UnconstrainedCohort, TreeCohort, TNorm])
 def test_a_ratio_that_is_no_number(kind):
-    """It is refused, and not taken for a ratio of one."""
+    """It is rejected, not treated as a ratio of one."""
     rule = kind(TREE) if kind is TreeCohort else kind()
 
     with pytest.raises(ValueError, match="ratio == nan"):

@@ -170,7 +170,7 @@ def test_the_language_is_told():
 
 
 def test_names_are_shown_beside_ids():
-    """A label with a name shows it wherever it is told of; nothing else changes."""
+    """A label with a name shows it everywhere; nothing else changes."""
     explanation = fitted().explain("goal rover orbit", ["space", "sport"], why_not="film")
     names = {"sport": "Sport & games", "film": "Cinema", "space": "space"}
 
@@ -223,7 +223,7 @@ def luminance(colour):
 
 
 def test_a_linear_model_has_a_page_of_its_own():
-    """Its evidence adds to a score, so nothing is told of likelihoods or logarithms."""
+    """Its evidence adds to a score, so the page mentions no likelihoods or logarithms."""
     explanation = fitted("mml").explain(TEXT, ["space", "sport"], why_not="music")
 
     page = to_html(explanation, TEXT)

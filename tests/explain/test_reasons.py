@@ -257,19 +257,27 @@ def test_json_is_strict():
     """An infinite score, as of the only label there is, becomes null."""
     labeler = Labeler("pmm1").fit(["goal", "match"], [["sport"], ["sport"]])
 
-    told = json.loads(json.dumps(labeler.explain("goal").to_dict(), allow_nan=False))
+    explanation = json.loads(json.dumps(labeler.explain("goal").to_dict(), allow_nan=False))
 
-    assert told["labels"][0]["score"] is None
-    assert told["labels"][0]["words"][0]["term"] == "goal"
-    assert told["places"][0] == {
+    assert explanation["labels"][0]["score"] is None
+    assert explanation["labels"][0]["words"][0]["term"] == "goal"
+    assert explanation["places"][0] == {
         "start": 0,
         "end": 4,
         "term": "goal",
         "shares": {"sport": 1.0},
-        "evidence": told["breakdown"]["words"],
+        "evidence": explanation["breakdown"]["words"],
         "field": None,
     }
-    assert set(told) == {"labels", "keywords", "breakdown", "why_not", "places", "unknown", "unit"}
+    assert set(explanation) == {
+        "labels",
+        "keywords",
+        "breakdown",
+        "why_not",
+        "places",
+        "unknown",
+        "unit",
+    }
 
 
 def test_evidence_of_a_linear_model_is_exact():

@@ -123,7 +123,7 @@ def test_negative_level(tree):
     ],
 )
 def test_no_tree(parents, sentence):
-    """A cycle and an empty label are refused."""
+    """A cycle and an empty label are rejected."""
     with pytest.raises(ValueError, match=sentence):
         LabelTree(parents)
 
@@ -299,7 +299,7 @@ def test_from_file_short_rows(tmp_path):
     ],
 )
 def test_bad_file(tmp_path, text, name, sentence):
-    """What is wrong in a file is told with its line."""
+    """An error in a file is reported with its line."""
     with pytest.raises(ValueError, match=sentence):
         LabelTree.from_file(write(tmp_path, text, name))
 

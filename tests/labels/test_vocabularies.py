@@ -56,19 +56,19 @@ def folder(tmp_path_factory):
 @example(tree=ODD)
 @example(tree=LabelTree({}))
 def test_round_trip(folder, ending, tree):
-    """What a file holds comes back as it was; what it could not hold is refused."""
+    """A written tree reads back identically; one that the format cannot represent is rejected."""
     path = folder / f"tree{ending}"
     path.unlink(missing_ok=True)
 
     try:
         tree.to_file(path)
     except ValueError as error:
-        refused = str(error)
+        message = str(error)
     else:
         assert LabelTree.from_file(path) == tree
         return
 
-    assert "cannot represent" in refused or "cannot be written as XML" in refused
+    assert "cannot represent" in message or "cannot be written as XML" in message
     assert ending in (".rdf", ".csv", ".tsv")
     assert not path.exists()
 
@@ -147,7 +147,7 @@ def test_subject_vocabularies(tmp_path, text, name):
 
 
 def test_columns_in_any_order(tmp_path):
-    """Titles tell; what no title tells is left out with a warning."""
+    """Titles say what columns hold; columns with unknown titles are skipped with a warning."""
     text = "id,label_fi,broader,altLabel_pt_BR,label,definition\nb,Beta,a,x| y\\|z,B,?\n"
     path = write(tmp_path, text, "tree.csv")
 
@@ -265,7 +265,7 @@ ENTITIES = """<?xml version="1.0"?>
     ],
 )
 def test_entities_that_grow(tmp_path, declared, encoding):
-    """A file whose entities hold others, much, or files, is refused before it is read."""
+    """A file whose entities contain others, long texts or files is rejected before it is read."""
     path = tmp_path / "tree.rdf"
     path.write_bytes(ENTITIES.format(declared=declared).encode(encoding))
 

@@ -1,4 +1,4 @@
-"""Arrays of models, as files hold them: what no model could have learned is refused."""
+"""Arrays of models in files: those that no model could have learned are rejected."""
 
 import numpy as np
 import pytest

@@ -570,7 +570,7 @@ def test_what_is_given_stays_as_it_is():
     ],
 )
 def test_wrong_parameters(wrong, error, sentence):
-    """Each is refused in a sentence."""
+    """Each is rejected with a clear message."""
     with pytest.raises(error, match=sentence):
         BoosTexter(**wrong).fit([[1, 2], [2, 1]], [[1, 0], [0, 1]])
 

@@ -487,13 +487,13 @@ def test_labels_keep_every_character():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
 def test_smoothing_must_be_a_number(value):
-    """NaN and infinity are refused when fitting, not found out when predicting."""
+    """NaN and infinity are rejected by fit, not only noticed by predict."""
     with pytest.raises(ValueError, match=r"smoothing == .*, must be"):
         PMM1(smoothing=value).fit([[1, 2]], [["a"]])
 
 
 def test_counts_must_be_countable():
-    """Counts whose sums would overflow are refused."""
+    """Counts whose sums would overflow are rejected."""
     with pytest.raises(ValueError, match="word counts must be <= 1e"):
         PMM1().fit([[1e300, 2]], [["a"]])
 

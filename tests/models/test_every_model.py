@@ -260,7 +260,7 @@ def test_the_best_set_with_a_label_holds_it(model):
 @every_model
 @pytest.mark.parametrize("label", [-1, 4, 3])
 def test_the_best_set_with_an_impossible_label(model, label):
-    """A column that is not there, and a label without documents, are refused."""
+    """A column that does not exist, and a label without documents, are rejected."""
     with pytest.raises(ValueError, match="label"):
         fitted(model).best_with(X, label)
 

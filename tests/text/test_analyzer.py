@@ -105,7 +105,7 @@ def test_tokens_are_letters_with_their_marks(text, tokens):
 
 
 def test_numbers_and_hyphens_when_asked():
-    """Digits and hyphens are part of words only when told so."""
+    """Digits and hyphens are part of words only if the settings say so."""
     text = "B2B in 2024: state-of-the-art, well‐known"
 
     plain = Analyzer(None).terms(text)
@@ -148,7 +148,7 @@ def test_no_stop_words():
 
 
 def test_lengths():
-    """Words shorter or longer than told are dropped, not cut."""
+    """Words that are too short or too long are dropped, not cut."""
     analyzer = Analyzer(None, min_length=2, max_length=3)
 
     assert analyzer.terms("a ab abc abcd") == ["ab", "abc"]
@@ -191,7 +191,7 @@ def test_term_of_what_is_no_token():
 
 @pytest.mark.parametrize("text", [None, 3, b"bytes", ["a list"]])
 def test_a_text_is_a_str(text):
-    """Anything else is refused in a sentence."""
+    """Anything else is rejected with a clear message."""
     with pytest.raises(TypeError, match=rf"text is a {type(text).__name__}, must be a str\."):
         Analyzer().terms(text)
 

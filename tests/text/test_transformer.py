@@ -72,7 +72,7 @@ def test_unknown_words_are_left_out():
 
 
 def test_fields_and_bags():
-    """Fields weigh what they are told, bags of words are taken as they are."""
+    """Fields have the given weights, and bags of words are used unchanged."""
     texts = [{"title": "oil", "body": "oil gold"}, {"gold": 5}]
 
     X = TextCounts(fields={"title": 2}).fit_transform(texts)

@@ -68,7 +68,7 @@ def test_wrong_limits_are_refused(settings, sentence):
 
 
 def test_a_share_is_no_min_df():
-    """A float, as scikit-learn takes it, is refused."""
+    """A float, which scikit-learn accepts, is rejected."""
     with pytest.raises(TypeError, match="min_df must be an instance of"):
         Vocabulary.from_frequencies(["a"], [1], min_df=0.5)
 

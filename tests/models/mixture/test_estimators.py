@@ -474,7 +474,7 @@ def test_bounds_of_sets_hold(kind):
 
 
 def test_greedy_reports_its_gap():
-    """Without branching, a bound tells how much better another set may be."""
+    """Without branching, a bound limits how much better another set may be."""
     model, X, _ = fitted(PMM1(prior="uniform"), search="greedy")
     exact, _, _ = fitted(PMM1(prior="uniform"), search="exact", max_nodes=5000)
 
@@ -647,7 +647,7 @@ def test_numbers_are_no_arrays(name):
 
 
 def test_no_more_sets_than_can_be_listed():
-    """A number of sets that no memory holds is refused in a sentence."""
+    """A number of sets that does not fit into memory is rejected with a clear message."""
     model = PMM1(temperature=1.0).fit([[1, 2]], [["a"]])
 
     with pytest.raises(ValueError, match="n_best == 1000000000000, must be <= 65536"):
@@ -719,7 +719,7 @@ def test_equally_good_temperatures_leave_it_plain():
 
 
 def test_a_refused_forgetting_changes_nothing():
-    """Parameters that do not fit the labels left are told before anything is changed."""
+    """Parameters that do not fit the remaining labels raise before anything changes."""
     X = [[3, 0, 1], [0, 2, 1], [1, 1, 5]]
     model = PDMM(mixing=[1.0, 2.0, 1.0], temperature=1.0).fit(X, [["a"], ["b"], ["c"]])
 
@@ -751,7 +751,7 @@ def test_one_label_a_document_has_no_sets():
 
 
 def test_best_with_wants_a_label():
-    """A column that is no label with documents is refused."""
+    """A column that is not a label with documents is rejected."""
     model = PMM1(temperature=1.0).fit([[3, 0], [0, 2]], [[1, 0, 0], [0, 1, 0]])
 
     with pytest.raises(ValueError, match="label == 3, must be <= 2"):

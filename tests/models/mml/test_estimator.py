@@ -417,7 +417,7 @@ def test_negative_weights_of_words(kind):
     ],
 )
 def test_wrong_parameters(wrong, error, sentence):
-    """Each is refused in a sentence."""
+    """Each is rejected with a clear message."""
     with pytest.raises(error, match=sentence):
         MML(**wrong).fit([[1, 2], [2, 1]], [[1, 0], [0, 1]])
 
