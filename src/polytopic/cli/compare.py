@@ -129,7 +129,7 @@ def _names(models):
 def _show(found):
     from rich.text import Text
 
-    from polytopic.experiments.tables import MAIN, entries, notes, summary
+    from polytopic.experiments.report import MAIN, entries, notes, summary
 
     rows = [
         (row.title, *(Text(c.text, style="bold" if c.best else "") for c in cells))
