@@ -228,9 +228,7 @@ def _top_words(model, column, k):
         yield word, {"probability": float(proba[word]), "lift": float(np.exp(lift[word]))}
 
 
-def map_labels(
-    state, tree: LabelTree | None, n_pairs: int, n_terms: int, n_labels: int
-) -> LabelMap:
+def map_labels(state, tree: LabelTree | None, k: int, n_pairs: int, n_labels: int) -> LabelMap:
     """Return the map of labels from the model, or an additional mixture, and the counts."""
     check_scalar(n_labels, "n_labels", Integral, min_val=1)
     counts = require_counts(state.counts, "it has no map of labels")
@@ -255,8 +253,8 @@ def map_labels(
         covariance=covariance,
         topics=topics,
         tree=tree,
+        k=k,
         n_pairs=n_pairs,
-        n_terms=n_terms,
         n_labels=len(space.ids),
     )
 

@@ -503,7 +503,7 @@ class Labeler(BaseEstimator):
         column = state.space.index(self._reader(state).resolve(label))
         return label_neighbours(state, column, n_pairs, n_alike)
 
-    def map(self, n_pairs: int = 20, n_terms: int = 10, n_labels: int = 1000) -> LabelMap:
+    def map(self, k: int = 10, *, n_pairs: int = 20, n_labels: int = 1000) -> LabelMap:
         """Return the map of labels: which occur together, and which have similar words.
 
         Word distributions are those of the model or, if it has none (MML), of an additional
@@ -512,14 +512,14 @@ class Labeler(BaseEstimator):
 
         Parameters
         ----------
+        k : int, default=10
+            Number of terms per label.
         n_pairs : int, default=20
             Number of pairs of positive, and of negative, correlation.
-        n_terms : int, default=10
-            Number of terms per label.
         n_labels : int, default=1000
             Number of labels, the most frequent ones; time and memory grow with its square.
         """
-        return map_labels(self._fitted_state(), self.tree, n_pairs, n_terms, n_labels)
+        return map_labels(self._fitted_state(), self.tree, k, n_pairs, n_labels)
 
     def name(self, label: str, language: str | None = None) -> str:
         """Return the display name of a label from the tree, or the label if it has none.
