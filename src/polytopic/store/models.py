@@ -236,8 +236,8 @@ def publish(
     connection.execute(insert(table), row)
     connection.execute(update(schema.state).values(published=number, current_model=number))
     if keep is not None:
-        kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
-        if connection.execute(delete(table).where(table.c.id.not_in(kept))).rowcount:
+        newest = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
+        if connection.execute(delete(table).where(table.c.id.not_in(newest))).rowcount:
             erasure.overwrite_table(connection, "models")
     seal(connection, "models", "state")
     return number

@@ -48,8 +48,13 @@ class StoredCounts(LabelSetCounts):
         How many documents that were known then are missing, because they were forgotten later.
     """
 
-    revision: int = 0
-    n_forgotten: int = 0
+    def __init__(
+        self, table: LabelSetCounts | None = None, *, revision: int = 0, n_forgotten: int = 0
+    ):
+        super().__init__()
+        if table is not None:
+            vars(self).update(vars(table))
+        self.revision, self.n_forgotten = revision, n_forgotten
 
 
 def read_counts(connection: Connection, selection: Selection) -> StoredCounts:
@@ -59,13 +64,10 @@ def read_counts(connection: Connection, selection: Selection) -> StoredCounts:
     else:
         rows = read_rows(connection, selection)
         table = rows.table() if rows.X.shape[0] else LabelSetCounts()
-    counts = StoredCounts()
-    vars(counts).update(vars(table))
     columns = schema.forgotten.c
     since = columns.learned <= selection.revision, columns.revision > selection.revision
     total = connection.execute(select(func.sum(columns.documents)).where(*since)).scalar()
-    counts.revision, counts.n_forgotten = selection.revision or 0, int(total or 0)
-    return counts
+    return StoredCounts(table, revision=selection.revision or 0, n_forgotten=int(total or 0))
 
 
 def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:

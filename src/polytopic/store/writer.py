@@ -185,7 +185,7 @@ class Writer:
     # Changes
 
     def learn(self, incoming: IncomingDocuments, *, strict: bool = False) -> None:
-        """Add documents; those with other content are corrected, or refused if ``strict``."""
+        """Add documents; those with other content are corrected, or rejected if ``strict``."""
         n_terms = len(self.terms)
         numbers = self.terms.assign_numbers(incoming.terms)
         self._details["new_terms"] = len(self.terms) - n_terms
