@@ -68,7 +68,7 @@ class LabelReader:
     def __init__(
         self,
         tree: LabelTree | None,
-        labels: Sequence[str] = (),
+        labels: Sequence[str] | np.ndarray = (),
         *,
         renamed: Mapping[str, str] | None = None,
     ):

@@ -299,7 +299,7 @@ def _json_type(hint: Any) -> Any:
     """Return the type of an attribute in JSON; None for functions, which are left out."""
     if hint is float:
         return float | None
-    if is_dataclass(hint) or (isinstance(hint, type) and issubclass(hint, tuple)):
+    if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):
         return response_schema(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):

@@ -226,10 +226,10 @@ class Settings:
             "model": (model, self.model),
             "keep_texts": (keep_texts, self.keep_texts),
         }
-        for setting, (value, own) in given.items():
-            if value is not None and value != own:
+        for setting, (value, current) in given.items():
+            if value is not None and value != current:
                 raise StoreError(
-                    f"{name} has {setting} == {own!r}, not {value!r}; leave {setting} out, or "
+                    f"{name} has {setting} == {current!r}, not {value!r}; leave {setting} out, or "
                     "create a new store."
                 )
 
@@ -271,8 +271,8 @@ def read_settings(connection: Connection, name: str) -> Settings | None:
 
 def update_schema(connection: Connection) -> None:
     """Note that the store has the present schema, so that earlier releases do not open it."""
-    own = settings.c.name == "schema"
-    connection.execute(update(settings).where(own).values(value=json.dumps(SCHEMA)))
+    is_schema = settings.c.name == "schema"
+    connection.execute(update(settings).where(is_schema).values(value=json.dumps(SCHEMA)))
 
 
 # State
@@ -326,8 +326,8 @@ def write_tree(connection: Connection, tree: LabelTree) -> None:
         )
         for label in tree.nodes
     }
-    known = among(connection, labels.c.label, list(nodes))
-    present = {label for (label,) in fetch(connection, select(labels.c.label).where(known))}
+    is_node = among(connection, labels.c.label, list(nodes))
+    present = {label for (label,) in fetch(connection, select(labels.c.label).where(is_node))}
     for label, text in nodes.items():
         if label in present:
             connection.execute(update(labels).where(labels.c.label == label).values(about=text))
