@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
 from polytopic import MML, PMM1, PMM2, BoosTexter
-from polytopic.experiments.baseline_models import CosineNeighbours
+from polytopic.experiments.baselines import CosineNeighbours
 from polytopic.models.mml.embedding import embed_sizes
 from polytopic.text import TermWeights
 

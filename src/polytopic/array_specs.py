@@ -76,18 +76,18 @@ def check_arrays(
     return sizes
 
 
-def _check_shape(name, shape, wanted, sizes) -> None:
-    fits = len(shape) == len(wanted)
-    for size, symbol in zip(shape, wanted, strict=False):
-        known, _, more = str(symbol).partition("+")
-        size -= int(more or 0)
+def _check_shape(name, shape, symbols, sizes) -> None:
+    fits = len(shape) == len(symbols)
+    for size, symbol in zip(shape, symbols, strict=False):
+        base, _, extra = str(symbol).partition("+")
+        size -= int(extra or 0)
         fits &= (
-            size >= 0 and (int(known) if known.isdigit() else sizes.setdefault(known, size)) == size
+            size >= 0 and (int(base) if base.isdigit() else sizes.setdefault(base, size)) == size
         )
     if not fits:
         known = ", ".join(f"{name} == {size}" for name, size in sizes.items())
-        wanted = f"({', '.join(map(str, wanted))})"
-        raise ValueError(f"{name!r} has the shape {shape}, must have {wanted}, where {known}")
+        needed = f"({', '.join(map(str, symbols))})"
+        raise ValueError(f"{name!r} has the shape {shape}, must have {needed}, where {known}")
 
 
 def _check_range(name, array, spec, sizes) -> None:

@@ -54,8 +54,8 @@ class Lines:
         self._raw = raw
         self._encoding = encoding
         self._max_bytes = max_bytes
-        self._used = 0
-        self._again = False
+        self._n_bytes = 0
+        self._is_unread = False
 
     @property
     def place(self) -> str:
@@ -64,34 +64,34 @@ class Lines:
 
     def start_record(self) -> None:
         """Start a record, which may have several lines, with the next line."""
-        self._used = 0
+        self._n_bytes = 0
         self.first = self.number + 1
 
     def start_here(self) -> None:
         """Start a record with the line just read."""
-        self._used = len(self.last)
+        self._n_bytes = len(self.last)
         self.first = self.number
 
     def unread(self) -> None:
         """Put back the line just read, so that it is returned once more."""
-        self._again = True
+        self._is_unread = True
         self.number -= 1
 
     def __iter__(self) -> "Lines":
         return self
 
     def __next__(self) -> str:
-        if self._again:
-            self._again = False
+        if self._is_unread:
+            self._is_unread = False
             self.number += 1
-            self._used += len(self.last)
+            self._n_bytes += len(self.last)
             return self.last
         raw = next(self._raw)
         if not isinstance(raw, (str, bytes)):
             raise TypeError(f"a line is of type {type(raw).__name__}, must be str or bytes.")
         self.number += 1
-        self._used += len(raw)
-        if self._used > self._max_bytes:
+        self._n_bytes += len(raw)
+        if self._n_bytes > self._max_bytes:
             raise ValueError(f"longer than {self._max_bytes:,} bytes")
         line = self._decode(raw)
         if "\0" in line:
@@ -131,7 +131,7 @@ class Blocks:
         self._begins = re.compile(begins).match
         self._ends = re.compile(ends).search
         self._between = re.compile(between).match
-        self._lost = False  # whether to skip to the next record, after an invalid line
+        self._is_skipping = False  # whether to skip to the next record, after an invalid line
 
     def __iter__(self) -> "Blocks":
         return self
@@ -140,16 +140,16 @@ class Blocks:
         try:
             return self._block(self._first())
         except ValueError:
-            self._lost = True
+            self._is_skipping = True
             raise
 
     def _first(self) -> str:
         for line in self._lines:
             self._lines.start_here()
             if self._begins(line):
-                self._lost = False
+                self._is_skipping = False
                 return line
-            if line.strip() and not self._lost and not self._between(line):
+            if line.strip() and not self._is_skipping and not self._between(line):
                 raise ValueError(f"{short(line.strip())} is outside of a record")
         raise StopIteration
 
@@ -223,11 +223,11 @@ class Piece:
 def count_lines(file: IO[bytes], start: int, stop: int) -> int:
     """Return the number of lines that end in a range of bytes."""
     file.seek(start)
-    found, left = 0, stop - start
-    while left > 0 and (part := file.read(min(SKIPPED_AT_ONCE, left))):
-        found += part.count(b"\n")
-        left -= len(part)
-    return found
+    n_lines, n_bytes = 0, stop - start
+    while n_bytes > 0 and (part := file.read(min(SKIPPED_AT_ONCE, n_bytes))):
+        n_lines += part.count(b"\n")
+        n_bytes -= len(part)
+    return n_lines
 
 
 def read_lines(source: Source, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[str, str]]:
@@ -250,10 +250,10 @@ def read_lines(source: Source, *, max_bytes: int = MAX_LINE_BYTES) -> Iterator[t
 
 def read_text(source: str | os.PathLike[str], *, max_bytes: int = MAX_LINE_BYTES) -> str:
     """Return a whole text in UTF-8, no longer than one line may be."""
-    with _opened(source) as file:
+    with _open_source(source) as file:
         try:
-            with _one_kind_of_error():
-                content = _unzipped(file).read(max_bytes + 1)
+            with _read_errors():
+                content = _decompress(file).read(max_bytes + 1)
             return "".join(Lines(iter([content]), encoding="utf-8", max_bytes=max_bytes))
         except ValueError as error:
             raise ValueError(f"{source_name(source)}: {error}.") from error
@@ -289,7 +289,7 @@ def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]
     ``"-"`` is standard input. Gzipped data are recognized by their first bytes, not by the name.
     """
     if isinstance(source, (str, os.PathLike)):
-        with _opened(source) as file:
+        with _open_source(source) as file:
             yield _file_lines(file, max_bytes)
     elif hasattr(source, "readline"):
         yield _file_lines(source, max_bytes)
@@ -298,16 +298,16 @@ def raw_lines(source: Source, max_bytes: int) -> Iterator[Iterator[str | bytes]]
 
 
 @contextmanager
-def _opened(source: str | os.PathLike[str]) -> Iterator[Any]:
+def _open_source(source: str | os.PathLike[str]) -> Iterator[Any]:
     """Open a file, which is closed afterwards, or standard input, which is not."""
     if isinstance(source, str) and source == "-":
         yield _standard_input()
     else:
-        with _open(source) as file:
+        with _open_file(source) as file:
             yield file
 
 
-def _open(path: str | os.PathLike[str]) -> IO[bytes]:
+def _open_file(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return open(path, "rb")
     except OSError as error:
@@ -323,7 +323,11 @@ def _standard_input() -> Any:
         raise CorpusError("standard input is closed.")
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
-    except (AttributeError, OSError, ValueError):  # replaced by something that is not a file
+    except (
+        AttributeError,
+        OSError,
+        ValueError,
+    ):  # replaced, not a file
         return getattr(sys.stdin, "buffer", sys.stdin)
 
 
@@ -349,8 +353,8 @@ def file_error(path: str | os.PathLike[str], error: OSError) -> CorpusError:
 
 def _file_lines(file: Any, max_bytes: int) -> Iterator[str | bytes]:
     """Yield lines; of a line that is too long, yield the beginning and skip the rest."""
-    with _one_kind_of_error():
-        file = _unzipped(file)
+    with _read_errors():
+        file = _decompress(file)
         while line := file.readline(max_bytes + 1):
             yield line
             while len(line) > max_bytes and line[-1:] not in ("\n", b"\n"):
@@ -358,8 +362,8 @@ def _file_lines(file: Any, max_bytes: int) -> Iterator[str | bytes]:
 
 
 @contextmanager
-def _one_kind_of_error() -> Iterator[None]:
-    """Raise ValueError for any error while a file is read."""
+def _read_errors() -> Iterator[None]:
+    """Raise ValueError for all errors while a file is read."""
     try:
         yield
     except EOFError:
@@ -368,7 +372,7 @@ def _one_kind_of_error() -> Iterator[None]:
         raise ValueError(f"cannot be read further ({error})") from error
 
 
-def _unzipped(file: Any) -> Any:
+def _decompress(file: Any) -> Any:
     if isinstance(file, io.TextIOBase) or _first_bytes(file) != GZIP_MAGIC:
         return file
     return gzip.GzipFile(fileobj=file)

@@ -186,10 +186,10 @@ def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length])
         manifest = json.loads(header.pop("__metadata__")["manifest"])
-        ours = manifest["format"] == FORMAT and isinstance(manifest["format_version"], int)
+        is_model = manifest["format"] == FORMAT and isinstance(manifest["format_version"], int)
     except (AttributeError, ValueError, KeyError, TypeError, RecursionError):
-        ours = False  # whatever it is
-    if not ours:
+        is_model = False
+    if not is_model:
         raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
     for name, facts in header.items():
         if not isinstance(facts, dict) or facts.get("dtype") not in DTYPES:
@@ -206,9 +206,9 @@ def _check_facts(facts: Mapping[str, Any], kinds: Mapping[str, Any], where: str 
     for name, kind in kinds.items():
         inner, kind = (kind, dict) if isinstance(kind, dict) else ({}, kind)
         if name not in facts or not isinstance(facts[name], kind):
-            came = type(facts[name]).__name__ if name in facts else "missing"
-            wanted = getattr(kind, "__name__", str(kind))
-            raise ValueError(f"{where}{name} in its manifest is {came}, must be {wanted}")
+            given = type(facts[name]).__name__ if name in facts else "missing"
+            needed = kind.__name__ if isinstance(kind, type) else kind
+            raise ValueError(f"{where}{name} in its manifest is {given}, must be {needed}")
         _check_facts(facts[name], inner, f"{where}{name}.")
 
 
@@ -265,25 +265,25 @@ def unpack_arrays(
     """
     kinds = set(packing.values())
     check_arrays(arrays, {name: spec for name, spec in PACKED.items() if name in arrays})
-    found = dict(arrays)
+    unpacked = dict(arrays)
     for name in [name for name, kind in packing.items() if kind == "sizes"]:
         sizes = name.removesuffix(INDPTR) + SIZES
-        if sizes in found:
-            found[name] = _ends(sizes, found.pop(sizes))
-    if "columns" in kinds and "gaps" in found:
-        low, mask, high = (found.pop(name) for name in ("gaps", "gaps_mask", "gaps_high"))
-        found["indices"] = _unpack_columns(low, mask, high, found[INDPTR])
-    if "counts" in kinds and "data_mask" in found:
-        mask, more = found.pop("data_mask"), found.pop("data_more")
-        found["data"] = _spread(mask, more, found["indices"].size, np.float64) + 1.0
-    if "pairs" in kinds and "weights_mask" in found:
-        mask, values = found.pop("weights_mask"), found.pop("weights_values")
+        if sizes in unpacked:
+            unpacked[name] = _ends(sizes, unpacked.pop(sizes))
+    if "columns" in kinds and "gaps" in unpacked:
+        low, mask, high = (unpacked.pop(name) for name in ("gaps", "gaps_mask", "gaps_high"))
+        unpacked["indices"] = _unpack_columns(low, mask, high, unpacked[INDPTR])
+    if "counts" in kinds and "data_mask" in unpacked:
+        mask, more = unpacked.pop("data_mask"), unpacked.pop("data_more")
+        unpacked["data"] = _spread(mask, more, unpacked["indices"].size, np.float64) + 1.0
+    if "pairs" in kinds and "weights_mask" in unpacked:
+        mask, values = unpacked.pop("weights_mask"), unpacked.pop("weights_values")
         check_memory(8 * mask.size * values.shape[0] * values.itemsize, arrays)
-        found["weights"] = _unpack_weights(mask, values, found["columns"].size)
+        unpacked["weights"] = _unpack_weights(mask, values, unpacked["columns"].size)
     for name, kind in packing.items():
-        if kind in ("whole", "counts", "columns") and name in found:
-            found[name] = _widen(name, found[name])
-    return found
+        if kind in ("whole", "counts", "columns") and name in unpacked:
+            unpacked[name] = _widen(name, unpacked[name])
+    return unpacked
 
 
 def _widen(name, array):
@@ -297,7 +297,7 @@ def _pack_columns(columns, indptr):
     """Return the gaps between ascending columns: their low bytes, and what is above."""
     columns = columns.astype(np.uint32)
     gaps = columns.copy()
-    gaps[1:] -= columns[:-1]  # wraps around where a row begins, which the next line mends
+    gaps[1:] -= columns[:-1]  # wraps around where a row begins, which the next lines correct
     begins = indptr[:-1][np.diff(indptr) > 0]
     gaps[begins] = columns[begins]
     mask, high = _without_zeros(gaps >> 8)
@@ -352,8 +352,8 @@ def _unpack_weights(mask, values, n_labels):
     mask = np.unpackbits(mask, axis=1, count=n_labels).view(bool)
     _check_bits(mask, values.shape[1])
     weights = np.zeros((len(mask), len(values), n_labels), dtype=values.dtype)
-    for axis, own in enumerate(values):
-        weights[:, axis][mask] = own
+    for axis, axis_values in enumerate(values):
+        weights[:, axis][mask] = axis_values
     return weights
 
 

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 
 def test_map_writes_one_object(folder):
     """Pairs, labels with words, the clusters and how well they agree with the tree."""
-    out, err = run("map", folder / "news", "--pairs", 1, "--words", 2)
+    out, err = run("map", folder / "news", "--pairs", 1, "-k", 2)
 
     (found,) = lines(out)
     assert err == ""

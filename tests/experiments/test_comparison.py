@@ -27,8 +27,8 @@ from polytopic.experiments import (
     default_methods,
     register_method,
 )
-from polytopic.experiments.comparison import Comparison, Row, _time_left, compare_pairs
-from polytopic.experiments.tables import entries
+from polytopic.experiments.comparison import Comparison, Row, compare_pairs, time_left
+from polytopic.experiments.report import entries
 from tests.experiments import new_model  # noqa: F401  # registers it
 from tests.experiments.failing import FAILING
 
@@ -241,11 +241,11 @@ def test_the_report_of_a_curve_says_what_more_documents_gained(found):
     assert f"changed from {f} to {f}" in page
 
 
-def test_progress_shows_the_time_left():
+def test_progress_shows_thetime_left():
     """Seconds, minutes, or nothing if it is short."""
-    assert _time_left(3) == ""
-    assert _time_left(40) == " (about 40 seconds left)"
-    assert _time_left(600) == " (about 10 minutes left)"
+    assert time_left(3) == ""
+    assert time_left(40) == " (about 40 seconds left)"
+    assert time_left(600) == " (about 10 minutes left)"
 
 
 def test_other_settings_are_run_again(tmp_path):

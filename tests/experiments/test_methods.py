@@ -6,11 +6,15 @@ from scipy import sparse
 
 from polytopic.corpus import load_sample
 from polytopic.experiments import Method, Prediction, Protocol, all_methods
-from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture, MLkNN
-from polytopic.experiments.methods import apply_threshold, threshold_or_best
+from polytopic.experiments.baselines import CosineNeighbours, McCallumMixture, MLkNN
+from polytopic.experiments.methods import (
+    apply_threshold,
+    best_threshold,
+    threshold_or_best,
+    tune_settings,
+)
 from polytopic.experiments.protocols import CountedCorpus, Part
 from polytopic.experiments.runner import measure
-from polytopic.experiments.tuning import best_threshold, tune_settings
 from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 
 METHODS = all_methods()
@@ -93,8 +97,8 @@ def test_mlknn_and_its_twin(seed):
     X, Y = random_part(seed)
     new, _ = random_part(seed + 100, n_docs=5)
     model = MLkNN(k=4).fit(X, Y)
-    own = np.vstack([model._count(near) for near, _ in model._neighbours(X, leave_out=True)])
-    theirs = np.vstack([model._count(near) for near, _ in model._neighbours(new)])
+    own = np.vstack([model.count_labels(near) for near, _ in model.neighbours(X, leave_out=True)])
+    theirs = np.vstack([model.count_labels(near) for near, _ in model.neighbours(new)])
 
     found = model.proba(new)
 

@@ -295,7 +295,7 @@ def test_relevant_terms():
     arrays = drawn(4)
     proba, world = arrays["word_proba"], arrays["world_proba"]
 
-    found = mapped(seed=4, n_terms=4)
+    found = mapped(seed=4, k=4)
 
     for label, p in zip(found.labels, proba, strict=True):
         relevance = {term: p[k] / world[k] ** 0.3 for k, term in enumerate(TERMS)}
@@ -404,7 +404,7 @@ def test_labels_without_documents():
 
 @pytest.mark.parametrize(
     ("changed", "sentence"),
-    [({"n_pairs": 0}, "n_pairs == 0"), ({"n_terms": 0}, "n_terms == 0")],
+    [({"n_pairs": 0}, "n_pairs == 0"), ({"k": 0}, "k == 0")],
 )
 def test_nothing_to_show_is_refused(changed, sentence):
     """At least one pair and one term are asked for."""
@@ -499,7 +499,7 @@ def test_a_labeler_with_words():
     labeler = fitted(tree=LabelTree(parents, {"sport": "Sport!"}))
     labeler.learn(["A match in orbit."], [["space", "sport"]])
 
-    found = labeler.map(n_pairs=5, n_terms=3)
+    found = labeler.map(3, n_pairs=5)
 
     assert [label.label for label in found.labels] == labeler.classes_.tolist()
     assert [label.documents for label in found.labels] == [2, 2, 4, 4]

@@ -56,5 +56,5 @@ def test_tests_mirror_the_source():
     """A package is tested by the folder or the file of its name."""
     assert own_tests("modelfile") == ["tests/test_modelfile.py"]
     assert "tests/models/test_count_models.py" in own_tests("models")
-    assert {package_of("lines.py"), package_of("server/pages/charts.py")} == {"lines", "server"}
+    assert {package_of("lines.py"), package_of("server/pages/routes.py")} == {"lines", "server"}
     assert [path.name for path in modules_of("modelfile")] == ["modelfile.py"]

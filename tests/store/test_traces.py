@@ -253,9 +253,8 @@ def test_little_is_written_to_forget_one(path):
         pages = Path(path).stat().st_size // 4096
         reader = reader_of(path)  # keeps what is written in the log
 
-        store._database.timeout = 0
-        with pytest.raises(UnavailableError):
-            store.forget(["1"])
+        with Store(path, timeout=0) as impatient, pytest.raises(UnavailableError):
+            impatient.forget(["1"])
 
         assert Path(f"{path}-wal").stat().st_size // 4096 < pages / 10
         reader.close()

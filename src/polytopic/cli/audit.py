@@ -6,7 +6,7 @@ import click
 
 from polytopic.cli.documents import read
 from polytopic.cli.options import document_options, k_option, language_option
-from polytopic.cli.output import beginning, echo_json, finite, on_terminal, table
+from polytopic.cli.output import echo_json, excerpt, on_terminal, round_finite, table
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 
 
@@ -44,13 +44,14 @@ def command(corpus, model, language, k, split, **reading):
             echo_json(_as_dict(suspect))
     click.echo(
         f"Checked {suspects.audited:,} documents: other labels fit {suspects.doubtful:,} of them "
-        f"better. {len(suspects.alone):,} could not be checked, being the only one with a label.",
+        f"better. {len(suspects.alone):,} could not be checked, because no other document has one "
+        "of their labels.",
         err=True,
     )
 
 
 def _as_dict(suspect):
-    fields = asdict(suspect) | {"suspicion": finite(suspect.suspicion)}
+    fields = asdict(suspect) | {"suspicion": round_finite(suspect.suspicion)}
     del fields["index"]  # the id is enough
     return fields
 
@@ -62,7 +63,7 @@ def _show(documents, suspects):
         [
             (
                 suspect.id,
-                beginning(documents[suspect.index], 40),
+                excerpt(documents[suspect.index], 40),
                 ", ".join(suspect.labels),
                 ", ".join(suspect.better),
                 " ".join(suspect.words),

@@ -5,18 +5,22 @@ from pathlib import Path
 
 import click
 
-from polytopic.cli.cluster import engine
 from polytopic.cli.documents import read
-from polytopic.cli.options import FiniteFloat, count_option, document_options
-from polytopic.cli.output import echo_json, finite, on_terminal, table, write_file
+from polytopic.cli.options import FiniteFloat, count_option, document_options, open_cluster
+from polytopic.cli.output import echo_json, on_terminal, round_finite, table, write_file
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
-ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": "to_html"}
+WRITERS = {
+    ".md": lambda comparison: comparison.to_markdown(),
+    ".csv": lambda comparison: comparison.to_csv(),
+    ".tex": lambda comparison: comparison.to_latex(),
+    ".html": lambda comparison: comparison.to_html(),
+}
 
 
 @click.command()
 @click.argument("corpus")
-@click.option("--models", help="Methods, separated by commas, or all; about ten by default.")
+@click.option("--models", help="Methods, separated by commas, or all; by default about ten.")
 @click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
@@ -34,7 +38,9 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
     "--language", default="en", show_default=True, help='Language of the texts, or "none".'
 )
 @click.option(
-    "--tune", type=click.IntRange(min=0), help="Settings for Optuna to try; 0 to tune nothing."
+    "--tune",
+    type=click.IntRange(min=0),
+    help="Number of settings for Optuna to try, instead of a small grid; 0 to tune nothing.",
 )
 @count_option("--workers", 2, "Processes on this machine that run methods, without --dask.")
 @click.option(
@@ -45,14 +51,18 @@ ENDINGS = {".md": "to_markdown", ".csv": "to_csv", ".tex": "to_latex", ".html": 
 @click.option(
     "--timeout",
     type=FiniteFloat(min=0, min_open=True),
-    help="Time limit of a method on a split, in seconds.",
+    help="Time limit for a method on a split, in seconds.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--folder", help="Folder for finished results; next to the corpus by default.")
 @click.option(
-    "--to", "targets", multiple=True, metavar="FILE", help="Write .html, .md, .csv or .tex."
+    "--to",
+    "targets",
+    multiple=True,
+    metavar="FILE",
+    help="Write a .html, .md, .csv or .tex file; repeatable.",
 )
-@click.option("--list", "listed", is_flag=True, help="List the methods and exit.")
+@click.option("--list", "list_methods", is_flag=True, help="List the methods and exit.")
 @document_options
 def command(
     corpus,
@@ -70,7 +80,7 @@ def command(
     seed,
     folder,
     targets,
-    listed,
+    list_methods,
     **reading,
 ):
     """Compare our methods with others on the labelled documents in CORPUS.
@@ -82,24 +92,24 @@ def command(
     from polytopic.experiments import Protocol, all_methods, compare
     from polytopic.experiments.report import require_figures
 
-    if listed:
+    if list_methods:
         rows = [(m.name, m.title, m.missing or "") for m in all_methods().values()]
         table("", ["method", "description", "missing"], rows)
         return
     for target in targets:
-        if Path(target).suffix not in ENDINGS:
-            raise ValueError(f"--to == {target!r}, must end with one of {', '.join(ENDINGS)}.")
+        if Path(target).suffix not in WRITERS:
+            raise ValueError(f"--to == {target!r}, must end with one of {', '.join(WRITERS)}.")
         if Path(target).suffix == ".html":
             require_figures()  # now, not after everything has run
-    chosen = list(all_methods()) if models == "all" else _names(models)
-    how = {"sizes": tuple(map(int, sizes.split(",")))} if sizes else {}
+    methods = list(all_methods()) if models == "all" else _split_names(models)
+    curve = {"sizes": tuple(map(int, sizes.split(",")))} if sizes else {}
     if dask is not None and timeout is not None:
         raise click.UsageError("--timeout works on this machine only, without --dask.")
-    with nullcontext() if dask is None else engine(dask, None, "comparing") as cluster:
-        found = compare(
+    with nullcontext() if dask is None else open_cluster(dask, None, "comparing") as cluster:
+        comparison = compare(
             list(read(corpus, **reading)),
-            chosen,
-            protocol=Protocol(protocol, train, test, repeats, seed=seed, **how),
+            methods,
+            protocol=Protocol(protocol, train, test, repeats, seed=seed, **curve),
             name=Path(corpus).name.split(".")[0],
             language=None if language == "none" else language,
             folder=folder or f"{corpus}.compare",
@@ -110,33 +120,33 @@ def command(
             progress=lambda sentence: click.echo(sentence, err=True),
         )
     for target in targets:
-        content = getattr(found, ENDINGS[Path(target).suffix])()
+        content = WRITERS[Path(target).suffix](comparison)
         write_file(target, content.encode())
     if on_terminal():
-        _show(found.largest())
+        _show(comparison.largest())
     else:
-        for row in found.largest().rows:
+        for row in comparison.largest().rows:
             metrics = row.results[0]["metrics"] if row.results else {}
-            values = {name: finite(row.mean(name)) for name in metrics}
+            values = {name: round_finite(row.mean(name)) for name in metrics}
             echo_json({"method": row.method, "failure": row.failure, **values})
 
 
-def _names(models):
+def _split_names(models):
     """Return the names of methods, or None for the default."""
     return [name.strip() for name in models.split(",")] if models else None
 
 
-def _show(found):
+def _show(comparison):
     from rich.text import Text
 
-    from polytopic.experiments.tables import MAIN, entries, notes, summary
+    from polytopic.experiments.report import MAIN, entries, notes, summary
 
     rows = [
         (row.title, *(Text(c.text, style="bold" if c.best else "") for c in cells))
-        for row, cells in zip(found.successful, entries(found), strict=True)
+        for row, cells in zip(comparison.successful, entries(comparison), strict=True)
     ]
-    table(summary(found), ["method", *(f">{column.heading}" for column in MAIN)], rows)
-    for row in found.rows:
+    table(summary(comparison), ["method", *(f">{column.heading}" for column in MAIN)], rows)
+    for row in comparison.rows:
         if row.failure:
             click.echo(f"{row.title}: {row.failure}")
-    click.echo(notes(found))
+    click.echo(notes(comparison))

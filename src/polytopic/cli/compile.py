@@ -20,8 +20,8 @@ def command(models):
     Compiled code is cached next to the package or, if that is read-only, in the user's cache, until
     polytopic is updated. Without this command, each model is compiled when it is first used.
     """
-    wanted = models or model_names()
-    groups = [[name for name in group if name in wanted] for group in GROUPS]
+    models = models or model_names()
+    groups = [[name for name in group if name in models] for group in GROUPS]
     groups = [group for group in groups if group]
     if len(groups) == 1:
         for name in groups[0]:
@@ -49,10 +49,10 @@ def use(name):
     from polytopic.corpus import load_sample
 
     documents = load_sample()[:DOCUMENTS]
-    texts, own = [d.text for d in documents], [d.labels for d in documents]
-    labeler = Labeler(name).fit(texts, own)
+    texts = [document.text for document in documents]
+    labeler = Labeler(name).fit(documents)
     (best, *_), *_ = labeler.suggest(texts)
-    others = [label for label in labeler.classes_.tolist() if label != best.label]
+    other_labels = [label for label in labeler.classes_.tolist() if label != best.label]
     labeler.predict(texts)
     labeler.predict_proba(texts)
-    labeler.explain(texts[0], [best.label], why_not=others[0])
+    labeler.explain(texts[0], [best.label], why_not=other_labels[0])

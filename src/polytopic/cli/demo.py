@@ -11,7 +11,7 @@ from pathlib import Path
 
 from polytopic.cli import INTERRUPTED
 
-FRESH = [
+NEW_TEXTS = [
     "Striker returns after a year of rehabilitation\nThe forward who tore a knee ligament last "
     "spring came off the bench in the league match on Sunday and scored the winning goal. The "
     "club's doctors credit a new treatment: patients in a hospital trial healed weeks earlier.",
@@ -30,27 +30,27 @@ def main(path: str = STORE) -> None:
 
     If the store exists already, it is served at once.
     """
-    from polytopic.cli.serve import OWN_NAMES, address_of, listening, serve
+    from polytopic.cli.serve import LOCAL_NAMES, address_of, listen, serve
 
-    showing = None
+    display = None
     if not Path(path).exists():
         learn(path)
         command = [sys.executable, "-m", "polytopic.cli.demo", "show", path]
-        showing = subprocess.Popen(command)  # noqa: S603
+        display = subprocess.Popen(command)  # noqa: S603
     token = secrets.token_urlsafe(32)
-    with listening("127.0.0.1", 8765, or_any=True) as listener:
+    with listen("127.0.0.1", 8765, any_port=True) as listener:
 
-        def invite() -> None:
-            if showing is not None:
-                showing.wait()
+        def print_address() -> None:
+            if display is not None:
+                display.wait()
             print(f"\nOpen {address_of(listener)}/#token={token}")
             print("to label a text, see why, and correct it. Press Ctrl+C to stop.", flush=True)
 
         gc.disable()  # while loading, when there is nothing to free
-        threading.Thread(target=invite, daemon=True).start()
+        threading.Thread(target=print_address, daemon=True).start()
         from polytopic.server import create_app  # slow; meanwhile, the texts are shown
 
-        serve(create_app(path, own_token=token, hosts=OWN_NAMES), listener)
+        serve(create_app(path, own_token=token, hosts=LOCAL_NAMES), listener)
 
 
 def show(path: str) -> None:
@@ -64,7 +64,7 @@ def show(path: str) -> None:
         f"{path} knows {labeler.training_['documents']} news items with {labeler.classes_.size} "
         "labels. Three new texts:\n"
     )
-    for text in FRESH:
+    for text in NEW_TEXTS:
         show(labeler.explain(text), text, k=6)
         print()
     print("Use your own: .venv/bin/polytopic train YOUR.csv --to my.model (see README.md).")
@@ -78,13 +78,13 @@ def learn(path: str) -> None:
 
     documents = load_sample()
     tree = LabelTree.from_names({label for document in documents for label in document.labels})
-    fresh = [Document(f"fresh-{k}", text=text) for k, text in enumerate(FRESH, start=1)]
-    unfinished = f"{path}.new"
-    Path(unfinished).unlink(missing_ok=True)
-    with Store(unfinished, keep_texts=True, tree=tree) as store:
-        store.learn([*documents, *fresh])
+    new = [Document(f"fresh-{k}", text=text) for k, text in enumerate(NEW_TEXTS, start=1)]
+    temporary = f"{path}.new"
+    Path(temporary).unlink(missing_ok=True)
+    with Store(temporary, keep_texts=True, tree=tree) as store:
+        store.learn([*documents, *new])
         store.publish(note="the bundled sample")
-    Path(unfinished).rename(path)  # completely or not at all
+    Path(temporary).rename(path)  # completely or not at all
 
 
 if __name__ == "__main__":

@@ -44,27 +44,28 @@ def read(
     from polytopic.corpus.formats import COLUMN_OPTIONS, Columns
     from polytopic.corpus.readers import read_documents, read_with_origins
 
-    bad: list[str] = []
+    n_skipped = 0
 
     def report(error) -> None:
-        bad.append(str(error))
+        nonlocal n_skipped
+        n_skipped += 1
         click.echo(f"skipped: {error}", err=True)
 
     if origins:
         columns = Columns.from_options(reading)
-        others = {name: value for name, value in reading.items() if name not in COLUMN_OPTIONS}
+        options = {name: value for name, value in reading.items() if name not in COLUMN_OPTIONS}
         documents: Iterator = read_with_origins(
-            source, split=split, on_bad_line=report, columns=columns, **others
+            source, split=split, on_bad_line=report, columns=columns, **options
         )
     else:
         documents = read_documents(source, split=split, on_bad_line=report, **reading)
     yield from with_progress(documents) if progress else documents
-    if bad:
-        click.echo(f"{len(bad)} lines were skipped.", err=True)
+    if n_skipped:
+        click.echo(f"{n_skipped} lines were skipped.", err=True)
 
 
-def read_objects(source: str, needed: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
-    """Yield the JSON object of each line that is not blank; raise if a needed key is missing."""
+def read_objects(source: str, required: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the JSON object of each line that is not blank; raise if a required key is missing."""
     from polytopic.corpus.text_formats import parse_object
     from polytopic.lines import read_lines
 
@@ -75,7 +76,7 @@ def read_objects(source: str, needed: Iterable[str] = ()) -> Iterator[dict[str, 
             values = parse_object(line)
         except ValueError as error:
             raise ValueError(f"{place}: {str(error).rstrip('.')}.") from error
-        missing = [name for name in needed if name not in values]
+        missing = [name for name in required if name not in values]
         if missing:
             raise ValueError(f"{place}: {missing[0]!r} is missing.")
         yield values
@@ -83,10 +84,10 @@ def read_objects(source: str, needed: Iterable[str] = ()) -> Iterator[dict[str, 
 
 def blocks(documents: Iterable, size: int = BLOCK) -> Iterator[list]:
     """Yield what has been read so far, so that a slow stream is answered line by line."""
-    waiting = _Queue(2 * size)
-    _fill(documents, waiting.put)
+    buffer = _Queue(2 * size)
+    _fill(documents, buffer.put)
     while True:
-        block = waiting.take(size)
+        block = buffer.take(size)
         last = block.pop() if _is_end(block[-1]) else None
         if block:
             yield block
@@ -118,23 +119,23 @@ class _Queue:
         with self._changed:
             while not self._items:
                 self._changed.wait()
-            taken, self._items = self._items[:size], self._items[size:]
+            items, self._items = self._items[:size], self._items[size:]
             self._changed.notify()
-            return taken
+            return items
 
 
-def whole_blocks(documents: Iterable, size: int) -> Iterator[list]:
+def batches(documents: Iterable, size: int) -> Iterator[list]:
     """Yield blocks of this size, and a last one with the rest."""
     documents = iter(documents)
     while block := list(islice(documents, size)):
         yield block
 
 
-def ahead(items: Iterable) -> Iterator:
+def prefetch(items: Iterable) -> Iterator:
     """Yield items that another thread computes, one item ahead."""
-    waiting: queue.Queue = queue.Queue(maxsize=1)
-    _fill(items, waiting.put)
-    while not _is_end(item := waiting.get()):
+    buffer: queue.Queue = queue.Queue(maxsize=1)
+    _fill(items, buffer.put)
+    while not _is_end(item := buffer.get()):
         yield item
     if isinstance(item, BaseException):
         raise item

@@ -4,10 +4,14 @@ from typing import Any
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, report_skipped
 from polytopic.cli.documents import load_labeler, read
-from polytopic.cli.options import document_options
-from polytopic.cli.output import echo_json, finite, on_terminal, table
+from polytopic.cli.options import (
+    cluster_options,
+    document_options,
+    open_cluster,
+    report_skipped,
+)
+from polytopic.cli.output import echo_json, on_terminal, round_finite, table
 
 
 @click.command(name="eval")
@@ -19,9 +23,10 @@ from polytopic.cli.output import echo_json, finite, on_terminal, table
 def command(model, documents, split, dask, workers, **reading):
     """Evaluate MODEL on the labelled documents in DOCUMENTS.
 
-    A true label that the model has never seen counts as missed; documents without labels are left
-    out. If MODEL has a tree, hierarchical precision, recall and F1 (of labels together with their
-    ancestors) are reported as well, and metrics for each level of the tree, with labels rolled up.
+    A true label that the model has never seen counts as missed. Documents without labels are
+    ignored. If MODEL has a tree, hierarchical precision, recall and F1 (of labels together with
+    their ancestors) are reported as well, and metrics for each level of the tree, with labels
+    rolled up.
     """
     labeler = load_labeler(model)
     if dask is None and workers is None:
@@ -29,9 +34,9 @@ def command(model, documents, split, dask, workers, **reading):
     else:
         from polytopic import distributed
 
-        with engine(dask, workers, "evaluating") as how:
-            asked = {"split": split, "on_skipped": report_skipped, **reading}
-            tally = distributed.evaluate(labeler, documents, **how._asdict(), **asked)
+        with open_cluster(dask, workers, "evaluating") as cluster:
+            reading |= {"split": split, "on_skipped": report_skipped}
+            tally = distributed.evaluate(labeler, documents, **cluster._asdict(), **reading)
     _report(tally.n_docs, tally.metrics(), tally.metrics_by_level())
 
 
@@ -66,7 +71,7 @@ def _report(n_docs, overall, levels):
 
 
 def _rounded(metrics):
-    return {name: finite(value) for name, value in metrics.items()}
+    return {name: round_finite(value) for name, value in metrics.items()}
 
 
 def _ids(labeler, labels):

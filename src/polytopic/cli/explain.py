@@ -12,7 +12,9 @@ from polytopic.cli.output import echo_json, on_terminal, printable, table, write
 @click.command()
 @click.argument("model")
 @click.argument("text", default="-")
-@click.option("--labels", help="Labels to explain, with commas; by default the predicted ones.")
+@click.option(
+    "--labels", help="Labels to explain, separated by commas; by default the predicted ones."
+)
 @click.option(
     "--why-not",
     multiple=True,
@@ -41,10 +43,10 @@ def command(model, text, labels, why_not, shares, k, html, as_json):
 
     labeler = load_labeler(model)
     content = _content(read_text("-") if text == "-" else text)
-    wanted = None
+    names = None
     if labels is not None:
-        wanted = [name.strip() for name in labels.split(",") if name.strip()]
-    explanation = labeler.explain(content, wanted, why_not=why_not, shares=shares)
+        names = [name.strip() for name in labels.split(",") if name.strip()]
+    explanation = labeler.explain(content, names, why_not=why_not, shares=shares)
     named = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
     if html:
         _write_page(html, named, content, labeler.analyzer_.language, k)
@@ -85,7 +87,7 @@ def show(explanation, text, k):
 
     digits = DIGITS[explanation.unit]
     console = Console(highlight=False)
-    for line in _coloured(explanation, text):
+    for line in _colour_text(explanation, text):
         console.print(line)
     console.print()
     table(
@@ -96,29 +98,29 @@ def show(explanation, text, k):
                 percent(reason.share),
                 percent(reason.probability),
                 Text(printable(reason.label), _style(place)),
-                _listed(_evidence(words_to_show(reason, k, digits)), digits),
+                _join_words(_evidence(words_to_show(reason, k, digits)), digits),
             )
             for place, reason in enumerate(explanation.labels)
         ],
     )
 
 
-def _coloured(explanation, text):
+def _colour_text(explanation, text):
     """Yield the strings of a text, strong words on the colour of their label, weaker ones in it."""
     from rich.text import Text
 
     from polytopic.explain.display import marks
     from polytopic.explain.explanation import strings_of
 
-    found = list(marks(explanation))
+    coloured = list(marks(explanation))
     for field, string in strings_of(text).items():
         if field is not None:
             yield Text(printable(field), "bold")
-        drawn = Text("\n".join(map(printable, string.split("\n"))))
-        for place, label, strength in found:
+        line = Text("\n".join(map(printable, string.split("\n"))))
+        for place, label, strength in coloured:
             if strength and place.field == field:
-                drawn.stylize(_style(label, strength), place.start, place.end)
-        yield drawn
+                line.stylize(_style(label, strength), place.start, place.end)
+        yield line
 
 
 def _style(label, strength=1.0):
@@ -145,8 +147,8 @@ def _sentences(explanation, k):
             f"Why not {reason.label}? The best set with it is {', '.join(reason.labels)}; "
             f"its score is {abs(reason.difference):.{digits}f} {lower}.",
         )
-        for side, said in sides(reason, k, digits).items():
-            yield f"  {side}: {_listed(said, digits) or 'no words'}"
+        for side, words in sides(reason, k, digits).items():
+            yield f"  {side}: {_join_words(words, digits) or 'no words'}"
     yield from ("", "Score of these labels:")
     lines = [*breakdown_lines(explanation), ("the score", explanation.breakdown.score)]
     yield from (f"{value:12,.2f}  {name}" for name, value in lines)
@@ -156,5 +158,5 @@ def _evidence(words):
     return ((word.term, word.evidence) for word in words)
 
 
-def _listed(words, digits):
+def _join_words(words, digits):
     return ", ".join(f"{term} ({amount:.{digits}f})" for term, amount in words)

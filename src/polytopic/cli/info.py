@@ -14,7 +14,7 @@ def command(model):
     """Show the type, parameters, labels, terms and training of MODEL, a model file or a store."""
     facts = _store_facts(model) if is_database(model) else _model_facts(model)
     if on_terminal():
-        table("", ["", ""], [(name, _plain(value)) for name, value in facts.items()])
+        table("", ["", ""], [(name, _to_text(value)) for name, value in facts.items()])
     else:
         echo_json(facts)
 
@@ -55,7 +55,7 @@ def _rule(rule):
     return f"{rule['name']}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
 
 
-def _plain(value):
+def _to_text(value):
     if isinstance(value, dict):
         return ", ".join(
             name if isinstance(item, list) else f"{name} {item}"  # curves are too long to show

@@ -1,13 +1,15 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they stand for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import click
 
+from polytopic.cli.output import show_partitions
 from polytopic.corpus.formats import FORMATS
 
 
@@ -47,8 +49,6 @@ def k_option(default: int, help: str) -> Callable:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
 html_option = click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
-
-
 language_option = click.option(
     "--language",
     callback=lambda context, option, value: None if value == "none" else value,
@@ -71,7 +71,11 @@ document_options = add_options(
         help=f"Format of the documents: {', '.join(FORMATS)}. By default, it follows from the "
         "ending of the file. A folder or a pattern stands for its files.",
     ),
-    _column("text-column", "text", "Column or key of the text; several, with commas, are fields."),
+    _column(
+        "text-column",
+        "text",
+        "Column or key of the text; several, separated by commas, become fields.",
+    ),
     _column(
         "labels-column",
         "labels",
@@ -90,8 +94,8 @@ document_options = add_options(
 )
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names for a sentence: a, b and c."""
+def join_names(names: Iterable[str]) -> str:
+    """Return names as part of a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -108,3 +112,54 @@ def read_field_weights(pairs: tuple[str, ...]) -> dict[str, Any] | None:
         except ValueError:
             raise click.UsageError(f"--field-weight {pair}, must be like title=2.") from None
     return weights or None
+
+
+# The Dask cluster that a command runs on, if the user asks for one
+
+cluster_options = add_options(
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Run on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786.",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Run on a Dask cluster of N processes on this machine.",
+    ),
+)
+
+
+class Cluster(NamedTuple):
+    """A cluster and how to show progress: arguments of the functions in polytopic.distributed."""
+
+    client: Any
+    progress: Callable[[int, int], None]
+
+
+@contextmanager
+def open_cluster(dask: str | None, workers: int | None, task: str) -> Iterator[Cluster]:
+    """Yield the cluster that the options ask for; show its dashboard's address and progress."""
+    if dask is not None and workers is not None:
+        raise click.UsageError("--dask and --workers cannot be combined.")
+    from polytopic.distributed import connect
+
+    with connect(dask, workers=workers) as client, show_partitions(task) as progress:
+        click.echo(f"Dask dashboard: {client.dashboard_link}", err=True)
+        yield Cluster(client, progress)
+
+
+def report_skipped(skipped: Any) -> None:
+    """Report skipped lines as a command without a cluster does."""
+    for message in skipped.messages:
+        click.echo(f"skipped: {message}", err=True)
+    if skipped.n_lines:
+        click.echo(f"{skipped.n_lines} lines were skipped.", err=True)
+
+
+def folder_for(target: str | None) -> str:
+    """Return the folder for results; workers write files there."""
+    if target in (None, "-"):
+        raise click.UsageError("--dask and --workers write files: give --to FOLDER.")
+    return str(target)

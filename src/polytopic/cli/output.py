@@ -24,7 +24,7 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def finite(number: float, digits: int = 6) -> float | None:
+def round_finite(number: float, digits: int = 6) -> float | None:
     """Return a rounded number, None if it is infinite or NaN: JSON has neither."""
     return round(number, digits) if math.isfinite(number) else None
 
@@ -43,19 +43,19 @@ def table(title: str, columns: Iterable[str], rows: Iterable[Iterable]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None)
+    grid = Table(box=None)
     for name in columns:
         right = name.startswith(">")
-        drawn.add_column(name.removeprefix(">"), justify="right" if right else "left")
+        grid.add_column(name.removeprefix(">"), justify="right" if right else "left")
     for row in rows:
-        drawn.add_row(*(cell if isinstance(cell, Text) else escaped(cell) for cell in row))
+        grid.add_row(*(cell if isinstance(cell, Text) else escape_cell(cell) for cell in row))
     console = Console(highlight=False)
     if title:
-        console.print(escaped(title), style="bold")
-    console.print(drawn)
+        console.print(escape_cell(title), style="bold")
+    console.print(grid)
 
 
-def escaped(cell: Any) -> str:
+def escape_cell(cell: Any) -> str:
     """Return the text of a cell without rich markup and control characters."""
     from rich.markup import escape
 
@@ -68,17 +68,17 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def shortened(text: str, width: int = 60) -> str:
+def shorten(text: str, width: int = 60) -> str:
     """Return the beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def beginning(document: Any, width: int = 60) -> str:
+def excerpt(document: Any, width: int = 60) -> str:
     """Return the beginning of a document's content on one line."""
     if document.counts is not None:
-        return shortened(" ".join(document.counts), width)
-    return shortened(document.text or " ".join((document.fields or {}).values()), width)
+        return shorten(" ".join(document.counts), width)
+    return shorten(document.text or " ".join((document.fields or {}).values()), width)
 
 
 def write_file(path: str, content: bytes) -> None:
@@ -118,7 +118,7 @@ def show_progress() -> Iterator[Callable]:
     On a terminal, it shows the number of documents and their speed.
     """
     if not sys.stderr.isatty():
-        yield lambda more, text="": None
+        yield lambda n_docs, text="": None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -134,8 +134,8 @@ def show_progress() -> Iterator[Callable]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
 
-        def show(more: int, text: str = "") -> None:
-            progress.advance(task, more)
+        def show(n_docs: int, text: str = "") -> None:
+            progress.advance(task, n_docs)
             if text:
                 progress.update(task, description=text)
 
@@ -143,7 +143,7 @@ def show_progress() -> Iterator[Callable]:
 
 
 @contextmanager
-def show_partitions(what: str) -> Iterator[Callable[[int, int], None]]:
+def show_partitions(task: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function to call with the number of finished partitions, and of all."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
@@ -154,10 +154,10 @@ def show_partitions(what: str) -> Iterator[Callable[[int, int], None]]:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task(what, total=None)
+        task_id = progress.add_task(task, total=None)
 
         def show(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
+            progress.update(task_id, completed=done, total=total)
 
         yield show
 
@@ -171,16 +171,16 @@ class _Results(io.FileIO):
     So a failure is reported once, and not again when Python flushes its streams at exit.
     """
 
-    _lost = False
+    _has_failed = False
 
     def write(self, data, /):
         """Write bytes; return their number."""
-        if self._lost:
+        if self._has_failed:
             return len(data)
         try:
             return super().write(data)
         except OSError as error:
-            self._lost = True
+            self._has_failed = True
             raise OSError(error.errno, error.strerror, OUTPUT) from None
 
 

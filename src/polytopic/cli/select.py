@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, folder_for, report_skipped
-from polytopic.cli.documents import ahead, blocks, load_labeler, read
-from polytopic.cli.options import FiniteFloat, document_options
+from polytopic.cli.documents import blocks, load_labeler, prefetch, read
+from polytopic.cli.options import (
+    FiniteFloat,
+    cluster_options,
+    document_options,
+    folder_for,
+    open_cluster,
+    report_skipped,
+)
 from polytopic.cli.output import show_progress
 
 
@@ -57,31 +63,30 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     if on_cluster:
         from polytopic import distributed
 
-        with engine(dask, workers, "selecting") as how:
-            asked = {"split": split, **reading}
-            written = distributed.select(selector, corpus, target, **how._asdict(), **asked)
-        report_skipped(written.skipped)
-        selector.counts, selector.topic_counts = written.counts, written.topics
-        click.echo(_summary(selector), err=True)
+        with open_cluster(dask, workers, "selecting") as cluster:
+            reading |= {"split": split}
+            summary = distributed.select(selector, corpus, target, **cluster._asdict(), **reading)
+        report_skipped(summary.skipped)
+        _report(selector.topics, summary.counts, summary.topics)
         return
     pairs = read(corpus, split=split, progress=False, origins=True, **reading)
-    counted = (
+    counted_blocks = (
         (block, selector.count([document for document, _ in block])) for block in blocks(pairs)
     )
     with open_target(target) as write, show_progress() as show:
-        for block, counts in ahead(counted):
-            found = selector.select_counted(counts)
-            for (document, origin), topics_found in zip(block, found, strict=True):
-                if topics_found:
-                    write(selected_line(document, origin, topics_found).encode())
+        for block, counts in prefetch(counted_blocks):
+            matches = selector.select_counted(counts)
+            for (document, origin), matched_topics in zip(block, matches, strict=True):
+                if matched_topics:
+                    write(selected_line(document, origin, matched_topics).encode())
             show(len(block), f"{selector.counts['selected']:,} selected")
-    click.echo(_summary(selector), err=True)
+    _report(selector.topics, selector.counts, selector.topic_counts)
 
 
-def _summary(selector):
-    counts = selector.counts
-    topics = ", ".join(f"{topic} {selector.topic_counts[topic]:,}" for topic in selector.topics)
-    return (
-        f"Read {counts['read']:,} documents and selected {counts['selected']:,} ({topics}); "
-        f"{counts['no known word']:,} had no known words."
+def _report(topics, counts, topic_counts):
+    by_topic = ", ".join(f"{topic} {topic_counts[topic]:,}" for topic in topics)
+    click.echo(
+        f"Read {counts['read']:,} documents and selected {counts['selected']:,} ({by_topic}); "
+        f"{counts['no known word']:,} had no known words.",
+        err=True,
     )

@@ -11,7 +11,7 @@ import click
 from polytopic.cli.options import count_option
 
 SWITCH_INTERVAL = 0.002  # seconds after which a busy thread yields to those that answer
-OWN_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that mean this machine
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that mean this machine
 
 
 @click.command()
@@ -49,7 +49,7 @@ def command(source, host, port, origins, megabytes, waiting, connections):
         max_body_bytes=megabytes << 20,
         max_waiting=waiting,
         origins=origins,
-        hosts=(*OWN_NAMES, host) if local else None,
+        hosts=(*LOCAL_NAMES, host) if local else None,
     )
     store = app.state.service.live.store
     if not local and (store is None or not store.tokens.all()):
@@ -57,22 +57,22 @@ def command(source, host, port, origins, megabytes, waiting, connections):
             f"--host {host} can be reached from other machines, but {source} has no tokens. "
             "Create one with polytopic token create, or listen on 127.0.0.1."
         )
-    with listening(host, port) as listener:
+    with listen(host, port) as listener:
         click.echo(f"Serving {source} at {address_of(listener)} - stop with Ctrl+C.", err=True)
         serve(app, listener, connections)
 
 
-def listening(host, port, *, or_any=False):
+def listen(host, port, *, any_port=False):
     """Return a listening socket; clients wait until the service is ready.
 
-    With ``or_any``, another port is used if this one is taken.
+    With ``any_port``, another port is used if this one is in use.
     """
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        if or_any:
-            return listening(host, 0)
+        if any_port:
+            return listen(host, 0)
         reason = (error.strerror or str(error)).lower()
         raise click.ClickException(
             f"cannot listen on --host {host} --port {port}: {reason}."
@@ -92,20 +92,22 @@ def serve(app, listener, connections=1024):
     sys.setswitchinterval(SWITCH_INTERVAL)
     # raised if Ctrl+C is pressed before the server starts
     warnings.filterwarnings("ignore", "coroutine 'Server.serve' was never awaited", RuntimeWarning)
-    limits = ConnectionLimits(connections=min(connections, _most_files(2 * connections + 512) // 2))
+    limits = ConnectionLimits(
+        connections=min(connections, _allow_files(2 * connections + 512) // 2)
+    )
     create_server(app, limits).run(sockets=[listener])
 
 
-def _most_files(wanted):
-    """Raise the limit of open files to the wanted number if possible; return the limit."""
+def _allow_files(number):
+    """Raise the limit on open files to this number if possible; return the limit."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has no such limit
-        return wanted
+        return number
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return wanted
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft == resource.RLIM_INFINITY or soft >= number:
+        return number
+    allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return allowed
 

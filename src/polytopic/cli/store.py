@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import click
 
-from polytopic.cli.documents import blocks, read, read_objects, whole_blocks
+from polytopic.cli.documents import batches, blocks, read, read_objects
 from polytopic.cli.options import (
     add_options,
     count_option,
@@ -55,7 +55,7 @@ def open_store(url: str):
     return Store(url, create=False)
 
 
-store_argument = click.argument("store")
+store_argument = click.argument("url", metavar="STORE")
 label_option = click.option(
     "--label", "labels", multiple=True, help="Only this label and those below it; repeatable."
 )
@@ -111,22 +111,22 @@ def read_selection(as_of, since, until, labels) -> dict:
     help="Whole-number weight of a field, such as title=2; repeatable.",
 )
 @click.option("--keep-texts", is_flag=True, help="Keep the texts, not only their counts.")
-def init(store, language, model, tree, field_weight, keep_texts):
+def init(url, language, model, tree, field_weight, keep_texts):
     """Create an empty STORE."""
     from polytopic.labels import LabelTree
     from polytopic.store import Store
     from polytopic.text import Analyzer
 
     with Store(
-        store,
+        url,
         analyzer=Analyzer(language),
         model=model,
         fields=read_field_weights(field_weight),
         tree=tree and LabelTree.from_file(tree),
         keep_texts=keep_texts,
         must_be_new=True,
-    ) as new:
-        click.echo(f"Created {new}.", err=True)
+    ) as store:
+        click.echo(f"Created {store}.", err=True)
 
 
 @command.command()
@@ -135,7 +135,7 @@ def init(store, language, model, tree, field_weight, keep_texts):
 @count_option("--batch", 1000, "Largest number of documents per transaction.")
 @click.option("--split", help="Only this part of the documents, such as train.")
 @document_options
-def learn(store, documents, batch, split, **reading):
+def learn(url, documents, batch, split, **reading):
     """Learn DOCUMENTS (standard input by default) into STORE.
 
     Each document needs an id. If STORE already has the same document, nothing happens, so it is
@@ -143,10 +143,10 @@ def learn(store, documents, batch, split, **reading):
     completely or not at all, and prints a receipt. A batch of standard input is what has arrived so
     far.
     """
-    found = read(documents, split=split, line_ids=False, **reading)
-    with open_store(store) as opened:
-        batches = blocks(found, batch) if documents == "-" else whole_blocks(found, batch)
-        show_receipts(opened.learn(block) for block in batches)
+    stream = read(documents, split=split, line_ids=False, **reading)
+    with open_store(url) as store:
+        parts = blocks(stream, batch) if documents == "-" else batches(stream, batch)
+        show_receipts(store.learn(part) for part in parts)
 
 
 @command.command()
@@ -159,7 +159,7 @@ def learn(store, documents, batch, split, **reading):
     metavar="FILE",
     help='Read JSON lines with "id" and "labels" instead; - for standard input.',
 )
-def relabel(store, document, labels, source):
+def relabel(url, document, labels, source):
     """Replace the labels of DOCUMENT in STORE with LABELS; without LABELS, remove them.
 
     Fails if STORE has none of the documents; otherwise the receipt lists those it does not have.
@@ -168,10 +168,10 @@ def relabel(store, document, labels, source):
         raise click.UsageError("give a document and its labels, or a file of them with --from.")
     new_labels = {document: list(labels)}
     if source is not None:
-        rows = read_objects(source, needed=("id", "labels"))
+        rows = read_objects(source, required=("id", "labels"))
         new_labels = {str(row["id"]): row["labels"] for row in rows}
-    with open_store(store) as opened:
-        receipt = opened.relabel(new_labels)
+    with open_store(url) as store:
+        receipt = store.relabel(new_labels)
     show_receipt(receipt)
     if new_labels and len(receipt.missing) == len(new_labels):
         raise click.ClickException("the store has none of these documents.")
@@ -181,14 +181,17 @@ def relabel(store, document, labels, source):
 @store_argument
 @click.argument("ids", nargs=-1)
 @click.option(
-    "--from", "source", metavar="FILE", help="Read ids from a file, one per line; - for stdin."
+    "--from",
+    "source",
+    metavar="FILE",
+    help="Read ids from a file, one per line; - for standard input.",
 )
 @click.option(
     "--purge",
     is_flag=True,
     help="Delete the published models that have seen forgotten documents, instead of marking them.",
 )
-def forget(store, ids, source, purge):
+def forget(url, ids, source, purge):
     """Erase the documents with these IDS from STORE, all or none.
 
     Fails if STORE has none of the documents; otherwise the receipt lists those it does not have.
@@ -199,8 +202,8 @@ def forget(store, ids, source, purge):
         ids = [*ids, *filter(None, (line.strip() for _, line in read_lines(source)))]
     if not ids:
         raise click.UsageError("no ids are given; give ids, or a file of them with --from.")
-    with open_store(store) as opened:
-        receipt = opened.forget(ids, purge=purge)
+    with open_store(url) as store:
+        receipt = store.forget(ids, purge=purge)
     show_receipt(receipt)
     if receipt.missing and not (receipt.forgotten or receipt.purged_models):
         raise click.ClickException("the store has none of these documents.")
@@ -210,8 +213,8 @@ def show_receipt(receipt) -> None:
     """Print a receipt: as JSON, or on a terminal what is not zero or empty."""
     facts = receipt.to_dict()
     if on_terminal():
-        shown = [(name.replace("_", " "), _cell(value)) for name, value in facts.items() if value]
-        table("", ["", ""], shown)
+        rows = [(name.replace("_", " "), _cell(value)) for name, value in facts.items() if value]
+        table("", ["", ""], rows)
     else:
         echo_json(facts)
 
@@ -230,11 +233,11 @@ def show_receipts(receipts: Iterable) -> None:
 
 def _cell(value) -> str:
     if isinstance(value, list):
-        return _shortened(list(map(str, value)), MAX_NAMES)
+        return _shorten_list(list(map(str, value)), MAX_NAMES)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _shortened(names: list[str], k: int) -> str:
+def _shorten_list(names: list[str], k: int) -> str:
     more = f" and {len(names) - k:,} more" if len(names) > k else ""
     return ", ".join(names[:k]) + more
 
@@ -246,33 +249,37 @@ def _shortened(names: list[str], k: int) -> str:
 @store_argument
 @selection_options
 @k_option(8, "Words to show for each label.")
-def counts(store, as_of, since, until, labels, k):
+def counts(url, as_of, since, until, labels, k):
     """Show the table of counts in STORE.
 
     Prints one JSON object per label set: its labels, its number of documents, and its term counts.
     On a terminal, shows each label with its number of documents and most frequent words.
     """
-    with open_store(store) as opened:
-        found = opened.counts(**read_selection(as_of, since, until, labels))
-    gone = f"; {found.n_forgotten:,} more were forgotten since" if found.n_forgotten else ""
-    click.echo(f"Revision {found.revision}: {found.n_docs:,} documents{gone}.", err=True)
+    with open_store(url) as store:
+        snapshot = store.counts(**read_selection(as_of, since, until, labels))
+    missing = (
+        f"; {snapshot.n_forgotten:,} more were forgotten since" if snapshot.n_forgotten else ""
+    )
+    click.echo(f"Revision {snapshot.revision}: {snapshot.n_docs:,} documents{missing}.", err=True)
     if on_terminal():
-        _show_labels(found, k)
+        _show_labels(snapshot, k)
         return
-    for names, n_docs, row in zip(found.label_sets, found.set_docs, found.matrix, strict=True):
-        terms = {found.terms[k]: int(n) for k, n in zip(row.indices, row.data, strict=True)}
+    for names, n_docs, row in zip(
+        snapshot.label_sets, snapshot.set_docs, snapshot.matrix, strict=True
+    ):
+        terms = {snapshot.terms[k]: int(n) for k, n in zip(row.indices, row.data, strict=True)}
         echo_json({"labels": list(names), "documents": int(n_docs), "counts": terms})
 
 
-def _show_labels(found, k):
+def _show_labels(snapshot, k):
     import numpy as np
 
-    by_label = (found.indicator.T @ found.matrix).tocsr()
-    documents = found.indicator.T @ found.set_docs
+    by_label = (snapshot.indicator.T @ snapshot.matrix).tocsr()
+    documents = snapshot.indicator.T @ snapshot.set_docs
     rows = []
-    for label, n_docs, row in zip(found.labels, documents, by_label, strict=True):
+    for label, n_docs, row in zip(snapshot.labels, documents, by_label, strict=True):
         best = row.indices[np.argsort(-row.data, kind="stable")[:k]]
-        rows.append((label, f"{n_docs:,.0f}", " ".join(found.terms[term] for term in best)))
+        rows.append((label, f"{n_docs:,.0f}", " ".join(snapshot.terms[term] for term in best)))
     table("", ["label", ">documents", "most frequent words"], rows)
 
 
@@ -283,7 +290,7 @@ def _show_labels(found, k):
 @k_option(10, "Words to show for each label.")
 @label_option
 @json_option
-def diff(store, before, after, k, labels, as_json):
+def diff(url, before, after, k, labels, as_json):
     """Show which labels of STORE changed between two moments, and in which words.
 
     BEFORE and AFTER are revisions or times (2024-05-31); AFTER is now by default. Labels are sorted
@@ -291,8 +298,8 @@ def diff(store, before, after, k, labels, as_json):
     the same proportions, 1: no word in common) times their number of documents. Documents that
     were forgotten since are in neither moment.
     """
-    with open_store(store) as opened:
-        differences = opened.diff(before, after, k=k, labels=labels)
+    with open_store(url) as store:
+        differences = store.diff(before, after, k=k, labels=labels)
     if as_json or not on_terminal():
         for difference in differences:
             echo_json(difference.to_dict())
@@ -331,7 +338,7 @@ def _difference_row(difference):
 @label_option
 @click.option("--plot", metavar="FILE", help="Plot to .png, .svg or .pdf; needs matplotlib.")
 @json_option
-def drift(store, by, since, until, labels, plot, as_json):
+def drift(url, by, since, until, labels, plot, as_json):
     """Show how the documents of STORE drift over time.
 
     Each period is evaluated with a model of all documents before it: the perplexity of its words
@@ -340,18 +347,18 @@ def drift(store, by, since, until, labels, plot, as_json):
     in UTC; a document without a time has the time when it was first learned. A model is fitted for
     each period, so long streams are faster by week or month.
     """
-    with open_store(store) as opened:
-        found = opened.drift(by=by, since=since, until=until, labels=labels)
+    with open_store(url) as store:
+        result = store.drift(by=by, since=since, until=until, labels=labels)
     if plot:
-        write_file(plot, image_of(found.plot(), plot))  # first: printing may fail
+        write_file(plot, image_of(result.plot(), plot))  # first: printing may fail
     if as_json or not on_terminal():
-        for period in found.periods:
+        for period in result.periods:
             echo_json(period.to_dict())
-    elif not found.periods:
+    elif not result.periods:
         click.echo("No documents.")
     else:
         columns = [by, ">documents", ">perplexity", ">unknown", ">F1", "growing", "vanishing"]
-        table("", [*columns, "new"], map(_period_row, found.periods))
+        table("", [*columns, "new"], map(_period_row, result.periods))
 
 
 def _period_row(period):
@@ -362,16 +369,16 @@ def _period_row(period):
         "-" if period.perplexity is None else f"{period.perplexity:,.0f}",
         "-" if period.unknown is None else f"{period.unknown:.1%}",
         "-" if period.samples_f1 is None else f"{period.samples_f1:.2f}",
-        *(_shortened([label.label for label in labels], MAX_TRENDS) for labels in trends),
+        *(_shorten_list([label.label for label in labels], MAX_TRENDS) for labels in trends),
     )
 
 
 @command.command()
 @store_argument
-def verify(store):
+def verify(url):
     """Recount the ledger of STORE, and check that all tables and digests agree with it."""
-    with open_store(store) as opened:
-        result = opened.verify()
+    with open_store(url) as store:
+        result = store.verify()
     if on_terminal():
         click.echo(f"Revision {result.revision}: {result.documents:,} documents, {result.digest}.")
         click.echo("\n".join(result.problems) if result.problems else "No problems found.")
@@ -396,7 +403,7 @@ def verify(store):
 @selection_options
 @click.option("--note", help="A note for the history.")
 @keep_option
-def publish(store, model, name, as_of, since, until, labels, note, keep):
+def publish(url, model, name, as_of, since, until, labels, note, keep):
     """Fit a model on STORE, or load the file MODEL, and make it the current model."""
     from polytopic.labeler import load
 
@@ -405,52 +412,52 @@ def publish(store, model, name, as_of, since, until, labels, note, keep):
         raise click.UsageError(
             "MODEL is fitted already; leave out --fit, --as-of, --since, --until and --label."
         )
-    with open_store(store) as opened:
-        labeler = load(model) if model is not None else opened.fit(name, **selection)
-        _show_model(opened, opened.publish(labeler, note=note, keep=keep))
+    with open_store(url) as store:
+        labeler = load(model) if model is not None else store.fit(name, **selection)
+        _show_model(store, store.publish(labeler, note=note, keep=keep))
 
 
 @command.command()
 @store_argument
 @keep_option
-def refresh(store, keep):
+def refresh(url, keep):
     """Fit the current model of STORE again and publish it, if STORE has changed.
 
     It is fitted from scratch, with the hyper-parameters chosen when it was first published. A model
     that was rolled back to, or published as of an earlier moment, is left alone, unless it has seen
     a document that was forgotten since; then it is fitted again without that document.
     """
-    with open_store(store) as opened:
-        number = opened.refresh(keep=keep)
+    with open_store(url) as store:
+        number = store.refresh(keep=keep)
         if number is None:
             click.echo("Nothing to refresh.", err=True)
         else:
-            _show_model(opened, number)
+            _show_model(store, number)
 
 
 @command.command()
 @store_argument
 @click.argument("number", type=click.IntRange(1, 2**63 - 1), required=False)
-def rollback(store, number):
-    """Make an earlier published model of STORE current: the one before, or that with NUMBER.
+def rollback(url, number):
+    """Make an earlier published model of STORE current: the previous one, or the one with NUMBER.
 
     It stays current until another model is published. A model that has seen a document that was
     forgotten since is rejected.
     """
-    with open_store(store) as opened:
-        _show_model(opened, opened.rollback(number))
+    with open_store(url) as store:
+        _show_model(store, store.rollback(number))
 
 
-def _show_model(opened, number: int) -> None:
-    echo_json(next(model.to_dict() for model in opened.history() if model.id == number))
+def _show_model(store, number: int) -> None:
+    echo_json(next(model.to_dict() for model in store.history() if model.id == number))
 
 
 @command.command()
 @store_argument
-def history(store):
+def history(url):
     """List the published models of STORE, the newest first."""
-    with open_store(store) as opened:
-        models = opened.history()
+    with open_store(url) as store:
+        models = store.history()
     if not on_terminal():
         for model in models:
             echo_json(model.to_dict())
@@ -479,20 +486,20 @@ def _model_row(model):
 @command.command()
 @store_argument
 @click.argument("other")
-def merge(store, other):
+def merge(url, other):
     """Learn the documents of the store OTHER into STORE: counts, labels and times, but no texts.
 
     Both must have the same analyzer and fields. If a document is in both stores and differs,
     nothing is merged.
     """
-    with open_store(store) as opened, open_store(other) as second:
-        show_receipt(opened.merge(second))
+    with open_store(url) as store, open_store(other) as other_store:
+        show_receipt(store.merge(other_store))
 
 
 @command.command()
 @store_argument
 @click.option("--to", "target", metavar="FILE", help="Write to a file, completely or not at all.")
-def export(store, target):
+def export(url, target):
     """Write STORE as JSON lines, to be imported elsewhere.
 
     The first line has the settings. Each document follows with its counts, or with its text if
@@ -502,8 +509,8 @@ def export(store, target):
     from polytopic.files import new_file
     from polytopic.store.transfer import export_lines
 
-    with open_store(store) as opened:
-        lines = (json.dumps(line, ensure_ascii=False) for line in export_lines(opened))
+    with open_store(url) as store:
+        lines = (json.dumps(line, ensure_ascii=False) for line in export_lines(store))
         if target is None:
             for line in lines:
                 click.echo(line)
@@ -515,7 +522,7 @@ def export(store, target):
 @command.command(name="import")
 @store_argument
 @click.argument("source", default="-")
-def import_(store, source):
+def import_(url, source):
     """Learn an export (standard input by default) into STORE, which is created if necessary.
 
     An existing store must have the same settings, and no other tree of labels. Each batch is
@@ -523,4 +530,4 @@ def import_(store, source):
     """
     from polytopic.store.transfer import import_lines
 
-    show_receipts(import_lines(store, with_progress(read_objects(source))))
+    show_receipts(import_lines(url, with_progress(read_objects(source))))

@@ -4,10 +4,17 @@ from functools import cache
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, folder_for, report_skipped
-from polytopic.cli.documents import ahead, blocks, load_labeler, read
-from polytopic.cli.options import FiniteFloat, document_options, k_option
-from polytopic.cli.output import beginning, echo_json, on_terminal, table
+from polytopic.cli.documents import blocks, load_labeler, prefetch, read
+from polytopic.cli.options import (
+    FiniteFloat,
+    cluster_options,
+    document_options,
+    folder_for,
+    k_option,
+    open_cluster,
+    report_skipped,
+)
+from polytopic.cli.output import echo_json, excerpt, on_terminal, table
 
 
 @click.command()
@@ -72,25 +79,25 @@ def command(
     labeler = load_labeler(model)
     if abstain is not None:
         labeler.abstain = abstain
-    asked = {"include": include or None, "exclude": exclude or None, "level": level}
+    options = {"include": include or None, "exclude": exclude or None, "level": level}
     if on_cluster:
         from polytopic import distributed
 
-        with engine(dask, workers, "labelling") as how:
-            asked |= {"split": split, **reading}
-            found = distributed.suggest(labeler, documents, target, k, **how._asdict(), **asked)
-        report_skipped(found.skipped)
-        click.echo(f"Labelled {found.documents:,} documents; wrote {target}.", err=True)
+        with open_cluster(dask, workers, "labelling") as cluster:
+            options |= {"split": split, **cluster._asdict(), **reading}
+            summary = distributed.suggest(labeler, documents, target, k, **options)
+        report_skipped(summary.skipped)
+        click.echo(f"Labelled {summary.documents:,} documents; wrote {target}.", err=True)
         return
-    name, shown = cache(labeler.name), on_terminal()
+    name, as_table = cache(labeler.name), on_terminal()
 
     def labelled():
         # on a terminal, the answers themselves show the progress
-        for block in blocks(read(documents, split=split, progress=not shown, **reading)):
-            yield list(zip(block, labeler.suggest(block, k, **asked), strict=True))
+        for block in blocks(read(documents, split=split, progress=not as_table, **reading)):
+            yield list(zip(block, labeler.suggest(block, k, **options), strict=True))
 
-    for block in ahead(labelled()):  # the next texts are labelled while these are written
-        if shown:
+    for block in prefetch(labelled()):  # the next texts are labelled while these are written
+        if as_table:
             for document, answer in block:
                 _show(document, answer, name)
         else:
@@ -101,7 +108,7 @@ def _show(document, answer, name):
     from polytopic.explain.display import with_name
 
     table(
-        f"{document.id}  {beginning(document)}{' – abstained' if answer.abstained else ''}",
+        f"{document.id}  {excerpt(document)}{' – abstained' if answer.abstained else ''}",
         ["", "label", ">probability", ">score"],
         [
             ("✓" if s.chosen else "", with_name(s.label, name(s.label)), s.probability, s.score)

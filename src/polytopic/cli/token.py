@@ -3,7 +3,7 @@
 import click
 
 from polytopic.cli.output import echo_json, on_terminal, table
-from polytopic.cli.store import open_store
+from polytopic.cli.store import open_store, store_argument
 
 
 @click.group()
@@ -12,7 +12,7 @@ def command():
 
 
 @command.command()
-@click.argument("store")
+@store_argument
 @click.argument("name")
 @click.option(
     "--role",
@@ -21,23 +21,23 @@ def command():
     show_default=True,
     help="read: labels and explanations; write: also learn, relabel, forget; admin: also publish.",
 )
-def create(store, name, role):
+def create(url, name, role):
     """Create a token for STORE with a NAME, and print it; STORE keeps only its digest."""
-    with open_store(store) as opened:
-        token = opened.tokens.create(name, role)
+    with open_store(url) as store:
+        token = store.tokens.create(name, role)
         try:
             click.echo(token)
         except OSError:
-            opened.tokens.revoke(name)  # nobody has seen it
+            store.tokens.revoke(name)  # nobody has seen it
             raise
 
 
 @command.command(name="list")
-@click.argument("store")
-def show(store):
+@store_argument
+def show(url):
     """List the tokens of STORE with their names, roles and creation times."""
-    with open_store(store) as opened:
-        tokens = opened.tokens.all()
+    with open_store(url) as store:
+        tokens = store.tokens.all()
     if on_terminal():
         table("", ["name", "role", "created"], [list(token.values()) for token in tokens])
     else:
@@ -46,9 +46,9 @@ def show(store):
 
 
 @command.command()
-@click.argument("store")
+@store_argument
 @click.argument("name")
-def revoke(store, name):
+def revoke(url, name):
     """Revoke the token with this NAME."""
-    with open_store(store) as opened:
-        opened.tokens.revoke(name)
+    with open_store(url) as store:
+        store.tokens.revoke(name)

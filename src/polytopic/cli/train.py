@@ -6,14 +6,16 @@ from typing import Any
 
 import click
 
-from polytopic.cli.cluster import cluster_options, engine, report_skipped
 from polytopic.cli.documents import read
 from polytopic.cli.options import (
     FiniteFloat,
+    cluster_options,
     document_options,
+    join_names,
     language_option,
-    listed,
+    open_cluster,
     read_field_weights,
+    report_skipped,
 )
 from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import DEFAULT, find_model, model_names
@@ -32,7 +34,7 @@ def models_with(option: str) -> tuple[str, ...]:
 
 def model_option(name: str, help: str, **settings: Any) -> Callable:
     """Return an option of some models; its help ends with their names."""
-    help = f"{help} For {listed(models_with(name))}."
+    help = f"{help} For {join_names(models_with(name))}."
     return click.option(f"--{name}", name, help=help, **settings)
 
 
@@ -70,12 +72,12 @@ def read_cost(cost: str | None) -> float | str | None:
     metavar="NUMBER|auto",
     callback=lambda context, option, value: read_cost(value),
 )
-@model_option("topics", "Topics; by default three per label.", type=click.IntRange(min=1))
-@model_option("rounds", "Rules to learn; by default 1000.", type=click.IntRange(min=1))
+@model_option("topics", "Number of topics; by default three per label.", type=click.IntRange(min=1))
+@model_option("rounds", "Number of rules to learn; by default 1000.", type=click.IntRange(min=1))
 @model_option(
     "decode",
-    "Label set to predict: that with the best expected F1 (default), the most probable one, or the "
-    "result of greedy search.",
+    "Label set to predict: the one with the best expected F1 (default), the most probable one, or "
+    "the result of a greedy search.",
     type=click.Choice(["f", "map", "greedy"]),
 )
 @model_option(
@@ -92,7 +94,7 @@ def read_cost(cost: str | None) -> float | str | None:
     "--keep-documents",
     is_flag=True,
     help="Keep the documents' counts, so that the model can learn later. For "
-    f"{listed(model_names('documents'))}.",
+    f"{join_names(model_names('documents'))}.",
 )
 @language_option
 @click.option(
@@ -109,13 +111,14 @@ def read_cost(cost: str | None) -> float | str | None:
     "own decision if no rule is better.",
 )
 @click.option(
-    "--ratio", type=FiniteFloat(0, 1), help="How close to the best label other labels must be."
+    "--ratio", type=FiniteFloat(0, 1), help="How close other labels must be to the best one."
 )
-@click.option("--size", type=click.IntRange(min=1), help="Labels in a cohort.")
+@click.option("--size", type=click.IntRange(min=1), help="Number of labels in a cohort.")
 @click.option(
     "--min-df",
     type=int,
-    help="Documents that must contain a term; by default 2 for 1000 documents or more, else 1.",
+    help="Number of documents that must contain a term; by default 2 if there are 1000 documents "
+    "or more, otherwise 1.",
 )
 @click.option("--max-terms", type=int, help="Largest number of terms; the most frequent are kept.")
 @click.option(
@@ -180,9 +183,9 @@ def command(
     if on_cluster:
         from polytopic import distributed
 
-        with engine(dask, workers, "learning") as how:
-            asked = {"split": split, "on_skipped": report_skipped, **reading}
-            distributed.fit(labeler, corpus, **how._asdict(), **asked)
+        with open_cluster(dask, workers, "learning") as cluster:
+            reading |= {"split": split, "on_skipped": report_skipped}
+            distributed.fit(labeler, corpus, **cluster._asdict(), **reading)
     else:
         documents: Iterable = read(corpus, split=split, **reading)
         if rule == "auto":
@@ -208,7 +211,7 @@ def _check_options(model, settings, keep_documents):
         models_of["keep-documents"] = model_names("documents")
     for option, models in models_of.items():
         if model not in models:
-            raise click.UsageError(f"--{option} is for {listed(models)}, not for {model}.")
+            raise click.UsageError(f"--{option} is for {join_names(models)}, not for {model}.")
 
 
 def _check_cluster(model, rule, keep_documents):
@@ -229,14 +232,14 @@ def _check_rule(rule, model, tree, ratio, size):
     """Reject a rule without what it needs, and settings of other rules."""
     kind = RULES[rule].load() if rule in RULES else None
     if kind is not None and kind.needs_reference and not _has_world_score(model):
-        able = [name for name in model_names() if _has_world_score(name)]
-        raise click.UsageError(f"--rule {rule} needs --model {listed(able)}, not {model}.")
+        models = [name for name in model_names() if _has_world_score(name)]
+        raise click.UsageError(f"--rule {rule} needs --model {join_names(models)}, not {model}.")
     if kind is not None and kind.needs_tree and tree is None:
         raise click.UsageError(f"--rule {rule} needs --tree.")
     for setting, value in (("ratio", ratio), ("size", size)):
-        takers = [name for name, entry in RULES.items() if setting in entry.settings]
-        if value is not None and rule not in takers:
-            raise click.UsageError(f"--{setting} is for {listed(takers)}.")
+        rules = [name for name, entry in RULES.items() if setting in entry.settings]
+        if value is not None and rule not in rules:
+            raise click.UsageError(f"--{setting} is for {join_names(rules)}.")
 
 
 def _has_world_score(model):
@@ -250,9 +253,9 @@ def _rule(name, ratio, size):
         return None
     if name.startswith("top-"):
         return decision.TopK(int(name.removeprefix("top-")))
-    given = {"ratio": ratio, "size": size}
-    given = {key: value for key, value in given.items() if value is not None}
-    return RULES[name].load()(**given)
+    settings = {"ratio": ratio, "size": size}
+    settings = {key: value for key, value in settings.items() if value is not None}
+    return RULES[name].load()(**settings)
 
 
 def _best_rule(labeler, documents, tree):
@@ -268,16 +271,17 @@ def _best_rule(labeler, documents, tree):
         labeler.tree = LabelTree.from_names(sorted(names), separator=None)
     train, held_out = stratified_split(documents, HELD_OUT)
     labeler.fit([documents[place] for place in train])
-    rest = [documents[place] for place in held_out]
-    X = labeler.transform(rest)
-    labels = [{labeler.resolve(label) for label in document.labels} for document in rest]
+    test = [documents[place] for place in held_out]
+    X = labeler.transform(test)
+    labels = [{labeler.resolve(label) for label in document.labels} for document in test]
     tuned = tune_decision(labeler.model_, X, labels, cv="prefit", tree=labeler.tree)
-    own = samples_f1(labels, labeler.predict(rest))
-    best = tuned.best_rule if tuned.best_score > own else None
-    chosen = "the model's own decision" if best is None else describe_rule(best)
+    own_score = samples_f1(labels, labeler.predict(test))
+    best = tuned.best_rule if tuned.best_score > own_score else None
+    decision = "the model's own decision" if best is None else describe_rule(best)
     click.echo(
-        f"Chose {chosen}: samples F1 on {tuned.n_docs:,} held-out documents is {own:.3f} with the "
-        f"model's own decision, and {tuned.best_score:.3f} with {describe_rule(tuned.best_rule)}.",
+        f"Chose {decision}: samples F1 on {tuned.n_docs:,} held-out documents is {own_score:.3f} "
+        f"with the model's own decision, and {tuned.best_score:.3f} with "
+        f"{describe_rule(tuned.best_rule)}.",
         err=True,
     )
     return best

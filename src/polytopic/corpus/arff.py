@@ -94,30 +94,30 @@ def _sparse(line: str, size: int) -> Iterable[tuple[int, str | None]]:
 def _texts(attributes: list[Attribute], labels: set[str], columns: Columns) -> list[str]:
     """Return the text attributes: those given, else all remaining strings."""
     strings = [attribute.name for attribute in attributes if attribute.kind == "string"]
-    wanted = columns.texts if columns.text != Columns.text else []
-    needed = columns.required if wanted else columns.required[len(columns.texts) :]
+    chosen_texts = columns.texts if columns.text != Columns.text else []
+    required = columns.required if chosen_texts else columns.required[len(columns.texts) :]
     names = {attribute.name for attribute in attributes}
-    for name in needed:
+    for name in required:
         if name not in names and name != columns.labels:  # may be several attributes, or a file
             raise ValueError(f"attribute {name!r} is missing")
-        if name in wanted and name not in strings:
+        if name in chosen_texts and name not in strings:
             raise ValueError(f"attribute {name!r} is the text, must be of type string")
-    others = {*labels, columns.id, columns.time, "split"}
-    return wanted or [name for name in strings if name not in others]
+    used = {*labels, columns.id, columns.time, "split"}
+    return chosen_texts or [name for name in strings if name not in used]
 
 
 def _put(attribute: Attribute, labels: set[str], texts: list[str], columns: Columns) -> Put:
     """Return the function that puts the value of an attribute into a record."""
     name, kind = attribute.name, attribute.kind
-    own = {columns.id: "id", columns.time: "time", "split": "split"}
+    keys = {columns.id: "id", columns.time: "time", "split": "split"}
     if name in labels:
         whole = name == columns.labels and kind in ("string", "nominal")
         if whole and not {value.lower() for value in attribute.values} & set(BOOLEANS):
             return lambda record, value: record["labels"].extend(columns.split_labels(value))
         return partial(_put_label, name)
     # a word may be called id or time: a number is one only if the caller named it
-    if name in own and (kind != "number" or name not in (Columns.id, Columns.time, "split")):
-        return lambda record, value: record.update({own[name]: value or None})
+    if name in keys and (kind != "number" or name not in (Columns.id, Columns.time, "split")):
+        return lambda record, value: record.update({keys[name]: value or None})
     if texts:
         return partial(_put_text, name) if name in texts else _pass
     return {"number": partial(_put_count, name), "nominal": partial(_put_value, name)}.get(
@@ -161,14 +161,14 @@ def _put_value(name: str, record: Record, value: str) -> None:
 
 def _read_header(lines: Lines) -> tuple[str, list[Attribute]] | None:
     """Read up to ``@data``; return relation and attributes, or None for an empty file."""
-    relation, attributes, begun = "", [], False
+    relation, attributes, is_empty = "", [], True
     for line in lines:
         lines.start_here()
         line = line.strip()
         word = line.partition(" ")[0].partition("\t")[0].lower()
         if not line or line.startswith("%"):
             continue
-        begun = True
+        is_empty = False
         if word == "@relation":
             relation = _unquote(line[len(word) :].strip())
         elif word == "@attribute":
@@ -178,7 +178,7 @@ def _read_header(lines: Lines) -> tuple[str, list[Attribute]] | None:
             return relation, attributes
         else:
             raise ValueError(f"{short(line)} must begin with @relation, @attribute or @data")
-    if begun:
+    if not is_empty:
         raise ValueError("the file ends without @data")
     return None
 
@@ -250,7 +250,7 @@ def _find_labels(name: str, relation: str, attributes: list[Attribute], columns:
     for path in (f"{stem}.xml", f"{_part.sub('', stem)}.xml"):
         if os.path.isfile(path):
             return _check_labels(_mulan(path), names, path)
-    if Columns.labels not in names and all(each.kind != "string" for each in attributes):
+    if Columns.labels not in names and all(attribute.kind != "string" for attribute in attributes):
         raise ValueError(
             f"no labels are declared; add {stem + '.xml'!r} or -C in @relation, "
             "or give their names as the labels column ('' for none)"

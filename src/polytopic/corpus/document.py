@@ -114,12 +114,13 @@ def parse_time(name: str, value: Any) -> datetime:
 
 def _check_one_content(document: Document) -> None:
     contents = {"text": document.text, "counts": document.counts, "fields": document.fields}
-    given = [name for name, content in contents.items() if content is not None]
-    if not given:
+    names = [name for name, content in contents.items() if content is not None]
+    if not names:
         raise ValueError("text is missing, a document must have one of text, counts and fields.")
-    if len(given) > 1:
-        names = " and ".join(given)
-        raise ValueError(f"{names} are given, must be only one of text, counts and fields.")
+    if len(names) > 1:
+        raise ValueError(
+            f"{' and '.join(names)} are given, must be only one of text, counts and fields."
+        )
 
 
 def _id(value: Any) -> str:

@@ -32,7 +32,7 @@ class Rows:
 
     def choose(self, columns: Columns) -> "Rows":
         """Read the columns of a document; raise ValueError if a required one is missing."""
-        names = _wanted(self._file.schema_arrow.names, columns)
+        names = _used_columns(self._file.schema_arrow.names, columns)
         self._batches = self._file.iter_batches(
             batch_size=BATCH, row_groups=self._groups, columns=names
         )
@@ -84,7 +84,7 @@ class RowGroups:
 
 def group_sizes(source: Source) -> list[int]:
     """Return the number of rows of each row group of a file."""
-    with _opened(source) as file:
+    with _open_file(source) as file:
         groups = range(file.metadata.num_row_groups)
         return [file.metadata.row_group(group).num_rows for group in groups]
 
@@ -98,11 +98,11 @@ def records(rows: Rows, *, columns: Columns) -> Iterator[Record | None]:
 def open_rows(source: Source | RowGroups, **_: Any) -> Iterator[Rows]:
     """Open a file, or some of its row groups; Parquet needs neither encoding nor limits."""
     part = source if isinstance(source, RowGroups) else RowGroups(source, None, 0)
-    with _opened(part.source) as file:
+    with _open_file(part.source) as file:
         yield Rows(file, part.name, part.groups, part.rows_before)
 
 
-def _opened(source: Source) -> Any:
+def _open_file(source: Source) -> Any:
     """Open a file."""
     parquet, name = _pyarrow(), source_name(source)
     _check_source(source, name)
@@ -141,7 +141,7 @@ def _pyarrow() -> Any:
     return parquet
 
 
-def _wanted(names: list[str], columns: Columns) -> list[str]:
+def _used_columns(names: list[str], columns: Columns) -> list[str]:
     check_distinct("column", names)
     missing = [name for name in columns.required if name not in names]
     if missing:

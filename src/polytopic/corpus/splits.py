@@ -173,8 +173,8 @@ def _label_matrix(labels: Any) -> csr_array:
         Y = csr_array(labels)
     else:
         items = [_names(item) for item in labels]
-        named = all(isinstance(name, str) for item in items for name in item)
-        Y = _named_matrix(items) if named else csr_array(np.asarray(items))
+        are_names = all(isinstance(name, str) for item in items for name in item)
+        Y = _named_matrix(items) if are_names else csr_array(np.asarray(items))
     Y = csr_array(Y != 0, dtype=float)
     return Y[:, np.flatnonzero(Y.sum(axis=0) >= 2)]
 
@@ -268,4 +268,4 @@ def _even_out(part: Array, space: Array, Y: csr_array, wanted: Array) -> None:
 
 
 def _lists(matrix: csr_array) -> list[Any]:
-    return [each.tolist() for each in np.split(matrix.indices, matrix.indptr[1:-1])]
+    return [row.tolist() for row in np.split(matrix.indices, matrix.indptr[1:-1])]

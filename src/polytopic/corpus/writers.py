@@ -59,16 +59,16 @@ def write_documents(
     format = find_format(format, name, default=None if path else "jsonl", known=_ENCODERS)
     columns = Columns(text_column, labels_column, id_column, time_column, label_separator)
     header, encode = _encoder(format, columns)
-    written = 0
+    n_docs = 0
     with open_target(target) as write:
         write(header.encode())
         for document in documents:
             line = encode(document)
-            if line.startswith("\ufeff") and not header and not written:
+            if line.startswith("\ufeff") and not header and not n_docs:
                 raise _refused(document, "the file would begin with a byte order mark")
             write(_bytes(document, line))
-            written += 1
-    return written
+            n_docs += 1
+    return n_docs
 
 
 def _encoder(format: str, columns: Columns) -> tuple[str, Callable[[Document], str]]:

@@ -162,15 +162,13 @@ def select(
     corpus, target, zipped, client, progress, **reading
         As for :func:`suggest`.
     """
-    lean = copy(selector)
-    lean.labeler = _without_training_data(selector.labeler)
+    lean = selector.with_labeler(_without_training_data(selector.labeler))
     write = partial(_selected_lines, lean)
     return _write_lines(write, read(corpus, **reading), target, zipped, client, progress)
 
 
 def _selected_lines(selector, block) -> tuple[list[str], WriteSummary]:
-    selector = copy(selector)
-    selector.counts, selector.topic_counts = Counter(), Counter()
+    selector = selector.with_labeler(selector.labeler)  # counts this block alone
     selected = selector.select(_documents(block))
     lines = [
         selected_line(document, origin, topics)

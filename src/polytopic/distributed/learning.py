@@ -85,9 +85,7 @@ def fit(
         summary = _fit_counts(labeler, model, corpus, client, progress)
     if on_skipped is not None:
         on_skipped(summary.skipped)
-    reader = LabelReader(labeler.tree)
-    reader.renamed = summary.renamed
-    reader.warn(labeler.classes_.tolist())
+    LabelReader(labeler.tree, renamed=summary.renamed).warn(labeler.classes_.tolist())
     return labeler
 
 
@@ -270,8 +268,8 @@ class CollectedRows:
 
     def __post_init__(self):
         self._ends = np.cumsum([0, *self.sizes])
-        wanted = self.n_parts or n_workers(self.client)
-        self._n_parts = max(1, min(wanted, int(self._ends[-1])))
+        n_parts = self.n_parts or n_workers(self.client)
+        self._n_parts = max(1, min(n_parts, int(self._ends[-1])))
         self._slice, self._stack = delayed(_slice_rows), delayed(_stack)
         self._view = broadcast(self.view)
 
@@ -306,16 +304,16 @@ class CollectedRows:
         return self.client.persist(parts), np.diff(borders).tolist()
 
 
-def _slice_rows(collected, which, view):
+def _slice_rows(collected, places, view):
     vocabulary, labels, weights = view
     rows = collected[0]
-    X = vocabulary.select(rows.X[which], rows.terms)
+    X = vocabulary.select(rows.X[places], rows.terms)
     X = X if weights is None else weights.transform(X, copy=False)
-    return X, widen(rows.Y[which], rows.labels, LabelSpace(labels))
+    return X, widen(rows.Y[places], rows.labels, LabelSpace(labels))
 
 
 def _stack(pieces):
-    X, Y = (sparse.vstack(each, format="csr") for each in zip(*pieces, strict=True))
+    X, Y = (sparse.vstack(matrices, format="csr") for matrices in zip(*pieces, strict=True))
     return X, Y
 
 

@@ -44,14 +44,14 @@ class MarginParts:
     def __init__(self, client: Any, parts: list, progress: Any = None):
         self.client, self.progress = client, progress
         has_words = client.gather(client.compute(map_tasks(_has_words, parts)))
-        self._has_words = np.zeros(sum(each.size for each in has_words), dtype=bool)
-        for part, each in enumerate(has_words):
-            self._has_words[part :: len(parts)] = each
+        self._has_words = np.zeros(sum(mask.size for mask in has_words), dtype=bool)
+        for part, mask in enumerate(has_words):
+            self._has_words[part :: len(parts)] = mask
         self.parts = client.persist(map_tasks(_with_words, parts))
         sizes = client.gather(client.compute(map_tasks(_count_sizes, self.parts)))
-        length = max(each.size for each in sizes)
-        self._docs_by_part = [int(each.sum()) for each in sizes]
-        self.sizes = np.sum([np.pad(each, (0, length - each.size)) for each in sizes], axis=0)
+        length = max(counts.size for counts in sizes)
+        self._docs_by_part = [int(counts.sum()) for counts in sizes]
+        self.sizes = np.sum([np.pad(n, (0, length - n.size)) for n in sizes], axis=0)
 
     @classmethod
     def from_rows(cls, rows: CollectedRows, progress: Any = None) -> MarginParts:
@@ -136,8 +136,8 @@ def _sum_passes(passes):
     """Return the sums of weights, gaps and linear terms, and the largest missed violation."""
     W, gap, missed, linear = zip(*passes, strict=True)
     total = W[0].copy()
-    for each in W[1:]:
-        total += each
+    for weights in W[1:]:
+        total += weights
     return total, sum(gap), max(missed), sum(linear)
 
 

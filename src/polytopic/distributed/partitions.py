@@ -104,12 +104,12 @@ def read(source: Any, *, blocksize: int = BLOCKSIZE, **reading: Any) -> Corpus:
     if hasattr(source, "to_delayed"):
         return Corpus(list(source.to_delayed()), reading)
     sources = source if isinstance(source, list | tuple) else [source]
-    files = [pair for each in sources for pair in _find_files(os.fspath(each), format)]
+    files = [pair for path in sources for pair in _find_files(os.fspath(path), format)]
     parts = [
         part
-        for path, own_format in files
+        for path, file_format in files
         for prefix in [f"{os.path.basename(path)}:" if len(files) > 1 else ""]
-        for part in _cut(FilePart(path, own_format, prefix), blocksize)
+        for part in _cut(FilePart(path, file_format, prefix), blocksize)
     ]
     return Corpus(parts, reading)
 

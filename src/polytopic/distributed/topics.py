@@ -98,11 +98,11 @@ class TopicParts:
         rows_by_part = [rows[a:b] - start for start, (a, b) in pairs]
         take = delayed(_take_rows)
         parts = [
-            take(part, each)
-            for part, each in zip(self.parts, rows_by_part, strict=True)
-            if each.size
+            take(part, part_rows)
+            for part, part_rows in zip(self.parts, rows_by_part, strict=True)
+            if part_rows.size
         ]
-        sizes = [each.size for each in rows_by_part if each.size]
+        sizes = [part_rows.size for part_rows in rows_by_part if part_rows.size]
         return TopicParts(self.client, parts, sizes, self.progress)
 
     def with_labels(self, columns) -> TopicParts:
@@ -134,9 +134,9 @@ class TopicParts:
         members = delayed(partial(_on_part, TopicDocuments.members))
         words = self._gather(
             [
-                members(self.parts[p], labels[own], (positions - before[p, labels])[own])
+                members(self.parts[p], labels[mask], (positions - before[p, labels])[mask])
                 for p in parts
-                for own in [owner == p]
+                for mask in [owner == p]
             ]
         )
         order = np.argsort(np.concatenate([np.flatnonzero(owner == p) for p in parts]))

@@ -1,9 +1,8 @@
 """Experiments: compare methods on a corpus, ours and the baselines.
 
-A corpus is counted once and split (``protocols``). Each method (``methods``, listed in
-``registry``) is tuned (``tuning``), fitted and measured on each split in a process of its own
-(``runner``). ``comparison`` collects the results, with tests of significance; ``tables`` and
-``report`` show them.
+A corpus is counted once and split (``protocols``). Each method (``methods``, ``baselines``, listed
+in ``registry``) is tuned, fitted and measured on each split in a process of its own (``runner``).
+``comparison`` collects the results, with tests of significance, and ``report`` shows them.
 """
 
 from polytopic.experiments.comparison import Comparison, Row, compare

@@ -91,7 +91,7 @@ class Comparison:
 
     def largest(self) -> Comparison:
         """Return the comparison on the largest training sets only, if there is a curve."""
-        sizes = {one["n_train"] for row in self.rows for one in row.results}
+        sizes = {result["n_train"] for row in self.rows for result in row.results}
         if self.protocol.kind != "curve" or len(sizes) < 2:
             return self
         size = f"{max(sizes)} of "
@@ -117,19 +117,19 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown."""
-        from polytopic.experiments.tables import to_markdown  # imports this module
+        from polytopic.experiments.report import to_markdown  # here: reports import comparisons
 
         return to_markdown(self.largest())
 
     def to_csv(self) -> str:
         """Return all metrics, one line per method and split."""
-        from polytopic.experiments.tables import to_csv
+        from polytopic.experiments.report import to_csv
 
         return to_csv(self)
 
     def to_latex(self) -> str:
         """Return the table in LaTeX."""
-        from polytopic.experiments.tables import to_latex
+        from polytopic.experiments.report import to_latex
 
         return to_latex(self.largest())
 
@@ -141,7 +141,7 @@ class Comparison:
 
 
 def compare_pairs(
-    ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]], metric: str
+    first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], metric: str
 ) -> float | None:
     """Return the p-value of the mean difference between two methods.
 
@@ -150,20 +150,20 @@ def compare_pairs(
     splits share. For one split it is a permutation test over documents, for metrics that are means
     over documents; None for others.
     """
-    if len(ours) > 1:
-        return _corrected_t(ours, theirs, metric)
+    if len(first) > 1:
+        return _corrected_t(first, second, metric)
     if metric not in PER_DOCUMENT:
         return None
-    a, b = (np.array(one[0]["documents"][metric], dtype=float) for one in (ours, theirs))
+    a, b = (np.array(results[0]["documents"][metric], float) for results in (first, second))
     return _permutation_test(a - b)
 
 
-def _corrected_t(ours, theirs, metric) -> float:
+def _corrected_t(first, second, metric) -> float:
     difference = np.array(
-        [a["metrics"][metric] - b["metrics"][metric] for a, b in zip(ours, theirs, strict=True)]
+        [a["metrics"][metric] - b["metrics"][metric] for a, b in zip(first, second, strict=True)]
     )
     n = difference.size
-    ratio = float(np.mean([one["n_test"] / one["n_train"] for one in ours]))
+    ratio = float(np.mean([result["n_test"] / result["n_train"] for result in first]))
     variance = difference.var(ddof=1) * (1 / n + ratio)
     if variance == 0:
         return 1.0 if difference.mean() == 0 else 0.0
@@ -265,8 +265,8 @@ def compare(
 
     def report(cell: Cell, result: dict[str, Any]) -> None:
         done = len(results) + 1
-        outcome = result.get("failure") or f"F {result['metrics']['samples_f1']:.3f}"
-        remaining = _time_left((time.monotonic() - start) / (done - n_known) * (total - done))
+        outcome = result.get("failure") or f"F1 {result['metrics']['samples_f1']:.3f}"
+        remaining = time_left((time.monotonic() - start) / (done - n_known) * (total - done))
         title = by_name[cell.method].title
         progress(f"{done}/{total} {title} on {cell.split}: {outcome}{remaining}")
 
@@ -277,12 +277,12 @@ def compare(
     return Comparison(name, _sizes(corpus), protocol, [split.name for split in splits], rows)
 
 
-def _methods(given: Sequence[str | Method] | None) -> list[Method]:
-    names = default_methods() if given is None else given
-    return [name if isinstance(name, Method) else find_method(name) for name in names]
+def _methods(methods: Sequence[str | Method] | None) -> list[Method]:
+    methods = default_methods() if methods is None else methods
+    return [one if isinstance(one, Method) else find_method(one) for one in methods]
 
 
-def _time_left(seconds: float) -> str:
+def time_left(seconds: float) -> str:
     """Return the remaining time in words; nothing if there is little."""
     if seconds < 10:
         return ""

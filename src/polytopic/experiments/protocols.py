@@ -120,14 +120,14 @@ class CountedCorpus:
         folder.mkdir(parents=True, exist_ok=True)
         sparse.save_npz(folder / "X.npz", self.X)
         sparse.save_npz(folder / "Y.npz", self.Y)
-        others = {
+        values = {
             "name": self.name,
             "labels": self.labels,
             "texts": self.texts,
             "splits": self.splits,
             "times": self.times,
         }
-        write_json(folder / "texts.json", others)
+        write_json(folder / "texts.json", values)
 
     @classmethod
     def load(cls, folder: Path) -> CountedCorpus:
@@ -204,17 +204,17 @@ class Protocol:
         if kind == "auto":
             kind = "given" if "test" in corpus.splits and "train" in corpus.splits else "folds"
         make = {
-            "given": self._given,
-            "random": self._random,
-            "curve": self._curve,
+            "given": self._given_split,
+            "random": self._random_splits,
+            "curve": self._curve_splits,
             "folds": self._folds,
-            "time": self._time,
+            "time": self._time_split,
         }
         return make[kind](corpus)
 
-    def _given(self, corpus: CountedCorpus) -> list[Split]:
-        named = np.array([split or "" for split in corpus.splits])
-        train, test = (np.flatnonzero(named == part) for part in ("train", "test"))
+    def _given_split(self, corpus: CountedCorpus) -> list[Split]:
+        names = np.array([split or "" for split in corpus.splits])
+        train, test = (np.flatnonzero(names == part) for part in ("train", "test"))
         if not train.size or not test.size:
             raise ValueError(
                 f"{corpus.name} has {train.size} documents marked train and {test.size} marked "
@@ -222,14 +222,14 @@ class Protocol:
             )
         return [Split("given", train, test)]
 
-    def _random(self, corpus: CountedCorpus) -> list[Split]:
+    def _random_splits(self, corpus: CountedCorpus) -> list[Split]:
         n_train, n_test = self._sizes(corpus)
         return [
             Split(f"random {k + 1}", order[:n_train], order[n_train : n_train + n_test])
             for k, order in enumerate(self._orders(corpus))
         ]
 
-    def _curve(self, corpus: CountedCorpus) -> list[Split]:
+    def _curve_splits(self, corpus: CountedCorpus) -> list[Split]:
         n_docs = corpus.X.shape[0]
         sizes = [size for size in self.sizes if size < n_docs]
         if not sizes:
@@ -249,7 +249,7 @@ class Protocol:
         pairs = folds(corpus.Y, max(2, n_splits), self.seed)
         return [Split(f"fold {k}", *pair) for k, pair in enumerate(pairs, start=1)]
 
-    def _time(self, corpus: CountedCorpus) -> list[Split]:
+    def _time_split(self, corpus: CountedCorpus) -> list[Split]:
         missing = [k for k, time in enumerate(corpus.times) if time is None]
         if missing:
             raise ValueError(

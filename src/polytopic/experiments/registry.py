@@ -32,8 +32,8 @@ def register_method(method: Method) -> None:
 
 def all_methods() -> dict[str, Method]:
     """Return all methods by name: registered models, then baselines, then registered methods."""
-    listed = {method.name: method for method in (*_own_methods(), *BASELINES)}
-    return listed | _REGISTERED
+    methods = {method.name: method for method in (*_model_methods(), *BASELINES)}
+    return methods | _REGISTERED
 
 
 def default_methods() -> list[str]:
@@ -49,7 +49,7 @@ def find_method(name: str) -> Method:
     return methods[name]
 
 
-def _own_methods() -> Iterator[Method]:
+def _model_methods() -> Iterator[Method]:
     """Yield a method for each variant of each registered model."""
     for entry in map(find_model, model_names()):
         for variant in entry.variants or (Variant(entry.title),):

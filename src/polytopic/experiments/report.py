@@ -1,21 +1,23 @@
-"""A comparison as a self-contained HTML page with figures: no script, no network."""
+"""Reports of a comparison: tables (for a terminal, Markdown, CSV, LaTeX) and an HTML page."""
 
 from __future__ import annotations
 
 import base64
+import csv
+import io
 import re
 from collections.abc import Iterator
-from io import BytesIO
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from polytopic.errors import PolytopicError
 from polytopic.experiments.comparison import Comparison, Row
 from polytopic.experiments.runner import FREQUENCIES, LARGEST_SIZE, N_BINS
-from polytopic.experiments.tables import MAIN, SIGNIFICANT, Column, Entry, entries, notes, summary
 from polytopic.explain.html import safe, section, table, whole_page
 
+SIGNIFICANT = 0.05  # p-value below which a method is called worse than the best
 STYLE = """body { max-width: 76rem } .scroll { overflow-x: auto }
 img { width: 100%; height: auto; background: #fff; border-radius: .5rem }
 .figures { display: grid; gap: 0 2rem;
@@ -28,6 +30,32 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#6
 MARKERS = "osD^vPX<>*"
 MIN_PAIRS = 10  # of document and label, for a point of the calibration curve
 MAX_LINES = 7  # methods in a figure with a line for each
+PAGE_POLICY = "img-src data:"
+
+
+# Tables
+
+
+class Column(NamedTuple):
+    """A column of a table: a metric, its heading and digits, and whether higher is better."""
+
+    metric: str
+    heading: str
+    digits: int = 3
+    higher: bool = True
+
+
+MAIN = (
+    Column("samples_f1", "samples F1"),
+    Column("subset_accuracy", "subset accuracy"),
+    Column("macro_f1", "macro F1"),
+    Column("micro_f1", "micro F1"),
+    Column("precision_at_1", "P@1"),
+    Column("ndcg_at_5", "nDCG@5"),
+    Column("fit_seconds", "fit s", 2, higher=False),
+    Column("predict_seconds", "predict s", 2, higher=False),
+    Column("memory_mb", "MB", 0, higher=False),
+)
 MORE = (
     Column("samples_precision", "precision"),
     Column("samples_recall", "recall"),
@@ -37,20 +65,149 @@ MORE = (
     Column("ndcg_at_3", "nDCG@3"),
     Column("tune_seconds", "tune s", 1, higher=False),
 )
-PAGE_POLICY = "img-src data:"
+
+
+class Entry(NamedTuple):
+    """A cell of a table.
+
+    ``best`` says whether no method has a better mean, ``worse`` whether the method is significantly
+    worse than the best.
+    """
+
+    mean: float
+    std: float
+    digits: int
+    best: bool
+    worse: bool
+
+    @property
+    def text(self) -> str:
+        """The mean, with its standard deviation and a star if it is worse."""
+        if np.isnan(self.mean):
+            return "–"
+        text = f"{self.mean:.{self.digits}f}"
+        if not np.isnan(self.std):
+            text += f" ± {self.std:.{self.digits}f}"
+        return text + ("*" if self.worse else "")
+
+
+def entries(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> list[list[Entry]]:
+    """Return the cells of the methods that have results."""
+    rows = comparison.successful
+    return [[_entry(comparison, row, column) for column in columns] for row in rows]
+
+
+def _entry(comparison: Comparison, row: Row, column: Column) -> Entry:
+    means = np.array([other.mean(column.metric) for other in comparison.successful])
+    mean = row.mean(column.metric)
+    top = np.nan if np.isnan(means).all() else (np.nanmax if column.higher else np.nanmin)(means)
+    best = bool(round(mean, column.digits) == round(float(top), column.digits))
+    p = comparison.p_value(row, column.metric) if column.higher and column.digits == 3 else None
+    worse = p is not None and p < SIGNIFICANT and not best
+    return Entry(mean, row.std(column.metric), column.digits, best, worse)
+
+
+def summary(comparison: Comparison) -> str:
+    """Return a sentence about the corpus and the splits."""
+    about, n = comparison.about, len(comparison.splits)
+    return (
+        f"{comparison.corpus}: {about['documents']:,} documents, {about['labels']:,} labels, "
+        f"{about['labels_per_document']:.2f} per document, {about['terms']:,} terms; "
+        f"{n} {'split' if n == 1 else 'splits'} ({comparison.splits[0]}{', …' if n > 1 else ''})."
+    )
+
+
+def notes(comparison: Comparison) -> str:
+    """Return how to read a table."""
+    spread, test = "", "permutation test over documents"
+    if len(comparison.splits) > 1:
+        spread, test = ", with the standard deviation over splits", "corrected resampled t-test"
+    return (
+        f"Means{spread}; best in bold; * significantly worse than the best ({test}, "
+        f"p < {SIGNIFICANT:g}). Times are CPU seconds on one thread, without tuning."
+    )
+
+
+def to_markdown(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+    """Return a table in Markdown."""
+    lines = [
+        "| method | " + " | ".join(column.heading for column in columns) + " |",
+        "|" + " --- |" * (len(columns) + 1),
+    ]
+    for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
+        shown = (f"**{cell.text}**" if cell.best else cell.text for cell in cells)
+        lines.append(f"| {row.title} | " + " | ".join(shown) + " |")
+    lines += [
+        f"| {row.title} | {row.failure} |" + " |" * (len(columns) - 1)
+        for row in comparison.rows
+        if row.failure
+    ]
+    return "\n".join([summary(comparison), "", *lines, "", notes(comparison), ""])
+
+
+def to_csv(comparison: Comparison) -> str:
+    """Return all metrics, one line per method and split."""
+    text = io.StringIO()
+    results = [result for row in comparison.rows for result in row.results]
+    names = sorted({name for result in results for name in result["metrics"]})
+    costs = ("fit_seconds", "predict_seconds", "tune_seconds", "memory_mb", "n_train", "n_test")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["corpus", "method", "split", *names, *costs, "settings", "failure"])
+    for row in comparison.rows:
+        if row.failure:
+            blank = [""] * (len(names) + len(costs) + 1)
+            writer.writerow([comparison.corpus, row.method, "", *blank, row.failure])
+        for split, result in zip(comparison.splits, row.results, strict=False):
+            values = [result["metrics"].get(name, "") for name in names]
+            values += [result[name] for name in costs]
+            start = [comparison.corpus, row.method, split]
+            writer.writerow([*start, *values, result["settings"], ""])
+    return text.getvalue()
+
+
+def to_latex(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+    """Return a table in LaTeX, for the package booktabs."""
+    head = " & ".join(["method", *(_latex(column.heading) for column in columns)])
+    lines = [
+        f"% {summary(comparison)}",
+        "\\begin{tabular}{l" + "r" * len(columns) + "}",
+        "\\toprule",
+        head + " \\\\",
+        "\\midrule",
+    ]
+    for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
+        shown = [_latex(cell.text).replace("±", "$\\pm$") for cell in cells]
+        bold = [
+            f"\\textbf{{{text}}}" if cell.best else text
+            for text, cell in zip(shown, cells, strict=True)
+        ]
+        lines.append(" & ".join([_latex(row.title), *bold]) + " \\\\")
+    lines += [
+        f"{_latex(row.title)} & \\multicolumn{{{len(columns)}}}{{l}}{{{_latex(row.failure)}}} \\\\"
+        for row in comparison.rows
+        if row.failure
+    ]
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _latex(text: str) -> str:
+    return "".join(f"\\{c}" if c in "&%$#_{}" else c for c in text).replace("–", "--")
+
+
+# The page: self-contained, without scripts
 
 
 def to_html(comparison: Comparison, *, title: str | None = None) -> str:
     """Return a report that says which method to choose."""
     largest = comparison.largest()
-    drawn = "".join(_figure_section(*one) for one in figures(comparison))
+    figure_sections = "".join(_figure_section(*figure) for figure in figures(comparison))
     overview = f'{_table(largest, MAIN)}<p class="soft">{safe(notes(largest))}</p>'
     sections = [
         f"<p>{safe(summary(largest))}</p>",
         _conclusions(largest),
         _learning_curve(comparison),
         section("All methods", overview),
-        f'<div class="figures">{drawn}</div>',
+        f'<div class="figures">{figure_sections}</div>',
         section("More metrics", _table(largest, MORE)),
         _settings(largest),
         _failures(largest),
@@ -85,8 +242,8 @@ def _may_be_equal(comparison: Comparison, row: Row, best: Row, metric: str) -> b
 
 
 def _join(rows: list[Row]) -> str:
-    *others, last = [row.title for row in rows]
-    return f"{'; '.join(others)} and {last}" if others else last
+    *first, last = [row.title for row in rows]
+    return f"{'; '.join(first)} and {last}" if first else last
 
 
 def _fastest(comparison: Comparison) -> str:
@@ -150,7 +307,7 @@ def _spread(entry: Entry) -> str:
 
 
 def _figure_section(heading: str, sentence: str, figure) -> str:
-    image = BytesIO()
+    image = io.BytesIO()
     figure.savefig(image, format="svg")
     data = base64.b64encode(image.getvalue()).decode()
     image_tag = f'<img alt="{safe(sentence)}" src="data:image/svg+xml;base64,{data}">'
@@ -161,10 +318,10 @@ def _settings(comparison: Comparison) -> str:
     rows = [
         (
             safe(row.title),
-            safe("; ".join(sorted({_describe(one["settings"]) for one in row.results}))),
+            safe("; ".join(sorted({_describe(result["settings"]) for result in row.results}))),
         )
         for row in comparison.rows
-        if row.results and any(one["settings"] for one in row.results)
+        if row.results and any(result["settings"] for result in row.results)
     ]
     return section("Settings", table(["method", "chosen on held-out documents"], rows))
 
@@ -180,6 +337,9 @@ def _describe(settings: dict[str, object]) -> str:
 def _failures(comparison: Comparison) -> str:
     rows = [(safe(row.title), safe(row.failure)) for row in comparison.rows if row.failure]
     return section("Not run", table(["method", "why"], rows)) if rows else ""
+
+
+# Figures
 
 
 def figures(comparison: Comparison) -> Iterator[tuple[str, str, object]]:
@@ -206,12 +366,12 @@ def figures(comparison: Comparison) -> Iterator[tuple[str, str, object]]:
     )
     yield (
         "Rare and common labels",
-        "The F-measure of labels by the number of their training documents.",
+        "F1 of labels by the number of their training documents.",
         _groups(largest[:MAX_LINES], "by_frequency", "from", "training documents", styles),
     )
     yield (
         "Few and many labels",
-        "The F-measure of documents by how many labels they have.",
+        "F1 of documents by how many labels they have.",
         _groups(largest[:MAX_LINES], "by_size", "size", "labels per document", styles),
     )
     with_proba = [row for row in largest if row.results[0]["calibration"]]
@@ -238,9 +398,9 @@ def _axes(width=7.0, height=4.0, columns=1):
     Figure = require_figures()
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(1, columns)
-    for one in np.atleast_1d(axes):
-        one.spines[["top", "right"]].set_visible(False)
-        one.grid(visible=True, color="#ddd", linewidth=0.6)
+    for axis in np.atleast_1d(axes):
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(visible=True, color="#ddd", linewidth=0.6)
     return figure, axes
 
 
@@ -312,14 +472,14 @@ def _time(rows: list[Row], styles: dict[str, dict]):
 
 def _groups(rows: list[Row], group: str, key: str, xlabel: str, styles: dict[str, dict]):
     figure, axes = _axes()
-    keys = sorted({one[key] for row in rows for result in row.results for one in result[group]})
+    keys = sorted({part[key] for row in rows for result in row.results for part in result[group]})
     for row in rows:
         means = []
         for value in keys:
-            own = [
-                one["f1"] for result in row.results for one in result[group] if one[key] == value
+            values = [
+                part["f1"] for result in row.results for part in result[group] if part[key] == value
             ]
-            means.append(np.mean(own) if own else np.nan)
+            means.append(np.mean(values) if values else np.nan)
         axes.plot(range(len(keys)), means, label=row.title, **styles[row.method])
     axes.set_xticks(range(len(keys)), _ranges(keys, group))
     axes.set_xlabel(xlabel)
@@ -342,7 +502,7 @@ def _calibration(rows: list[Row], styles: dict[str, dict]):
     axes.plot([0, 1], [0, 1], color="#999", linewidth=1, linestyle="--")
     for row in rows:
         bins = _pool_bins(row)
-        x, y = ([one[k] for one in bins] for k in range(2))
+        x, y = ([point[k] for point in bins] for k in range(2))
         axes.plot(x, y, label=row.title, **styles[row.method])
     axes.set_xlabel("probability")
     axes.set_ylabel("share of hits")
@@ -354,7 +514,7 @@ def _pool_bins(row: Row) -> list[tuple[float, float]]:
     """Return mean probability and share of hits per bin over all splits, except for few pairs."""
     sums = np.zeros((N_BINS, 3))
     for result in row.results:
-        for one in result["calibration"]:
-            n = one["pairs"]
-            sums[one["bin"]] += n, n * one["probability"], n * one["right"]
+        for part in result["calibration"]:
+            n = part["pairs"]
+            sums[part["bin"]] += n, n * part["probability"], n * part["right"]
     return [(p / n, right / n) for n, p, right in sums if n >= MIN_PAIRS]

@@ -19,9 +19,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from polytopic import __version__
-from polytopic.experiments.methods import Method, Prediction
+from polytopic.experiments.methods import Method, Prediction, tune_settings
 from polytopic.experiments.protocols import CountedCorpus, Part, Split, read_json, write_json
-from polytopic.experiments.tuning import tune_settings
 from polytopic.metrics import evaluate
 from polytopic.metrics.label_sets import SetTally, f1
 from polytopic.metrics.scores import calibration_bins

@@ -68,7 +68,7 @@ class Topic:
 
 
 def relevant_terms(
-    proba: np.ndarray, world_proba: np.ndarray, terms: Sequence[str], n_terms: int
+    proba: np.ndarray, world_proba: np.ndarray, terms: Sequence[str], k: int
 ) -> list[RelevantTerm]:
     r"""Return the most relevant terms of a distribution.
 
@@ -81,7 +81,7 @@ def relevant_terms(
     if not used.size:  # all terms have the same probability
         used = np.flatnonzero(world_proba > 0)
     relevance = proba[used] / world_proba[used] ** GENERIC
-    best = used[np.argsort(-relevance, kind="stable")[:n_terms]]
+    best = used[np.argsort(-relevance, kind="stable")[:k]]
     lift = proba[best] / world_proba[best]
     rows = zip(best.tolist(), proba[best].tolist(), lift.tolist(), strict=True)
     return [RelevantTerm(terms[word], *values) for word, *values in rows]
@@ -108,7 +108,7 @@ def used_topics(
     docs: np.ndarray,
     world_proba: np.ndarray,
     terms: Sequence[str],
-    n_terms: int,
+    k: int,
 ) -> list[Topic]:
     """Return the topics with a noticeable share in some label, most used first.
 
@@ -121,7 +121,7 @@ def used_topics(
         Topic(
             topic=topic,
             documents=float(usage[topic]),
-            terms=relevant_terms(proba[topic], world_proba, terms, n_terms),
+            terms=relevant_terms(proba[topic], world_proba, terms, k),
             labels=_users(shares[:, topic], labels),
         )
         for topic in noticeable[np.argsort(-usage[noticeable], kind="stable")].tolist()
@@ -256,7 +256,7 @@ def label_map(
     topics: tuple[Any, Any] | None = None,
     tree: LabelTree | None = None,
     n_pairs: int = 20,
-    n_terms: int = 10,
+    k: int = 10,
     n_labels: int | None = None,
 ) -> LabelMap:
     """Return the map of labels from the parameters of a model and the label sets of its corpus.
@@ -286,7 +286,7 @@ def label_map(
         The known tree of the labels.
     n_pairs : int, default=20
         Number of pairs with positive, and of those with negative correlation.
-    n_terms : int, default=10
+    k : int, default=10
         Number of terms for each label and topic.
     n_labels : int, default=None
         Number of labels of the model, if these are not all.
@@ -309,7 +309,7 @@ def label_map(
     from polytopic.explain.dendrogram import Dendrogram  # here: clustering is slow to load
 
     check_scalar(n_pairs, "n_pairs", Integral, min_val=1)
-    check_scalar(n_terms, "n_terms", Integral, min_val=1)
+    check_scalar(k, "k", Integral, min_val=1)
     if not len(labels):
         raise ValueError("labels is empty, must have at least one label.")
     word_proba, world_proba = np.asarray(word_proba), np.asarray(world_proba)
@@ -329,7 +329,7 @@ def label_map(
                 label,
                 name,
                 to_count(n),
-                relevant_terms(p, world_proba, terms, n_terms) if n else [],
+                relevant_terms(p, world_proba, terms, k) if n else [],
                 label_topics(share),
             )
             for label, name, n, p, share in zip(
@@ -342,7 +342,7 @@ def label_map(
         correlations=correlations,
         measure="phi" if by_counts else "covariance",
         dendrogram=Dendrogram.from_words(labels, word_proba),
-        topics=used_topics(topic_words, shares, labels, docs, world_proba, terms, n_terms),
+        topics=used_topics(topic_words, shares, labels, docs, world_proba, terms, k),
         tree=tree,
         n_labels=len(labels) if n_labels is None else n_labels,
     )

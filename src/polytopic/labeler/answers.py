@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from html import escape
 from itertools import islice
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_scalar
 
+from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.explanation import Reasons
@@ -21,6 +23,9 @@ from polytopic.labeler.state import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.parameters import check_number
+
+if TYPE_CHECKING:
+    from polytopic.labeler.estimator import Labeler
 
 MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
 NO_KNOWN_WORD = "The model knows no word of this text."
@@ -121,15 +126,15 @@ class Answer(Sequence[Suggestion]):
 def rank_suggestions(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
     """Return the suggestions of each text: predicted labels first, then by score."""
     k = min(k, len(labels))
-    n_found = np.maximum(k, chosen.sum(axis=1))
-    if n_found.max() > MANY_LABELS:
-        order = np.lexsort((-scores, ~chosen), axis=1)[:, : n_found.max()]
+    sizes = np.maximum(k, chosen.sum(axis=1))
+    if sizes.max() > MANY_LABELS:
+        order = np.lexsort((-scores, ~chosen), axis=1)[:, : sizes.max()]
     else:
-        order = np.zeros((len(chosen), n_found.max()), dtype=np.int64)
+        order = np.zeros((len(chosen), sizes.max()), dtype=np.int64)
         rank_labels(scores.astype(np.float64, copy=False), chosen, k, order)
     places = np.arange(len(chosen))[:, None], order  # faster than take_along_axis
     columns = (table[places] for table in (scores, proba, chosen))
-    rows = zip(n_found.tolist(), order.tolist(), *(c.tolist() for c in columns), strict=True)
+    rows = zip(sizes.tolist(), order.tolist(), *(c.tolist() for c in columns), strict=True)
     return [
         [
             Suggestion(labels[c], score, p, is_chosen)
@@ -153,6 +158,21 @@ def check_abstention(abstain, rule, model) -> None:
         raise ValueError(f"abstain needs the probability of a label set: {reason}.")
 
 
+def choose_labels(labeler: Labeler, model, X) -> sparse.csr_matrix:
+    """Return the label set of each document: by the labeler's rule, or by the model itself."""
+    if labeler.rule is None:
+        return model.predict_indicator(X)
+    return apply_rule(model, labeler.rule, X, model.fallback, tree=labeler.tree)
+
+
+def is_sure(labeler: Labeler, model, X) -> np.ndarray:
+    """Return whether the labeler is sure enough to label each document."""
+    if labeler.abstain is None:
+        return np.ones(X.shape[0], dtype=bool)
+    check_abstention(labeler.abstain, labeler.rule, model)
+    return model.set_probability(X) >= labeler.abstain
+
+
 def certainty(model, X, *, own_sets: bool) -> np.ndarray:
     """Return the probability that all labels of each document are right.
 
@@ -165,21 +185,21 @@ def certainty(model, X, *, own_sets: bool) -> np.ndarray:
     return np.maximum(proba, 1 - proba).prod(axis=1)
 
 
-def explain_labels(state, text, fields, given, why_not, choose=None, sharer=None) -> Explanation:
+def explain_labels(labeler: Labeler, state, text, labels, why_not, sharer=None) -> Explanation:
     """Explain the labels of a text.
 
-    ``given`` is an indicator row of the labels to explain, or None for the predicted ones.
-    ``why_not`` maps further labels to their columns. ``choose(model, X)`` predicts labels in place
-    of the model, and the mixture ``sharer`` shares words among labels in place of the model.
+    ``labels`` is an indicator row of the labels to explain, or None for the predicted ones.
+    ``why_not`` maps further labels to their columns. The mixture ``sharer`` shares words among
+    labels in place of the model.
     """
-    model, vocabulary = state.model, state.vocabulary
+    model, vocabulary, fields = state.model, state.vocabulary, labeler.fields
     counts, terms = state.analyzer.count([text], fields)
     known = vocabulary.select(counts, terms)
     x = state.weigh(known)
-    if given is None and choose is not None:
-        given = choose(model, x)
-    predicted, scores, proba = model.assess(x, () if given is None else given.indices)
-    y = predicted if given is None else given
+    if labels is None and labeler.rule is not None:
+        labels = choose_labels(labeler, model, x)
+    predicted, scores, proba = model.assess(x, () if labels is None else labels.indices)
+    y = predicted if labels is None else labels
     if not y.nnz:
         raise ValueError("labels is empty, must have at least one label to explain.")
     for label, column in why_not.items():
@@ -228,9 +248,7 @@ def _top_words(model, column, k):
         yield word, {"probability": float(proba[word]), "lift": float(np.exp(lift[word]))}
 
 
-def map_labels(
-    state, tree: LabelTree | None, n_pairs: int, n_terms: int, n_labels: int
-) -> LabelMap:
+def map_labels(state, tree: LabelTree | None, k: int, n_pairs: int, n_labels: int) -> LabelMap:
     """Return the map of labels from the model, or an additional mixture, and the counts."""
     check_scalar(n_labels, "n_labels", Integral, min_val=1)
     counts = require_counts(state.counts, "it has no map of labels")
@@ -255,8 +273,8 @@ def map_labels(
         covariance=covariance,
         topics=topics,
         tree=tree,
+        k=k,
         n_pairs=n_pairs,
-        n_terms=n_terms,
         n_labels=len(space.ids),
     )
 

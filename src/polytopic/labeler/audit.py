@@ -64,33 +64,33 @@ def find_suspects(
     ``X`` (n_docs, n_words) has their counts of ``terms``, and the indicator ``Y`` (n_docs,
     n_labels) the labels they were learned with.
     """
-    found = leave_one_out.audit(model, X, Y)
-    suspicion = np.nan_to_num(found.suspicion) / np.sqrt(np.maximum(X.sum(axis=1).A1, 1.0))
+    audit = leave_one_out.audit(model, X, Y)
+    suspicion = np.nan_to_num(audit.suspicion) / np.sqrt(np.maximum(X.sum(axis=1).A1, 1.0))
     top = np.argsort(-suspicion, kind="stable")[:k]
     top = top[suspicion[top] > 0]
-    rows = X[top], Y[top], found.sets[top]
-    described = _described(model, terms, *rows) if top.size else ()
+    rows = X[top], Y[top], audit.sets[top]
+    descriptions = _describe(model, terms, *rows) if top.size else ()
     return Suspects(
         (
-            Suspect(place, ids[place], labels, better, float(suspicion[place]), *rest)
-            for place, (labels, better, *rest) in zip(top.tolist(), described, strict=True)
+            Suspect(place, ids[place], labels, better, float(suspicion[place]), *reasons)
+            for place, (labels, better, *reasons) in zip(top.tolist(), descriptions, strict=True)
         ),
-        audited=int((~np.isnan(found.suspicion)).sum()),
+        audited=int((~np.isnan(audit.suspicion)).sum()),
         doubtful=int((suspicion > 0).sum()),
-        alone=np.flatnonzero(found.alone).tolist(),
+        alone=np.flatnonzero(audit.alone).tolist(),
     )
 
 
-def _described(
-    model: CountModel, terms: Sequence[str], X: sparse.csr_matrix, own, better
+def _describe(
+    model: CountModel, terms: Sequence[str], X: sparse.csr_matrix, Y, better
 ) -> Iterator[tuple]:
     """Yield each document's labels, better labels, their differences, and the evidence."""
     space = LabelSpace(model.classes_.tolist())
-    gains = leave_one_out.word_gains(model, X, own, better)
-    rows = zip(space.decode(own), space.decode(better), gains, strict=True)
-    for row, (given, fits, gain) in enumerate(rows):
-        missing = [label for label in fits if label not in given]
-        extra = [label for label in given if label not in fits]
+    gains = leave_one_out.word_gains(model, X, Y, better)
+    rows = zip(space.decode(Y), space.decode(better), gains, strict=True)
+    for row, (labels, suggested, gain) in enumerate(rows):
+        missing = [label for label in suggested if label not in labels]
+        extra = [label for label in labels if label not in suggested]
         words = X[row].indices
         order = np.argsort(-gain, kind="stable")[:WORDS].tolist()
-        yield given, fits, missing, extra, [terms[words[k]] for k in order if gain[k] > 0]
+        yield labels, suggested, missing, extra, [terms[words[k]] for k in order if gain[k] > 0]

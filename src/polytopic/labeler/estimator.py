@@ -16,15 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
 from polytopic.counts import DocumentRows, LabelSetCounts
-from polytopic.decision.estimator import apply_rule
 from polytopic.explain import Explanation, LabelMap
 from polytopic.explain.correlations import Neighbours
 from polytopic.labeler.answers import (
     NO_KNOWN_WORD,
     Answer,
     certainty,
-    check_abstention,
+    choose_labels,
     explain_labels,
+    is_sure,
     label_name,
     label_neighbours,
     label_terms,
@@ -301,10 +301,10 @@ class Labeler(BaseEstimator):
             space = LabelSpace(above.labels)
         answers = LabelLists()
         for X in state.transform_by_blocks(texts, self.fields):
-            Y = self._choose(state.model, X)
+            Y = choose_labels(self, state.model, X)
             rows = space.decode(Y if above is None else above.sets(Y))
             if self.abstain is not None:
-                sure = self._is_sure(state.model, X).tolist()
+                sure = is_sure(self, state.model, X).tolist()
                 rows = [row if ok else [] for row, ok in zip(rows, sure, strict=True)]
             answers += rows
         return answers
@@ -372,13 +372,13 @@ class Labeler(BaseEstimator):
             model = model.restrict_to(allowed)
         above = None if level is None else self._level(state, level)
         answers = []
-        for X, known in state.transform_with_shares(texts, self.fields):
+        for X, known_shares in state.transform_with_shares(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
             if self.rule is not None:
-                Y = self._choose(model, X)
+                Y = choose_labels(self, model, X)
             if above is not None:
                 Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
-            sure = self._is_sure(model, X)
+            sure = is_sure(self, model, X)
             ranked = rank_suggestions(
                 labels if above is None else above.labels,
                 (Y.toarray() > 0) & sure[:, None],
@@ -387,9 +387,9 @@ class Labeler(BaseEstimator):
                 k,
             )
             answers += [
-                Answer(suggestions, share, not is_sure, None if share else NO_KNOWN_WORD)
-                for suggestions, share, is_sure in zip(
-                    ranked, known.tolist(), sure.tolist(), strict=True
+                Answer(suggestions, share, not ok, None if share else NO_KNOWN_WORD)
+                for suggestions, share, ok in zip(
+                    ranked, known_shares.tolist(), sure.tolist(), strict=True
                 )
             ]
         return answers
@@ -419,14 +419,13 @@ class Labeler(BaseEstimator):
         """
         state = self._fitted_state()
         space, resolve = state.space, self._reader(state).resolve
-        asked = [why_not] if isinstance(why_not, str) else why_not or ()
-        columns = {label: space.index(label) for label in map(resolve, asked)}
-        given = None
+        why_not = [why_not] if isinstance(why_not, str) else why_not or ()
+        columns = {label: space.index(label) for label in map(resolve, why_not)}
+        explained = None
         if labels is not None:
-            given = space.encode([{resolve(label) for label in read_names("labels", labels)}])
-        choose = None if self.rule is None else self._choose
+            explained = space.encode([{resolve(label) for label in read_names("labels", labels)}])
         sharer = state.mixture if shares else None
-        return explain_labels(state, text, self.fields, given, columns, choose, sharer)
+        return explain_labels(self, state, text, explained, columns, sharer)
 
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
         """Find learned texts whose labels are doubtful, most suspicious first.
@@ -481,8 +480,8 @@ class Labeler(BaseEstimator):
             The labels, by id or name; all by default.
         """
         state = self._fitted_state()
-        asked = state.space if labels is None else map(self._reader(state).resolve, labels)
-        columns = [state.space.index(label) for label in asked]
+        ids = state.space if labels is None else map(self._reader(state).resolve, labels)
+        columns = [state.space.index(label) for label in ids]
         return [label_terms(state, self.tree, column, k) for column in columns]
 
     def neighbours(self, label: str, n_pairs: int = 100, n_alike: int = 5) -> Neighbours:
@@ -503,7 +502,7 @@ class Labeler(BaseEstimator):
         column = state.space.index(self._reader(state).resolve(label))
         return label_neighbours(state, column, n_pairs, n_alike)
 
-    def map(self, n_pairs: int = 20, n_terms: int = 10, n_labels: int = 1000) -> LabelMap:
+    def map(self, k: int = 10, *, n_pairs: int = 20, n_labels: int = 1000) -> LabelMap:
         """Return the map of labels: which occur together, and which have similar words.
 
         Word distributions are those of the model or, if it has none (MML), of an additional
@@ -512,14 +511,14 @@ class Labeler(BaseEstimator):
 
         Parameters
         ----------
+        k : int, default=10
+            Number of terms per label.
         n_pairs : int, default=20
             Number of pairs of positive, and of negative, correlation.
-        n_terms : int, default=10
-            Number of terms per label.
         n_labels : int, default=1000
             Number of labels, the most frequent ones; time and memory grow with its square.
         """
-        return map_labels(self._fitted_state(), self.tree, n_pairs, n_terms, n_labels)
+        return map_labels(self._fitted_state(), self.tree, k, n_pairs, n_labels)
 
     def name(self, label: str, language: str | None = None) -> str:
         """Return the display name of a label from the tree, or the label if it has none.
@@ -545,18 +544,6 @@ class Labeler(BaseEstimator):
                 f"level == {level} needs a tree of labels; use Labeler(tree=...) or --tree."
             )
         return Level(list(state.space), self.tree, level)
-
-    def _choose(self, model, X):
-        if self.rule is None:
-            return model.predict_indicator(X)
-        return apply_rule(model, self.rule, X, model.fallback, tree=self.tree)
-
-    def _is_sure(self, model, X):
-        """Return whether the labeler is sure enough to label each document."""
-        if self.abstain is None:
-            return np.ones(X.shape[0], dtype=bool)
-        check_abstention(self.abstain, self.rule, model)
-        return model.set_probability(X) >= self.abstain
 
     # Files
 

@@ -50,12 +50,12 @@ def to_bytes(labeler: Labeler, *, counts: bool = True) -> bytes:
 
 def load(path: str | Path) -> Labeler:
     """Read a model file. The labeler answers exactly as the one that was saved."""
-    return _labeler_of(path, *read_model(path))
+    return _load_parts(path, *read_model(path))
 
 
 def from_bytes(content: bytes, name: str, *, fitted_from: FittedFrom | None = None) -> Labeler:
     """Return the labeler that :func:`to_bytes` packed; error messages call it ``name``."""
-    return _labeler_of(name, *parse_model(content, name), fitted_from)
+    return _load_parts(name, *parse_model(content, name), fitted_from)
 
 
 def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -64,19 +64,19 @@ def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str,
     if counts:  # the table follows from the documents, if they are kept
         data = state.table if state.documents is None else state.documents
     packing = find_model(state.model.name).packing
-    arrays = _named("model.", pack_arrays(state.model.to_arrays(), packing))
+    arrays = _with_prefix("model.", pack_arrays(state.model.to_arrays(), packing))
     if isinstance(data, DocumentRows):
-        arrays |= _named("documents.", pack_arrays(data.to_arrays(), ROWS_PACKING))
+        arrays |= _with_prefix("documents.", pack_arrays(data.to_arrays(), ROWS_PACKING))
     elif data is not None:
-        arrays |= _named("counts.", pack_arrays(data.to_arrays(), TABLE_PACKING))
+        arrays |= _with_prefix("counts.", pack_arrays(data.to_arrays(), TABLE_PACKING))
     if state.weights is not None:
         arrays["weights.idf"] = state.weights.idf_
     return _manifest(labeler, state, data), arrays
 
 
-def _labeler_of(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler:
+def _load_parts(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler:
     try:
-        return _labeler(manifest, arrays, fitted_from)
+        return _build_labeler(manifest, arrays, fitted_from)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         reason = str(error).removesuffix(".")
         raise ModelFileError(
@@ -123,10 +123,10 @@ def _manifest(
 
 def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, Any]:
     """Return the terms outside the vocabulary, or all if some of the vocabulary is missing."""
-    beside = [term for term in terms if term not in vocabulary]
-    if len(beside) + len(vocabulary) > len(terms):
+    rare = [term for term in terms if term not in vocabulary]
+    if len(rare) + len(vocabulary) > len(terms):
         return {"terms": list(terms)}
-    return {"terms": None, "beside": beside}
+    return {"terms": None, "beside": rare}
 
 
 def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[str, ...]:
@@ -141,11 +141,11 @@ def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[
     return terms
 
 
-def _labeler(
+def _build_labeler(
     manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray], fitted_from: FittedFrom | None
 ) -> Labeler:
     """Return the labeler of a manifest and its arrays; raise if they do not fit together."""
-    labeler = _unfitted(manifest)
+    labeler = _unfitted_labeler(manifest)
     check_names(manifest["labels"], "labels")
     vocabulary = Vocabulary.from_sorted(manifest["vocabulary"])
     model = new_model(labeler).from_arrays(
@@ -154,9 +154,9 @@ def _labeler(
         n_words=len(vocabulary),
         tuned=manifest["model"]["chosen"],
     )
-    counts, documents = _kept_parts(manifest, arrays, vocabulary)
+    counts, documents = _training_data(manifest, arrays, vocabulary)
     if model.learns_from == "counts" and counts is not None:
-        model.counts_ = _own_counts(counts, model, vocabulary)
+        model.counts_ = _model_counts(counts, model, vocabulary)
     if documents is not None:
         _check_documents(documents, model)
     weights = None
@@ -170,7 +170,7 @@ def _labeler(
     return labeler
 
 
-def _unfitted(manifest: Mapping[str, Any]) -> Labeler:
+def _unfitted_labeler(manifest: Mapping[str, Any]) -> Labeler:
     """Return the unfitted labeler."""
     settings, tree = manifest["settings"], manifest["tree"]
     entry = find_model(manifest["model"]["name"])
@@ -209,7 +209,7 @@ def _check_answers(labeler: Labeler) -> None:
         rule.with_labels(model.classes_, labeler.tree).decide(none, reference=none[:, 0])
 
 
-def _kept_parts(
+def _training_data(
     manifest, arrays, vocabulary: Vocabulary
 ) -> tuple[LabelSetCounts | None, DocumentRows | None]:
     """Return the table of counts and the documents; a file holds one of them, or none."""
@@ -228,16 +228,16 @@ def _kept_parts(
     return LabelSetCounts.from_arrays(counts, **columns, exact=bool(names["exact"])), None
 
 
-def _own_counts(counts: LabelSetCounts, model, vocabulary: Vocabulary) -> LabelSetCounts:
+def _model_counts(counts: LabelSetCounts, model, vocabulary: Vocabulary) -> LabelSetCounts:
     """Return a count model's view of a table; raise if it was not fitted on this table."""
     space = LabelSpace(model.classes_.tolist())
     label_docs = widen(counts.indicator, counts.labels, space).T @ counts.set_docs
     if not np.array_equal(label_docs, model.label_docs_):
         raise ValueError("the counts and the model have different documents")
-    own = vocabulary_view(counts, vocabulary)
-    if own.matrix.shape[1] != len(vocabulary):
+    view = vocabulary_view(counts, vocabulary)
+    if view.matrix.shape[1] != len(vocabulary):
         raise ValueError("a term of the vocabulary is missing in the counts")
-    return own
+    return view
 
 
 def _check_documents(documents: DocumentRows, model) -> None:
@@ -256,7 +256,7 @@ def _weights(labeler: Labeler, vocabulary: Vocabulary, arrays) -> TermWeights:
     return weights
 
 
-def _named(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _with_prefix(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {f"{prefix}{name}": array for name, array in arrays.items()}
 
 

@@ -54,8 +54,10 @@ class LabelReader:
     ----------
     tree : LabelTree or None
         The tree of labels.
-    known : sequence of str
+    labels : sequence of str
         Labels, sorted, that are never replaced.
+    renamed : mapping of str to str, default=None
+        Names that were replaced elsewhere, such as on a cluster, and their ids.
 
     Attributes
     ----------
@@ -63,9 +65,15 @@ class LabelReader:
         The names replaced so far, and their ids.
     """
 
-    def __init__(self, tree: LabelTree | None, known: Sequence[str] = ()):
-        self.tree, self.known = tree, known
-        self.renamed: dict[str, str] = {}
+    def __init__(
+        self,
+        tree: LabelTree | None,
+        labels: Sequence[str] | np.ndarray = (),
+        *,
+        renamed: Mapping[str, str] | None = None,
+    ):
+        self.tree, self.labels = tree, labels
+        self.renamed: dict[str, str] = dict(renamed or {})
 
     def read(self, labels, n_texts: int) -> Targets:
         """Return the labels of texts."""
@@ -73,16 +81,16 @@ class LabelReader:
         if self.tree is None:
             return targets
         ids = {label: self.resolve(label) for label in targets.labels}
-        renamed = {label: other for label, other in ids.items() if other != label}
+        renamed = {label: id for label, id in ids.items() if id != label}
         self.renamed |= renamed
         return targets.rename(ids) if renamed else targets
 
     def resolve(self, label: str) -> str:
         """Return the id of a label: itself, unless it is a name that the tree knows."""
-        found = None if self.tree is None else self.tree.find(label)
-        place = bisect_left(self.known, label)
-        known = place < len(self.known) and self.known[place] == label
-        return label if found is None or known else found
+        id = None if self.tree is None else self.tree.find(label)
+        place = bisect_left(self.labels, label)
+        is_label = place < len(self.labels) and self.labels[place] == label
+        return label if id is None or is_label else id
 
     def branch(self, space: LabelSpace, label: str) -> list[int]:
         """Return the columns of a label and of all labels below it in the tree."""
@@ -90,16 +98,16 @@ class LabelReader:
         if self.tree is None or label not in self.tree:
             return [space.index(label)]
         nodes = (label, *self.tree.descendants(label))
-        under = [space.index(node) for node in nodes if node in space]
-        if not under:
+        columns = [space.index(node) for node in nodes if node in space]
+        if not columns:
             raise ValueError(f"label {label!r} is in the tree, but no label below it was learned.")
-        return under
+        return columns
 
     def warn(self, learned: Sequence[str]) -> None:
         """Warn of names that were replaced by ids, and of labels that are not in the tree."""
         if self.tree is None:
             return
-        strange = [label for label in learned if label not in self.tree]
+        outside = [label for label in learned if label not in self.tree]
         sentences = []
         if self.renamed:
             name = min(self.renamed)
@@ -107,19 +115,19 @@ class LabelReader:
                 f"{len(self.renamed):,} labels are names in the tree and were replaced by their "
                 f"ids, such as {name!r} by {self.renamed[name]!r}."
             )
-        if strange:
+        if outside:
             sentences.append(
-                f"{len(strange):,} of {len(learned):,} labels are not in the tree, such as "
-                f"{strange[0]!r}; they are treated as roots."
+                f"{len(outside):,} of {len(learned):,} labels are not in the tree, such as "
+                f"{outside[0]!r}; they are treated as roots."
             )
         for sentence in sentences:
             warnings.warn(sentence, LabelWarning, stacklevel=3)
 
 
-def read_names(what: str, labels) -> set[str]:
-    """Return label names; raise if they are one string."""
+def read_names(parameter: str, labels) -> set[str]:
+    """Return the labels that a parameter names; raise if they are one string."""
     if isinstance(labels, str):
-        raise ValueError(f"{what} == {labels!r} is one string, must be a list of labels.")
+        raise ValueError(f"{parameter} == {labels!r} is one string, must be a list of labels.")
     return set(labels)
 
 

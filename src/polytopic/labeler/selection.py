@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
+from polytopic.labeler.answers import choose_labels, is_sure
 from polytopic.labeler.estimator import Labeler
-from polytopic.labeler.reading import check_iterable, read_names
+from polytopic.labeler.reading import LabelReader, check_iterable, read_names
 from polytopic.labels import indicator
 from polytopic.parameters import check_number
 
@@ -74,14 +76,22 @@ class Selector:
         self.topics = tuple(dict.fromkeys(topics))
         if min_share is not None:
             check_number(min_share, "min_share", min_val=0, max_val=1)
-        state = labeler._fitted_state()
-        self._space, reader = state.space, labeler._reader(state)
+        check_is_fitted(labeler, "state_")
+        state = labeler.state_
+        self._space, reader = state.space, LabelReader(labeler.tree, state.model.classes_)
         branches = [reader.branch(self._space, topic) for topic in self.topics]
         indptr = np.cumsum([0, *map(len, branches)])
         self._members = indicator(np.concatenate(branches), indptr, len(self._space))
         self._sharer = None if min_share is None else state.mixture
         self.counts: Counter[str] = Counter()
         self.topic_counts: Counter[str] = Counter()
+
+    def with_labeler(self, labeler: Labeler) -> Selector:
+        """Return a selector of the same topics with another labeler, and counts of its own."""
+        selector = copy(self)
+        selector.labeler = labeler
+        selector.counts, selector.topic_counts = Counter(), Counter()
+        return selector
 
     def select(self, texts) -> list[dict[str, TopicMatch]]:
         """Return the topics of each text; none if it is not selected."""
@@ -114,8 +124,8 @@ class Selector:
         if self._sharer is not None and rows.size:
             shares = self._sharer.mixture(counts[rows], Y) @ self._members.T
             hits &= shares >= self.min_share
-            left = np.flatnonzero(self._is_selected(hits))
-            rows, hits, Y, shares = rows[left], hits[left], Y[left], shares[left]
+            places = np.flatnonzero(self._is_selected(hits))
+            rows, hits, Y, shares = rows[places], hits[places], Y[places], shares[places]
         return {
             row: self._describe(labels, hits[place], None if shares is None else shares[place])
             for place, (row, labels) in enumerate(zip(rows.tolist(), _rows(Y), strict=True))
@@ -125,10 +135,10 @@ class Selector:
         """Return the predicted label sets, empty where the labeler abstains."""
         labeler, model = self.labeler, self.labeler.model_
         X = labeler.state_.weigh(counts)
-        Y = sparse.csr_matrix(labeler._choose(model, X))
+        Y = sparse.csr_matrix(choose_labels(labeler, model, X))
         if labeler.abstain is None:
             return Y
-        sure = labeler._is_sure(model, X).astype(np.float64)
+        sure = is_sure(labeler, model, X).astype(np.float64)
         return sparse.csr_matrix(sparse.diags_array(sure) @ Y)
 
     def _is_selected(self, hits: np.ndarray) -> np.ndarray:
@@ -140,9 +150,9 @@ class Selector:
         matches = {}
         for number in np.flatnonzero(hits).tolist():
             members = self._members.indices[slice(*self._members.indptr[number : number + 2])]
-            own = sorted(self._space.ids[column] for column in labels.intersection(members))
+            names = sorted(self._space.ids[column] for column in labels.intersection(members))
             share = None if shares is None else float(shares[number])
-            matches[self.topics[number]] = TopicMatch(own, share)
+            matches[self.topics[number]] = TopicMatch(names, share)
         return matches
 
 

@@ -65,8 +65,8 @@ def _add_reading(router: APIRouter, service: Service) -> None:
     async def labels(query: Annotated[schemas.LabelsQuery, Query()]) -> Any:
         """List the labels whose id or name contains a string."""
         active = live.active
-        found = await workers.run(queries.list_labels, active, query.q, query.k, query.language)
-        return {"model": active.to_dict(), "labels": found}
+        rows = await workers.run(queries.list_labels, active, query.q, query.k, query.language)
+        return {"model": active.to_dict(), "labels": rows}
 
     @get("/labels/{label:path}", schemas.LabelResponse, 404, 409, 422)
     async def label(label: Name, query: Annotated[schemas.LabelQuery, Query()]) -> Any:
@@ -77,20 +77,20 @@ def _add_reading(router: APIRouter, service: Service) -> None:
         """
         active = live.active
         id = await workers.run(queries.find_label, active, label)
-        found = await workers.run(queries.describe_label, active, id, query.k)
+        facts = await workers.run(queries.describe_label, active, id, query.k)
         if query.drift:
-            found["drift"] = await workers.run(queries.label_drift, active, id)
-        return {"model": active.to_dict(), **found}
+            facts["drift"] = await workers.run(queries.label_drift, active, id)
+        return {"model": active.to_dict(), **facts}
 
     @get("/drift", schemas.DriftResponse, 409)
     async def drift() -> Any:
         """Evaluate the last periods of the store, each with a model of the time before it."""
         active = live.active
-        found = await workers.run(lambda: active.drift)
+        result = await workers.run(lambda: active.drift)
         return {
             "model": active.to_dict(),
-            "by": None if found is None else found.by,
-            "periods": [] if found is None else [period.to_dict() for period in found.periods],
+            "by": None if result is None else result.by,
+            "periods": [] if result is None else [period.to_dict() for period in result.periods],
         }
 
     @get("/queue", schemas.QueueResponse, 409, 422)
@@ -101,26 +101,26 @@ def _add_reading(router: APIRouter, service: Service) -> None:
         """
         active, unlabelled = live.active, query.kind == "unlabelled"
         review = queries.review_unlabelled if unlabelled else queries.review_doubtful
-        found = await workers.run(review, active, query.k)
-        return {"model": active.to_dict(), "documents": found}
+        documents = await workers.run(review, active, query.k)
+        return {"model": active.to_dict(), "documents": documents}
 
     @get("/documents/{id:path}", schemas.StoredDocument, 404, 422, response_model_exclude_none=True)
     async def document(id: Name) -> Any:
         """Return a document of the store: its text, or its counts if the store keeps no texts."""
         store = live.store
-        found = None if store is None else await workers.run(store.document, id)
-        if found is None:
+        result = None if store is None else await workers.run(store.document, id)
+        if result is None:
             raise HTTPException(404, f"Document {id!r} is not known.")
-        return found.to_dict()
+        return result.to_dict()
 
     @get("/models", schemas.HistoryResponse)
     async def models() -> Any:
         """List the published models, newest first."""
         if live.store is None:
             return {"model": live.active.to_dict(), "models": []}
-        found = await workers.run(live.store.history)
+        history = await workers.run(live.store.history)
         current = live.active.to_dict() if live.revision is not None else None
-        return {"model": current, "models": [model.to_dict() for model in found]}
+        return {"model": current, "models": [model.to_dict() for model in history]}
 
 
 def _add_changes(router: APIRouter, service: Service) -> None:
@@ -142,7 +142,7 @@ def _add_changes(router: APIRouter, service: Service) -> None:
     ) -> Any:
         """Learn documents; those with a known id are corrected. Returns a receipt."""
         documents = await service.workers.run(request.to_documents)
-        return await service.change("learn", documents, key=key)
+        return await service.change("learn", lambda store: store.learn(documents, key=key))
 
     @post("/forget", schemas.ForgetRequest)
     async def forget(
@@ -150,7 +150,9 @@ def _add_changes(router: APIRouter, service: Service) -> None:
         key: IdempotencyKey = None,
     ) -> Any:
         """Forget documents exactly. Returns a receipt."""
-        return await service.change("forget", request.ids, key=key, purge=request.purge)
+        return await service.change(
+            "forget", lambda store: store.forget(request.ids, purge=request.purge, key=key)
+        )
 
     @post("/relabel", schemas.RelabelRequest)
     async def relabel(
@@ -158,7 +160,7 @@ def _add_changes(router: APIRouter, service: Service) -> None:
         key: IdempotencyKey = None,
     ) -> Any:
         """Replace the labels of documents. Returns a receipt."""
-        return await service.change("relabel", request.labels, key=key)
+        return await service.change("relabel", lambda store: store.relabel(request.labels, key=key))
 
 
 def _add_models(router: APIRouter, service: Service) -> None:

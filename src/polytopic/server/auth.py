@@ -51,11 +51,11 @@ class Guard:
         if token is None:
             detail = f"A token with the role {role} is required. Run polytopic token create."
             raise HTTPException(401, detail, CHALLENGE)
-        found = self.token_role(token)
-        if found is None:
+        token_role = self.token_role(token)
+        if token_role is None:
             raise HTTPException(401, "The token is not valid.", CHALLENGE)
-        if ROLES.index(found) < ROLES.index(role):
-            raise HTTPException(403, f"The token has the role {found}, must have {role}.")
+        if ROLES.index(token_role) < ROLES.index(role):
+            raise HTTPException(403, f"The token has the role {token_role}, must have {role}.")
 
     def role(self, request: Request) -> str | None:
         """Return the role of a request, or None if it has none."""
@@ -63,8 +63,8 @@ class Guard:
             token = _token_of(request)
         except HTTPException:  # sent by another site's page: treat the reader as signed out
             token = None
-        found = None if token is None else self.token_role(token)
-        return found or ("read" if self.open_reading else None)
+        role = None if token is None else self.token_role(token)
+        return role or ("read" if self.open_reading else None)
 
     def token_role(self, token: str) -> str | None:
         """Return the role of a token, or None if it is not valid."""

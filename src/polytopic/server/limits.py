@@ -229,9 +229,11 @@ def media_type(content_type: str) -> str:
 
 def check_media_type(request: Request, *allowed: str) -> None:
     """Reject a body of any other media type with status 415."""
-    found = media_type(request.headers.get("Content-Type", ""))
-    if found not in allowed:
-        raise HTTPException(415, f"Content-Type == {found!r}, must be {' or '.join(allowed)}.")
+    content_type = media_type(request.headers.get("Content-Type", ""))
+    if content_type not in allowed:
+        raise HTTPException(
+            415, f"Content-Type == {content_type!r}, must be {' or '.join(allowed)}."
+        )
 
 
 def decode_json(body: bytes) -> Any:

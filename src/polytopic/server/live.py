@@ -55,7 +55,7 @@ class ActiveModel:
     @cached_property
     def map(self) -> LabelMap:
         """The map of the most frequent labels."""
-        return self.labeler.map(n_terms=MAP_TERMS)
+        return self.labeler.map(MAP_TERMS)
 
     @cached_property
     def timeline(self) -> Timeline | None:

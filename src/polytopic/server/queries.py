@@ -32,10 +32,10 @@ def suggest(
 ) -> list[dict[str, Any]]:
     """Label documents."""
     labeler = active.labeler
-    each = min(options.k, labeler.classes_.size)
-    if len(items) * each > MAX_SUGGESTIONS:
+    k = min(options.k, labeler.classes_.size)
+    if len(items) * k > MAX_SUGGESTIONS:
         raise ValueError(
-            f"{len(items):,} documents with {each:,} suggestions each exceed "
+            f"{len(items):,} documents with {k:,} suggestions each exceed "
             f"{MAX_SUGGESTIONS:,} suggestions. Send fewer documents, a smaller k, or {NDJSON}."
         )
     if options.abstain is not None and options.abstain != labeler.abstain:
@@ -67,7 +67,7 @@ def _without_improbable(answer: Answer, threshold: float) -> Answer:
 
 def explain(active: ActiveModel, request: ExplainRequest) -> bytes:
     """Explain the labels of a text; encoded as JSON here because long texts have many reasons."""
-    labeler, document = active.labeler, request.to_document(1)
+    labeler, document = active.labeler, request.to_document("1")
     explanation = labeler.explain(
         document.content, request.labels, why_not=request.why_not or None, shares=request.shares
     )
@@ -80,17 +80,17 @@ def explain(active: ActiveModel, request: ExplainRequest) -> bytes:
 
 def find_label(active: ActiveModel, label: str) -> str:
     """Return the id of a label that is given by its id or name; status 404 if there is none."""
-    found = active.labeler.resolve(label)
-    if found not in set(active.labeler.classes_.tolist()):
+    id = active.labeler.resolve(label)
+    if id not in set(active.labeler.classes_.tolist()):
         raise HTTPException(404, f"Label {label!r} is not known.")
-    return found
+    return id
 
 
 def list_labels(
     active: ActiveModel, query: str, k: int | None = None, language: str | None = None
 ) -> list[dict[str, Any]]:
     """Return labels whose id or name contains a string: exact matches first, then prefixes."""
-    labeler, wanted = active.labeler, query.casefold()
+    labeler, part = active.labeler, query.casefold()
     documents = labeler.model_.label_docs_.tolist()
     rows = (
         {
@@ -101,18 +101,18 @@ def list_labels(
         }
         for label, n in zip(labeler.classes_.tolist(), documents, strict=True)
     )
-    found = [
-        row for row in rows if wanted in row["label"].casefold() or wanted in row["name"].casefold()
+    matches = [
+        row for row in rows if part in row["label"].casefold() or part in row["name"].casefold()
     ]
-    if wanted:
-        found.sort(key=lambda row: _match_rank(wanted, row))
-    return found[:k]
+    if part:
+        matches.sort(key=lambda row: _match_rank(part, row))
+    return matches[:k]
 
 
-def _match_rank(wanted: str, row: dict[str, Any]) -> int:
+def _match_rank(part: str, row: dict[str, Any]) -> int:
     """Return 0 for an exact match of the id or name, 1 for a prefix, 2 for others."""
     names = row["label"].casefold(), row["name"].casefold()
-    return 0 if wanted in names else 1 if any(n.startswith(wanted) for n in names) else 2
+    return 0 if part in names else 1 if any(name.startswith(part) for name in names) else 2
 
 
 def describe_label(active: ActiveModel, label: str, k: int) -> dict[str, Any]:
@@ -179,8 +179,8 @@ def review_unlabelled(active: ActiveModel, k: int) -> list[dict[str, Any]]:
 def review_doubtful(active: ActiveModel, k: int) -> list[dict[str, Any]]:
     """Return the ``k`` labelled documents whose labels are most likely wrong.
 
-    The list is empty for models that cannot leave out a document (mml, col, boostexter), and for
-    models that were fitted on a part of the store.
+    The list is empty for models that cannot leave out a document (those that learn from documents),
+    and for models that were fitted on a part of the store.
     """
     labeler = active.labeler
     if (
@@ -204,9 +204,9 @@ def review_doubtful(active: ActiveModel, k: int) -> list[dict[str, Any]]:
     ]
 
 
-def _newest(active: ActiveModel, **which: Any) -> list[Document]:
+def _newest(active: ActiveModel, **selection: Any) -> list[Document]:
     store = active.store
-    return [] if store is None else list(store.documents(newest=MAX_REVIEWED, **which))
+    return [] if store is None else list(store.documents(newest=MAX_REVIEWED, **selection))
 
 
 def _excerpt(document: Document) -> dict[str, Any]:

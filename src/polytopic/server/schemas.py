@@ -119,11 +119,10 @@ class Content(StrictModel):
             raise ValueError("exactly one of text, fields and counts is required")
         return self
 
-    def to_document(self, number: int, **more: Any) -> Document:
-        """Return the library's document; ``number`` is its id if it has none."""
-        id = getattr(self, "id", None) or str(number)
+    def to_document(self, id: str, **facts: Any) -> Document:
+        """Return the library's document; ``facts`` are its labels and time."""
         content = {"text": self.text, "fields": self.fields, "counts": self.counts}
-        return Document.from_dict({"id": id, **content, **more})
+        return Document.from_dict({"id": id, **content, **facts})
 
 
 class NewDocument(Content):
@@ -133,9 +132,10 @@ class NewDocument(Content):
 
     def to_item(self, number: int) -> Item:
         """Return what to label; ``number`` is its id if it has none."""
+        id = self.id or str(number)
         if self.text is not None:  # the usual case, without the checks of a document
-            return Item(self.id or str(number), self.text)
-        document = self.to_document(number)
+            return Item(id, self.text)
+        document = self.to_document(id)
         return Item(document.id, document.content)
 
 
@@ -222,7 +222,7 @@ class LearnRequest(StrictModel):
 
     def to_documents(self) -> list[Document]:
         """Return the library's documents."""
-        return [one.to_document(0, labels=one.labels, time=one.time) for one in self.documents]
+        return [d.to_document(d.id, labels=d.labels, time=d.time) for d in self.documents]
 
 
 class ForgetRequest(StrictModel):
@@ -299,7 +299,7 @@ def _json_type(hint: Any) -> Any:
     """Return the type of an attribute in JSON; None for functions, which are left out."""
     if hint is float:
         return float | None
-    if is_dataclass(hint) or hasattr(hint, "_fields"):
+    if isinstance(hint, type) and (is_dataclass(hint) or issubclass(hint, tuple)):
         return response_schema(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):

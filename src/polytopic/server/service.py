@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from polytopic.server.auth import Guard
 from polytopic.server.limits import BodyMemory
 from polytopic.server.live import LiveModel
 from polytopic.server.workers import Workers
+from polytopic.store import Receipt, Store
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -50,12 +52,12 @@ class Service:
         gc.freeze()  # keeps the collector from scanning what stays for good
         gc.enable()
 
-    async def change(self, action: str, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """Call a method of the store that changes it; return the receipt."""
+    async def change(self, action: str, change: Callable[[Store], Receipt]) -> dict[str, Any]:
+        """Change the store, and return the receipt; ``action`` names the change in the metrics."""
         store = self.live.store
         if store is None:
             raise PolytopicError("A model file cannot learn or forget. Serve a store instead.")
-        receipt = await self.writers.run(lambda: getattr(store, action)(*arguments, **options))
+        receipt = await self.writers.run(change, store)
         self.live.wake()
         self.metrics.count_change(action)
         return receipt.to_dict()

@@ -91,9 +91,9 @@ def add_suggest_route(app: FastAPI, service: Service) -> SuggestRoute:
 
         def answer(items: Sequence[Item]) -> list[dict]:
             # asks for the active model per block: it may change or vanish during a long stream
-            found = queries.suggest(service.live.active, items, options)
-            service.metrics.count_labelled(len(found))
-            return found
+            answers = queries.suggest(service.live.active, items, options)
+            service.metrics.count_labelled(len(answers))
+            return answers
 
         max_lines = min(MAX_LINES, MAX_SUGGESTIONS // options.k)
         blocks = read_lines(request, service.memory, max_lines)
@@ -249,7 +249,7 @@ async def answer_blocks(
     except (HTTPException, PolytopicError, ValueError) as error:
         if not n_lines:
             raise
-        detail = getattr(error, "detail", None) or str(error)
+        detail = error.detail if isinstance(error, HTTPException) else str(error)
         yield _to_lines([{"line": n_lines + 1, "error": detail}])
 
 

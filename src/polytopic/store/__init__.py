@@ -1,4 +1,4 @@
-"""The living store: a ledger of documents, its counts, and published models in a database.
+"""The store: a ledger of documents, its counts, and published models in a database.
 
 =============  =====================================================================
 ``store``      :class:`Store`, which users work with

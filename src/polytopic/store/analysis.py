@@ -164,9 +164,9 @@ def label_differences(
     """
     space = LabelSpace([*before.labels, *after.labels])
     vocabulary = Vocabulary([*before.terms, *after.terms])
-    wanted = np.full(len(space), True)
+    is_included = np.full(len(space), True)
     if labels is not None:
-        wanted = np.isin(np.array(space.ids, dtype=object), np.array([*labels], dtype=object))
+        is_included = np.isin(np.array(space.ids, dtype=object), np.array([*labels], dtype=object))
     documents, words = zip(
         *(_count_by_label(table, space, vocabulary) for table in (before, after)), strict=True
     )
@@ -177,7 +177,7 @@ def label_differences(
         *words,
         dtype=np.int64 if before.exact and after.exact else np.float64,
     )
-    rows = np.flatnonzero(changes.is_changed & wanted)
+    rows = np.flatnonzero(changes.is_changed & is_included)
     return sorted((changes.difference(row, k) for row in rows.tolist()), key=_largest_change)
 
 
@@ -189,8 +189,8 @@ def _count_by_label(table: LabelSetCounts, space: LabelSpace, vocabulary: Vocabu
 
 
 def _largest_change(difference: LabelDifference):
-    more = abs(difference.documents_after - difference.documents_before)
-    return -difference.change, -more, difference.label
+    n_documents = abs(difference.documents_after - difference.documents_before)
+    return -difference.change, -n_documents, difference.label
 
 
 class _LabelChanges:
@@ -324,7 +324,7 @@ class Period:
         """Return the labels with a trend, the largest change first."""
         labels = [label for label in self.labels if label.trend == trend]
         return sorted(
-            labels, key=lambda one: (-abs(one.documents - (one.expected or 0)), one.label)
+            labels, key=lambda label: (-abs(label.documents - (label.expected or 0)), label.label)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -605,7 +605,7 @@ def timeline(connection: Connection, *, by: str = "auto") -> Timeline:
         by,
         [start.isoformat() for start in starts.tolist()],
         documents.tolist(),
-        {label: [own[k] for k in range(starts.size)] for label, own in sorted(by_label.items())},
+        {label: [n[k] for k in range(starts.size)] for label, n in sorted(by_label.items())},
     )
 
 

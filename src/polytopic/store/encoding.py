@@ -44,18 +44,20 @@ def decode_rows(
     columns: Sequence[bytes], values: Sequence[bytes], n_columns: int
 ) -> sparse.csr_matrix:
     """Return the matrix that :func:`encode_rows` was given, with the same order within rows."""
-    sizes, rest = np.divmod(np.fromiter(map(len, columns), dtype=np.int64, count=len(columns)), 4)
+    sizes, remainders = np.divmod(
+        np.fromiter(map(len, columns), dtype=np.int64, count=len(columns)), 4
+    )
     lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
     widths = lengths // np.maximum(sizes, 1)
-    if rest.any() or (widths * sizes != lengths).any():
+    if remainders.any() or (widths * sizes != lengths).any():
         raise DamagedError("counts do not fit their terms")
     if not np.isin(widths[sizes > 0], WIDTHS).all():
         raise DamagedError("counts do not fit their terms")
     data = np.empty(sizes.sum())
     for width in np.unique(widths[sizes > 0]).tolist():
-        own = widths == width
-        joined = b"".join(compress(values, own.tolist()))
-        data[np.repeat(own, sizes)] = np.frombuffer(joined, dtype=f"<u{width}")
+        mask = widths == width
+        joined = b"".join(compress(values, mask.tolist()))
+        data[np.repeat(mask, sizes)] = np.frombuffer(joined, dtype=f"<u{width}")
     indices = np.frombuffer(b"".join(columns), dtype="<u4").astype(np.int64)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     if indices.size and indices.max() >= n_columns:
@@ -93,9 +95,9 @@ def document_digests(matrix: sparse.csr_matrix, terms: Sequence[str]) -> list[by
     """Return a digest of each row's terms and counts; columns are in the order of their terms."""
     marks = b"".join(blake2b(term.encode(), digest_size=TERM_BYTES).digest() for term in terms)
     by_column = np.frombuffer(marks, dtype=f"V{TERM_BYTES}")
-    named, counts = by_column[matrix.indices].tobytes(), matrix.data.astype("<f8").tobytes()
+    digests, counts = by_column[matrix.indices].tobytes(), matrix.data.astype("<f8").tobytes()
     return [
-        sha256(named[TERM_BYTES * a : TERM_BYTES * b] + counts[8 * a : 8 * b]).digest()
+        sha256(digests[TERM_BYTES * a : TERM_BYTES * b] + counts[8 * a : 8 * b]).digest()
         for a, b in pairwise(matrix.indptr.tolist())
     ]
 

@@ -75,23 +75,23 @@ def close_rows(connection: Connection, rows: Sequence[int], revision: int) -> No
     """Mark rows of the ledger as replaced at a revision."""
     if not rows:  # the usual case, without the time to build statements
         return
-    own = LEDGER.c.row == bindparam("number")
+    same_row = LEDGER.c.row == bindparam("number")
     if not _is_file(connection):
-        _run(connection, update(LEDGER).where(own).values(replaced=revision), rows)
+        _run(connection, update(LEDGER).where(same_row).values(replaced=revision), rows)
         return
     # a longer row in the same place could make others move, so a copy is appended
     columns = [column for column in LEDGER.c if column is not LEDGER.c.row]
     closed = [literal(revision) if c is LEDGER.c.replaced else c for c in columns]
-    copy = insert(LEDGER).from_select([c.name for c in columns], select(*closed).where(own))
+    copy = insert(LEDGER).from_select([c.name for c in columns], select(*closed).where(same_row))
     _run(connection, copy, rows)
     remove_rows(connection, rows)
 
 
 def remove_rows(connection: Connection, rows: Sequence[int]) -> None:
     """Delete rows of the ledger."""
-    own = LEDGER.c.row == bindparam("number")
+    same_row = LEDGER.c.row == bindparam("number")
     remove = update(LEDGER).values(BLANK) if _is_file(connection) else delete(LEDGER)
-    _run(connection, remove.where(own), rows)
+    _run(connection, remove.where(same_row), rows)
 
 
 def _run(connection: Connection, statement, rows: Sequence[int]) -> None:

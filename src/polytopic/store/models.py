@@ -236,8 +236,8 @@ def publish(
     connection.execute(insert(table), row)
     connection.execute(update(schema.state).values(published=number, current_model=number))
     if keep is not None:
-        kept = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
-        if connection.execute(delete(table).where(table.c.id.not_in(kept))).rowcount:
+        newest = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
+        if connection.execute(delete(table).where(table.c.id.not_in(newest))).rowcount:
             erasure.overwrite_table(connection, "models")
     seal(connection, "models", "state")
     return number
@@ -268,8 +268,8 @@ def roll_back(connection: Connection, number: int | None) -> int:
     if current is None:
         raise StoreError("no model is published, so there is none to roll back to.")
     table = schema.models.c
-    own = table.id < current if number is None else table.id == number
-    query = select(table.id, table.marked).where(own).order_by(table.id.desc()).limit(1)
+    is_target = table.id < current if number is None else table.id == number
+    query = select(table.id, table.marked).where(is_target).order_by(table.id.desc()).limit(1)
     model = next(iter(fetch(connection, query)), None)
     if model is None and number is None:
         raise StoreError(f"there is no model before model {current} to roll back to.")

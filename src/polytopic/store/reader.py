@@ -48,8 +48,13 @@ class StoredCounts(LabelSetCounts):
         How many documents that were known then are missing, because they were forgotten later.
     """
 
-    revision: int = 0
-    n_forgotten: int = 0
+    def __init__(
+        self, table: LabelSetCounts | None = None, *, revision: int = 0, n_forgotten: int = 0
+    ):
+        super().__init__()
+        if table is not None:
+            vars(self).update(vars(table))
+        self.revision, self.n_forgotten = revision, n_forgotten
 
 
 def read_counts(connection: Connection, selection: Selection) -> StoredCounts:
@@ -59,13 +64,10 @@ def read_counts(connection: Connection, selection: Selection) -> StoredCounts:
     else:
         rows = read_rows(connection, selection)
         table = rows.table() if rows.X.shape[0] else LabelSetCounts()
-    counts = StoredCounts()
-    vars(counts).update(vars(table))
     columns = schema.forgotten.c
     since = columns.learned <= selection.revision, columns.revision > selection.revision
     total = connection.execute(select(func.sum(columns.documents)).where(*since)).scalar()
-    counts.revision, counts.n_forgotten = selection.revision or 0, int(total or 0)
-    return counts
+    return StoredCounts(table, revision=selection.revision or 0, n_forgotten=int(total or 0))
 
 
 def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
@@ -126,8 +128,8 @@ def _is_in_sample(connection: Connection, selection: Selection, n_docs: int):
     ledger = schema.documents.c
     query = select(ledger.digest, ledger.labels, ledger.document).where(*selection.conditions())
     rows = fetch(connection, query)
-    own = (rows[k] for k in selection.matching([labels for _, labels, _ in rows]))
-    return among(connection, ledger.document, smallest_digests(own, n_docs))
+    matches = (rows[k] for k in selection.matching([labels for _, labels, _ in rows]))
+    return among(connection, ledger.document, smallest_digests(matches, n_docs))
 
 
 def resolve_terms(
@@ -153,8 +155,8 @@ def to_documents(rows: LedgerRows, terms: Terms) -> Iterator[Document]:
     ends = rows.counts.indptr.tolist()
     numbers = rows.counts.data.astype(np.int64).tolist()
     for k, name in enumerate(rows.ids):
-        own = slice(ends[k], ends[k + 1])
-        counts = dict(zip(names[own], numbers[own], strict=True))
+        entries = slice(ends[k], ends[k + 1])
+        counts = dict(zip(names[entries], numbers[entries], strict=True))
         values = {"id": name, "labels": read_labels(rows.labels[k]), "time": rows.times[k]}
         try:
             yield Document.from_dict(values | _content(rows.texts[k], counts))
@@ -296,12 +298,12 @@ def find_mismatches(connection: Connection) -> Iterator[str]:
         yield "the digest of the store does not match the ledger."
     labelled = current.labelled()
     yield from _find_table_mismatches(connection, labelled, terms)
-    for what, stored, own in (
+    for name, stored, counted in (
         ("documents", terms.documents, labelled),
         ("ledger rows", terms.uses, rows),
     ):
-        if (np.bincount(own.counts.indices, minlength=len(terms)) != stored).any():
-            yield f"the numbers of {what} per term do not match the ledger."
+        if (np.bincount(counted.counts.indices, minlength=len(terms)) != stored).any():
+            yield f"the numbers of {name} per term do not match the ledger."
     if any(
         (name is None) != (uses == 0) for name, uses in zip(terms.names, terms.uses, strict=True)
     ):

@@ -134,8 +134,8 @@ class KeyedRequest:
 
     def find_receipt(self, connection: Connection) -> Receipt | None:
         """Return the receipt of the same request, None if it has not been made yet."""
-        own = table.c.key.in_([self._key_digest, self.key])
-        for row in fetch(connection, select(table).where(own)):
+        same_key = table.c.key.in_([self._key_digest, self.key])
+        for row in fetch(connection, select(table).where(same_key)):
             is_old = row.key == self.key
             digest = sha256(self._request).hexdigest() if is_old else self._request_digest
             if not hmac.compare_digest(row.request, digest):

@@ -42,6 +42,11 @@ def _table(name, *columns):
     return Table(f"polytopic_{name}", metadata, *columns)
 
 
+def _texts(*names):
+    """Return columns of text that is never null."""
+    return [Column(name, Text, nullable=False) for name in names]
+
+
 # The schema, the analyzer and the other settings. Values are JSON.
 settings = _table(
     "settings", Column("name", Text, primary_key=True), Column("value", Text, nullable=False)
@@ -123,8 +128,7 @@ Index(
 revisions = _table(
     "revisions",
     Column("revision", BigInteger, primary_key=True, autoincrement=False),
-    Column("time", Text, nullable=False),
-    Column("receipt", Text, nullable=False),
+    *_texts("time", "receipt"),
 )
 
 # How many documents first learned at one revision were deleted at another.
@@ -140,9 +144,7 @@ forgotten = _table(
 models = _table(
     "models",
     Column("id", BigInteger, primary_key=True, autoincrement=False),
-    Column("time", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("origin", Text, nullable=False),
+    *_texts("time", "name", "origin"),
     Column("note", Text),
     Column("marked", BigInteger),
     Column("content", LargeBinary, nullable=False),
@@ -170,9 +172,7 @@ seals = _table(
 requests = _table(
     "requests",
     Column("key", Text, primary_key=True),
-    Column("request", Text, nullable=False),
-    Column("receipt", Text, nullable=False),
-    Column("time", Text, nullable=False),
+    *_texts("request", "receipt", "time"),
 )
 
 
@@ -226,10 +226,10 @@ class Settings:
             "model": (model, self.model),
             "keep_texts": (keep_texts, self.keep_texts),
         }
-        for setting, (value, own) in given.items():
-            if value is not None and value != own:
+        for setting, (value, current) in given.items():
+            if value is not None and value != current:
                 raise StoreError(
-                    f"{name} has {setting} == {own!r}, not {value!r}; leave {setting} out, or "
+                    f"{name} has {setting} == {current!r}, not {value!r}; leave {setting} out, or "
                     "create a new store."
                 )
 
@@ -270,9 +270,9 @@ def read_settings(connection: Connection, name: str) -> Settings | None:
 
 
 def update_schema(connection: Connection) -> None:
-    """Note that the store has the present schema, so that earlier releases refuse to open it."""
-    own = settings.c.name == "schema"
-    connection.execute(update(settings).where(own).values(value=json.dumps(SCHEMA)))
+    """Note that the store has the present schema, so that earlier releases do not open it."""
+    is_schema = settings.c.name == "schema"
+    connection.execute(update(settings).where(is_schema).values(value=json.dumps(SCHEMA)))
 
 
 # State
@@ -326,8 +326,8 @@ def write_tree(connection: Connection, tree: LabelTree) -> None:
         )
         for label in tree.nodes
     }
-    known = among(connection, labels.c.label, list(nodes))
-    present = {label for (label,) in fetch(connection, select(labels.c.label).where(known))}
+    is_node = among(connection, labels.c.label, list(nodes))
+    present = {label for (label,) in fetch(connection, select(labels.c.label).where(is_node))}
     for label, text in nodes.items():
         if label in present:
             connection.execute(update(labels).where(labels.c.label == label).values(about=text))

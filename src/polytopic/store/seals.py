@@ -92,11 +92,11 @@ class Seals:
         if not _are_current(rows, revision):
             self._sums = {name: _sum(fetch(connection, CONTENT[name])) for name in CONTENT}
             connection.execute(delete(schema.seals))
-            fresh = [
+            new_rows = [
                 {"name": name, "revision": revision, "digest": _digest(total)}
                 for name, total in self._sums.items()
             ]
-            connection.execute(insert(schema.seals), fresh)
+            connection.execute(insert(schema.seals), new_rows)
 
     def add(self, name: str, rows: Iterable[Sequence]) -> None:
         """Add rows to the seal of a table."""

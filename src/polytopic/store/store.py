@@ -598,15 +598,15 @@ class Store:
         """
         tuned = labeler.model_.tuned_
         with self._database.reading() as connection:
-            again = clone(labeler).set_params(tree=read_tree(connection))
+            new = clone(labeler).set_params(tree=read_tree(connection))
             last = last_revision(connection)
             selection = replace(
                 source_selection(connection.engine.url, labeler),
                 revision=last if as_of is None else as_of,
                 read_at=last,
             )
-            data = read_training_data(connection, again, selection, tune=False)
-        return data.fit(again, tuned=tuned)
+            data = read_training_data(connection, new, selection, tune=False)
+        return data.fit(new, tuned=tuned)
 
     def publish(
         self,
@@ -672,13 +672,13 @@ class Store:
                 return self.publish(keep=keep)
             if not current.can_refresh:
                 return None
-            again = self._fit_again(labeler, as_of=current.refit_as_of)
-            content = models.pack_labeler(self._database.engine.url, again)
+            refitted = self._fit_again(labeler, as_of=current.refit_as_of)
+            content = models.pack_labeler(self._database.engine.url, refitted)
             with self._database.writing() as connection:
                 if read_state(connection).current_model != current.id:
                     return None
-                if not models.has_lost_documents(connection, again):
-                    number = models.publish(connection, again, content, "refreshed", keep)
+                if not models.has_lost_documents(connection, refitted):
+                    number = models.publish(connection, refitted, content, "refreshed", keep)
         self._try_to_erase()
         return number
 

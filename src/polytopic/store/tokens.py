@@ -82,7 +82,8 @@ class Tokens:
         columns = schema.tokens.c
         query = select(columns.name, columns.role, columns.time).order_by(columns.time)
         with self._database.reading() as connection:
-            return [row._asdict() for row in fetch(connection, query)]
+            rows = fetch(connection, query)
+        return [dict(zip(("name", "role", "time"), row, strict=True)) for row in rows]
 
     def role_of(self, token: str) -> str | None:
         """Return the role of a token, None if it is unknown or revoked."""

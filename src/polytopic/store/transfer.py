@@ -48,8 +48,8 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
     The store is created if it does not exist. An existing store must have the same settings, and no
     other tree of labels. The last batch of an incomplete export is not learned.
     """
-    rest = iter(lines)
-    head = next(rest, {})
+    records = iter(lines)
+    head = next(records, {})
     if head.get(START) != 1:
         raise StoreError(
             "the first line is not that of an exported store; to learn plain documents, run "
@@ -65,7 +65,7 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
     settings["fields"] = _parse(dict, head, "fields")
     tree = _parse(LabelTree.from_dict, head, "tree")
     _check_settings(settings)  # before a store is made
-    documents = _documents(rest)
+    documents = _documents(records)
     with Store(url, **settings) as store:
         _check_same(store, "fields", store.fields or {}, head["fields"] or {})
         if tree is not None:
@@ -99,10 +99,10 @@ def _check_settings(settings: dict[str, Any]) -> None:
         raise StoreError(f"the first line has no valid settings: {reason}.") from error
 
 
-def _check_same(store: Store, what: str, own: Any, exported: Any) -> None:
-    if own != exported:
+def _check_same(store: Store, setting: str, value: Any, exported: Any) -> None:
+    if value != exported:
         raise StoreError(
-            f"{store} and the exported store differ in their {what}; import into a new store. "
+            f"{store} and the exported store differ in their {setting}; import into a new store. "
             "Nothing was learned."
         )
 

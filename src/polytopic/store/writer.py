@@ -120,7 +120,7 @@ class IncomingDocuments:
         return [list(self.ids), list(self.labels), list(self.times), digests]
 
 
-def check_storable(what: str, names: Iterable[str]) -> None:
+def check_storable(kind: str, names: Iterable[str]) -> None:
     """Raise if a database cannot store one of these ids, labels or terms."""
     names = list(names)
     if max(map(len, names), default=0) <= MAX_LENGTH and can_store("".join(names)):
@@ -128,7 +128,7 @@ def check_storable(what: str, names: Iterable[str]) -> None:
     for name in names:
         if len(name) > MAX_LENGTH or not can_store(name):
             raise ContentError(
-                f"{what} contain {name[:40]!r} ({len(name)} characters); a store accepts at most "
+                f"{kind} contain {name[:40]!r} ({len(name)} characters); a store accepts at most "
                 f"{MAX_LENGTH} characters of valid text. Nothing was changed."
             )
 
@@ -185,7 +185,7 @@ class Writer:
     # Changes
 
     def learn(self, incoming: IncomingDocuments, *, strict: bool = False) -> None:
-        """Add documents; those with other content are corrected, or refused if ``strict``."""
+        """Add documents; those with other content are corrected, or rejected if ``strict``."""
         n_terms = len(self.terms)
         numbers = self.terms.assign_numbers(incoming.terms)
         self._details["new_terms"] = len(self.terms) - n_terms
@@ -259,9 +259,9 @@ class Writer:
 
     def _find_versions(self, ids: Sequence[str]) -> LedgerRows:
         """Return all versions of documents."""
-        own = among(self.connection, schema.documents.c.document, ids)
+        is_listed = among(self.connection, schema.documents.c.document, ids)
         # two conditions, since current and former versions have an index each
-        either = or_(and_(own, IS_CURRENT), and_(own, ~IS_CURRENT))
+        either = or_(and_(is_listed, IS_CURRENT), and_(is_listed, ~IS_CURRENT))
         return read_ledger(self.connection, len(self.terms), either)
 
     def _record_missing(self, ids: Iterable[str], known: LedgerRows) -> None:
@@ -391,8 +391,8 @@ class Writer:
         changes = Counter[str]()
         for names, n in zip(sets, change.tolist(), strict=True):
             changes.update(dict.fromkeys(read_labels(names), n))
-        found = fetch_among(self.connection, READ_LABELS, _labels.c.label, changes)
-        known = dict(map(tuple, found))
+        stored = fetch_among(self.connection, READ_LABELS, _labels.c.label, changes)
+        known = dict(map(tuple, stored))
         rows = [(known.get(label, 0) + n, label) for label, n in changes.items()]
         run = partial(run_many, self.connection)
         run(INSERT_LABEL, ["documents", "label"], [row for row in rows if row[1] not in known])
@@ -445,6 +445,6 @@ def _content_at(rows: LedgerRows, place: int, *, with_text: bool):
 
 def _sum_by_term(counts: sparse.csr_matrix, weights) -> np.ndarray:
     """Return for each term the sum of the weights of its documents."""
-    each = np.repeat(weights, np.diff(counts.indptr))
-    sums = np.bincount(counts.indices, weights=each, minlength=counts.shape[1])
+    entry_weights = np.repeat(weights, np.diff(counts.indptr))
+    sums = np.bincount(counts.indices, weights=entry_weights, minlength=counts.shape[1])
     return sums.astype(np.int64)

@@ -1,12 +1,15 @@
-"""Rendering of pages: templates, translations, and what every page shows around its content."""
+"""Rendering of pages: templates, translations, charts, and what all pages share.
+
+Charts are drawn by the templates, as SVG without a script.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request
@@ -24,6 +27,7 @@ from polytopic.store.tokens import ROLES
 LANGUAGES = {"en": "English", "cs": "Čeština"}
 LANGUAGE_COOKIE = "polytopic_language"
 YEAR = 365 * 24 * 3600  # seconds
+CHART_WIDTH, CHART_HEIGHT = 600, 120  # of the SVG view box
 
 
 # Languages
@@ -153,3 +157,52 @@ def address_of(request: Request) -> str:
     """Return the path and the query of a request."""
     query = request.url.query
     return f"{request.url.path}?{query}" if query else request.url.path
+
+
+# Charts
+
+
+class Bar(NamedTuple):
+    """A bar of a bar chart."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    start: str
+    value: float
+
+
+class Point(NamedTuple):
+    """A point of a line chart."""
+
+    x: float
+    y: float
+    start: str
+    value: float
+
+
+def bars(starts: Sequence[str], values: Sequence[float]) -> list[Bar]:
+    """Return one bar per value; the highest one has the height of the chart."""
+    highest, step = max([*values, 1]), CHART_WIDTH / max(len(values), 1)
+    return [
+        Bar(
+            round(k * step + step * 0.1, 2),
+            round(CHART_HEIGHT * (1 - value / highest), 2),
+            round(step * 0.8, 2),
+            round(CHART_HEIGHT * value / highest, 2),
+            start,
+            value,
+        )
+        for k, (start, value) in enumerate(zip(starts, values, strict=True))
+    ]
+
+
+def points(starts: Sequence[str], values: Sequence[float | None], top: float) -> list[Point]:
+    """Return one point per value, on a scale from 0 to ``top``; None values are left out."""
+    step = CHART_WIDTH / max(len(values), 1)
+    return [
+        Point(round((k + 0.5) * step, 2), round(CHART_HEIGHT * (1 - value / top), 2), start, value)
+        for k, (start, value) in enumerate(zip(starts, values, strict=True))
+        if value is not None
+    ]

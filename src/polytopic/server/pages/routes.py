@@ -20,8 +20,14 @@ from polytopic.server.auth import TOKEN_COOKIE, check_same_origin
 from polytopic.server.limits import check_media_type
 from polytopic.server.live import ActiveModel
 from polytopic.server.openapi import read_routes
-from polytopic.server.pages import charts
-from polytopic.server.pages.rendering import Pages, SignInError, address_of, language_of
+from polytopic.server.pages.rendering import (
+    Pages,
+    SignInError,
+    address_of,
+    bars,
+    language_of,
+    points,
+)
 from polytopic.server.service import Service
 
 HERE = Path(__file__).parent
@@ -83,12 +89,12 @@ def _add_texts(router: APIRouter, pages: Pages) -> None:
 
         def get_content():
             store = service.live.store
-            found = None if store is None or id is None else store.document(id)
-            if id is not None and found is None:
+            document = None if store is None or id is None else store.document(id)
+            if id is not None and document is None:
                 raise HTTPException(404, f"Document {id!r} is not known.")
             active = pages.active
             return {
-                "document": None if found is None else found.to_dict(),
+                "document": None if document is None else document.to_dict(),
                 "shares": active is not None and _needs_mixture(active),
             }
 
@@ -100,8 +106,8 @@ def _add_texts(router: APIRouter, pages: Pages) -> None:
 
         def get_content():
             active = pages.active
-            found = [] if active is None else queries.review_unlabelled(active, QUEUE_LENGTH)
-            return {"unlabelled": found, "names": _label_namer(request, pages)}
+            queue = [] if active is None else queries.review_unlabelled(active, QUEUE_LENGTH)
+            return {"unlabelled": queue, "names": _label_namer(request, pages)}
 
         return await pages.render(request, "check.html", get_content)
 
@@ -111,8 +117,8 @@ def _add_texts(router: APIRouter, pages: Pages) -> None:
 
         def get_content():
             active = pages.active
-            found = [] if active is None else queries.review_doubtful(active, QUEUE_LENGTH)
-            return {"doubtful": found, "names": _label_namer(request, pages)}
+            queue = [] if active is None else queries.review_doubtful(active, QUEUE_LENGTH)
+            return {"doubtful": queue, "names": _label_namer(request, pages)}
 
         return await pages.render(request, "doubtful.html", get_content)
 
@@ -156,7 +162,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
                 "facts": facts,
                 "known": set(active.labeler.classes_.tolist()),
                 "names": _label_namer(request, pages),
-                "bars": counts and charts.bars(counts["starts"], counts["documents"]),
+                "bars": counts and bars(counts["starts"], counts["documents"]),
             }
 
         return await pages.render(request, "label.html", get_content)
@@ -176,11 +182,11 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
         """Draw the map of labels."""
 
         def get_content():
-            found = _require_active(pages).map
-            is_drawn = len(found.labels) <= MAX_MAP_LABELS
+            label_map = _require_active(pages).map
+            is_drawn = len(label_map.labels) <= MAX_MAP_LABELS
             return {
-                "map": found,
-                "path": " ".join(strokes(found.dendrogram)) if is_drawn else None,
+                "map": label_map,
+                "path": " ".join(strokes(label_map.dendrogram)) if is_drawn else None,
                 "width": WIDTH,
                 "names": _label_namer(request, pages),
             }
@@ -217,8 +223,8 @@ def _add_models(router: APIRouter, pages: Pages) -> None:
             return {
                 "periods": periods,
                 "by": None if drift is None else drift.by,
-                "f": charts.points(starts, [period.samples_f1 for period in periods], 1.0),
-                "bars": charts.bars(starts, [period.documents for period in periods]),
+                "f": points(starts, [period.samples_f1 for period in periods], 1.0),
+                "bars": bars(starts, [period.documents for period in periods]),
                 "names": _label_namer(request, pages),
             }
 

@@ -34,12 +34,12 @@ async function fetchPart(place) {
   place.removeAttribute("aria-busy");
 }
 
-const given = new URLSearchParams(location.hash.slice(1)).get("token");
-if (given) {
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+if (token) {
   const here = location.pathname + location.search;
   history.replaceState(null, "", here);
   const next = new URLSearchParams(location.search).get("next") ?? here;
-  const body = new URLSearchParams({ token: given, next });
+  const body = new URLSearchParams({ token, next });
   const response = await fetch("/sign-in", { method: "POST", body });
   location.replace(response.ok ? response.url : `/sign-in?${new URLSearchParams({ next })}`);
 }

@@ -1,10 +1,10 @@
 // Translations, and numbers formatted for people.
 
-const known = JSON.parse(document.getElementById("translations").textContent);
+const translations = JSON.parse(document.getElementById("translations").textContent);
 
 /** Return the translation of a sentence, with its {placeholders} filled in. */
 export function _(sentence, values = {}) {
-  return (known[sentence] ?? sentence).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+  return (translations[sentence] ?? sentence).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
 /** Format a fraction as a percentage; only 0 is 0%, and only 1 is 100%. */

@@ -298,13 +298,13 @@ function whyNotSentence(reason) {
 function whyNotCard(reason) {
   const digits = digitsOf(reason.unit);
   const least = 0.5 * 10 ** -digits;
-  const listed = (found) => found.map((one) => `${one.term} (${Math.abs(one.amount).toFixed(digits)})`).join(", ") || _("none");
+  const joinWords = (words) => words.map((one) => `${one.term} (${Math.abs(one.amount).toFixed(digits)})`).join(", ") || _("none");
   const against = reason.words.filter((one) => one.amount >= least).slice(0, 10);
-  const pro = reason.words.filter((one) => -one.amount >= least).slice(-10).reverse();
+  const support = reason.words.filter((one) => -one.amount >= least).slice(-10).reverse();
   return el("div", { class: "card" },
     el("p", {}, whyNotSentence(reason)),
-    el("p", {}, _("Evidence against: {words}", { words: listed(against) })),
-    el("p", {}, _("Evidence for: {words}", { words: listed(pro) })));
+    el("p", {}, _("Evidence against: {words}", { words: joinWords(against) })),
+    el("p", {}, _("Evidence for: {words}", { words: joinWords(support) })));
 }
 
 function showBreakdown() {
