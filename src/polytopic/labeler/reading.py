@@ -116,11 +116,11 @@ class LabelReader:
             warnings.warn(sentence, LabelWarning, stacklevel=3)
 
 
-def read_names(what: str, labels) -> set[str]:
-    """Return label names; raise if they are one string."""
+def read_names(what: str, labels) -> list[str]:
+    """Return label names, in their order; raise if they are one string."""
     if isinstance(labels, str):
         raise ValueError(f"{what} == {labels!r} is one string, must be a list of labels.")
-    return set(labels)
+    return list(labels)
 
 
 def allowed_labels(space: LabelSpace, reader: LabelReader, include, exclude) -> np.ndarray:
