@@ -1,99 +1,144 @@
-"""Words of a document by how evenly its labels say them: Sato & Nakagawa, Tables 1 to 5.
+"""Words of a document by how evenly its labels share them: Sato & Nakagawa, Tables 1 to 5.
 
-Each word of a document has shares of the document's labels, phi of Eq. (28); the paper ranks words
-by the increasing sum of phi log phi, which it calls entropy but which lacks a sign: words that the
-labels share most evenly come first. Here on medline-cf: two lists of one document, with ranks by
-tf-idf, and a check over all test documents of what the paper says such lists show.
+The paper ranks the words of an abstract by the increasing sum of phi log phi, which it calls
+entropy but which lacks a sign: words that the labels share most evenly come first. Here on
+medline-cf, with ``Labeler.explain`` and ``order="paper"``: the tables for two test documents, one
+with three labels and one with four, under their own labels, others, some of their own, and changed
+shares; then, over all test documents, a check of what the paper says such lists show.
 """
 
+from collections import Counter
+from itertools import combinations
+
 import numpy as np
-from common import corpus_path, markdown
-from scipy.special import digamma
-from sklearn.preprocessing import MultiLabelBinarizer
+from common import markdown, split_documents
 
-from polytopic import PDMM
-from polytopic.corpus import read_documents
-from polytopic.text import TextCounts
+from polytopic import PDMM, Labeler
 
-STEPS = 100  # of variational Bayes
 SHOWN = 10
 
 
-def shares(theta, counts, labels):
-    """Return the labels' shares of each word of a document, and of the document."""
-    gamma = np.ones(len(labels))
-    for _ in range(STEPS):
-        phi = theta[labels].T * np.exp(digamma(gamma))
-        phi /= phi.sum(axis=1, keepdims=True)
-        gamma = 1 + counts @ phi
-    return phi, gamma / gamma.sum()
-
-
-def rank_words(theta, x, labels):
-    """Return the words of a document by the rising sum of phi log phi."""
-    phi, _ = shares(theta[:, x.indices], x.data, labels)
-    logs = np.log(np.maximum(phi, 1e-300))
-    return x.indices[np.argsort((phi * logs).sum(axis=1), kind="stable")]
-
-
 def read():
-    """Return training and test counts and indicators, words and labels of medline-cf."""
-    documents = list(read_documents(corpus_path("medline-cf")))
-    names = MultiLabelBinarizer()
-    Y = names.fit_transform([d.labels for d in documents])
-    kept = (Y.sum(axis=0) >= 20) & (Y.sum(axis=0) <= 600)
-    counts = TextCounts("en", min_df=1)
-    X = counts.fit_transform([d.text for d in documents])
-    test = np.array([d.split == "test" for d in documents])
-    words, labels = counts.get_feature_names_out(), names.classes_[kept]
-    return (X[~test], Y[~test][:, kept]), (X[test], Y[test][:, kept]), words, labels
+    """Return training and test documents of medline-cf with labels of 20 to 600 documents."""
+    train, test = split_documents("medline-cf")
+    docs = Counter(label for document in train + test for label in document.labels)
+    used = {label for label, n in docs.items() if 20 <= n <= 600}
+    return [[(d.text, sorted(used.intersection(d.labels))) for d in part] for part in (train, test)]
 
 
-def lists(theta, x, chosen, words, labels, idf):
-    """Print the first and the last words of a document, with their ranks by tf-idf."""
-    order = rank_words(theta, x, chosen)
-    by_weight = x.indices[np.argsort(-x.data * idf[x.indices], kind="stable")]
-    place = {word: k + 1 for k, word in enumerate(by_weight)}
-    _, weights = shares(theta[:, x.indices], x.data, chosen)
-    said = ", ".join(f"{labels[k]} {w:.3f}" for k, w in zip(chosen, weights, strict=True))
-    print(f"\n{said}\n")
-    for name, part in (("first", order[:SHOWN]), ("last", order[-SHOWN:])):
-        print(f"{name}: {', '.join(f'{words[w]} ({place[w]})' for w in part)}\n")
+class WordLists:
+    """The words of documents in the paper's order, by a labeler that learned other documents."""
+
+    def __init__(self, documents):
+        model = PDMM(smoothing=1.0, prior="uniform", decode="greedy", likelihood="paper")
+        texts, labels = zip(*documents, strict=True)
+        self.labeler = Labeler(model, min_df=1).fit(list(texts), list(labels))
+        counts = self.labeler.counts_
+        idf = np.log(counts.n_docs / counts.document_frequency)
+        self.idf = dict(zip(counts.terms, idf.tolist(), strict=True))
+
+    def explain(self, text, labels, mixture=None):
+        """Return the explanation of a text under some labels, and shares of them if given."""
+        return self.labeler.explain(text, labels, mixture=mixture, order="paper")
+
+    def show(self, text, labels, mixture=None):
+        """Return the cells of a table: labels with shares, first and last words, tf-idf ranks."""
+        explanation = self.explain(text, labels, mixture)
+        tf = {word.term: word.count for word in explanation.labels[0].words}
+        by_weight = sorted(tf, key=lambda term: (-tf[term] * self.idf[term], term))
+        rank = {term: place for place, term in enumerate(by_weight, start=1)}
+        words = [f"{word.term} ({rank[word.term]})" for word in explanation.keywords]
+        shares = ", ".join(f"{r.label} {r.share:.3f}" for r in explanation.labels)
+        return shares, ", ".join(words[:SHOWN]), ", ".join(words[-SHOWN:])
 
 
-def report():
-    """Print the lists of a document, and the means over all."""
-    (X, Y), (X_test, Y_test), words, labels = read()
-    theta = PDMM(smoothing=1.0).fit(X, Y).word_proba_
-    idf = np.log(X.shape[0] / np.maximum(X.getnnz(axis=0), 1))
-    random = np.random.default_rng(0)
-    several = np.flatnonzero((Y_test.sum(axis=1) >= 3) & (X_test.getnnz(axis=1) >= 4 * SHOWN))
-    rows = {"own labels": [], "as many other labels": []}
-    common = {"as many other labels": [], "half of its labels": []}
-    for doc in several:
-        x, own = X_test[doc], np.flatnonzero(Y_test[doc])
-        others = random.choice(np.flatnonzero(Y_test[doc] == 0), own.size, replace=False)
-        half = random.choice(own, max(2, own.size // 2), replace=False)
-        order = rank_words(theta, x, own)
-        for name, chosen in (("own labels", own), ("as many other labels", others)):
-            by = rank_words(theta, x, chosen)
-            rows[name].append([idf[by[:SHOWN]].mean(), idf[by[-SHOWN:]].mean()])
-        for name, chosen in (("as many other labels", others), ("half of its labels", half)):
-            by = rank_words(theta, x, chosen)
-            common[name].append(np.isin(order[:SHOWN], by[:SHOWN]).sum())
-    doc = min(several, key=lambda d: (Y_test[d].sum() != 3, d))
-    own = np.flatnonzero(Y_test[doc])
-    lists(theta, X_test[doc], own, words, labels, idf)
-    others = random.choice(np.flatnonzero(Y_test[doc] == 0), own.size, replace=False)
-    lists(theta, X_test[doc], others, words, labels, idf)
-    print(f"{several.size} test documents with three labels or more; idf of words, the mean:\n")
-    means = {name: np.mean(values, axis=0) for name, values in rows.items()}
+def shares_of(explanation):
+    """Return the share of each label."""
+    return {reason.label: reason.share for reason in explanation.labels}
+
+
+def swapped(shares):
+    """Return the same shares, the largest for the label that has the smallest, and so on."""
+    order = sorted(shares, key=lambda label: (shares[label], label))
+    return dict(zip(order, sorted(shares.values(), reverse=True), strict=True))
+
+
+def tables(lists, documents, labels, random):
+    """Print Tables 1 to 5 for the first documents with three and with four labels."""
+    rows = []
+    x, y = (next(d for d in documents if len(d[1]) == n) for n in (3, 4))
+    others = sorted(random.choice([one for one in labels if one not in x[1]], 3, replace=False))
+    rows.append(("X, its own", *lists.show(*x)))
+    rows.append(("X, others at random", *lists.show(x[0], others)))
+    rows.append(
+        ("X, its own, shares swapped", *lists.show(*x, swapped(shares_of(lists.explain(*x)))))
+    )
+    rows.append(("Y, its own", *lists.show(*y)))
+    by_share = list(shares_of(lists.explain(*y)))
+    rows.append(("Y, the two largest", *lists.show(y[0], by_share[:2])))
+    rows.append(("Y, the two smallest", *lists.show(y[0], by_share[2:])))
+    markdown(["labels given", "shares", f"first {SHOWN}", f"last {SHOWN}"], rows)
+
+
+def means(lists, documents, labels, random):
+    """Print the means over documents of what the paper says of its lists."""
+    rows = {name: [] for name in ("its own", "as many others at random")}
+    common = {name: [] for name in ("others at random", "half of its own", "swapped shares")}
+    turned = []
+    for text, own in documents:
+        others = random.choice([one for one in labels if one not in own], len(own), replace=False)
+        half = random.choice(own, max(2, len(own) // 2), replace=False)
+        plain = lists.explain(text, own)
+        shares = shares_of(plain)
+        found = {
+            "others at random": lists.explain(text, others.tolist()),
+            "half of its own": lists.explain(text, half.tolist()),
+            "swapped shares": lists.explain(text, own, swapped(shares)),
+        }
+        rows["its own"].append(_summary(lists, plain))
+        rows["as many others at random"].append(_summary(lists, found["others at random"]))
+        first = {word.term for word in plain.keywords[:SHOWN]}
+        for name, explanation in found.items():
+            common[name].append(len(first & {word.term for word in explanation.keywords[:SHOWN]}))
+        of_half = shares_of(found["half of its own"])
+        turned += [
+            (shares[a] - shares[b]) * (of_half[a] - of_half[b]) < 0
+            for a, b in combinations(half.tolist(), 2)
+        ]
+    print(f"\n{len(documents)} test documents with three labels or more; means:\n")
     markdown(
-        ["labels given", f"first {SHOWN} words", f"last {SHOWN}"],
-        [(name, *(f"{value:.2f}" for value in mean)) for name, mean in means.items()],
+        [
+            "labels given",
+            *(
+                f"{what}, {part} {SHOWN}"
+                for what in ("idf", "largest share")
+                for part in ("first", "last")
+            ),
+        ],
+        [(name, *(f"{v:.2f}" for v in np.mean(values, axis=0))) for name, values in rows.items()],
     )
     for name, values in common.items():
         print(f"\nof the first {SHOWN} words, {np.mean(values):.1f} stay with {name}")
+    print(f"\n{np.mean(turned):.0%} of {len(turned)} pairs of labels change places in the mixture")
+
+
+def _summary(lists, explanation):
+    """Return the mean idf of the first and of the last words, and their mean largest shares."""
+    ends = explanation.keywords[:SHOWN], explanation.keywords[-SHOWN:]
+    return [np.mean([lists.idf[word.term] for word in end]) for end in ends] + [
+        np.mean([word.share for word in end]) for end in ends
+    ]
+
+
+def report():
+    """Print the tables of two documents, and the means over all."""
+    train, test = read()
+    lists, random = WordLists([d for d in train if d[1]]), np.random.default_rng(0)
+    labels = lists.labeler.classes_.tolist()
+    several = [(text, own) for text, own in test if len(own) >= 3]
+    several = [d for d in several if len(lists.explain(*d).keywords) >= 4 * SHOWN]
+    tables(lists, several, labels, random)
+    means(lists, several, labels, random)
 
 
 if __name__ == "__main__":

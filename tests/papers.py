@@ -177,6 +177,28 @@ def elbo(x, theta, labels, mixing, gamma, phi):
     return float(line_21 + line_22 + line_23 + line_24 + line_25)
 
 
+def phi_of(x, theta, labels, gamma):
+    """Return phi (tokens, n of labels) by Eq. (28): the best for these Dirichlet parameters."""
+    phi = []
+    for word in _tokens(x):
+        unscaled = [
+            theta[i, word] * np.exp(digamma(gamma[k]) - digamma(gamma.sum()))
+            for k, i in enumerate(labels)
+        ]
+        phi.append([value / sum(unscaled) for value in unscaled])
+    return np.array(phi).reshape(-1, len(labels))
+
+
+def nbm_theta(X, Y):
+    """Return theta of NBM, section 5.2: one plus the documents of a topic that have a word."""
+    theta = np.ones((Y.shape[1], X.shape[1]))
+    for x, y in zip(X, Y, strict=True):
+        for i in np.flatnonzero(y):
+            for v in np.flatnonzero(x):
+                theta[i, v] += 1
+    return theta / theta.sum(axis=1, keepdims=True)
+
+
 def pdmm_paper_score(x, theta, labels, gamma):
     """Return the logarithm of Eq. (35), with the posterior mean of the shares in Eq. (34)."""
     mean = gamma / gamma.sum()

@@ -16,6 +16,7 @@ from polytopic.text import Analyzer, TermWeights, TextCounts
 pytestmark = pytest.mark.corpus
 
 PAPERS = {"prior": "uniform", "decode": "greedy"}
+ENDS = slice(10), slice(-10, None)  # of lists of words
 # F of Ueda & Saito, Table 1 (PMM1); F and subset accuracy of Kazawa et al., Table 4 (PM)
 YAHOO = {
     "arts": (0.506, 0.50, 0.21),
@@ -294,3 +295,46 @@ def test_labels_that_go_together(data, name, gain):
 
     held_out = held_out[np.diff(held_out.indptr) < prior.size_proba.size]
     assert prior.log_prior(held_out).mean() > alone.log_prior(held_out).mean() + gain
+
+
+@pytest.fixture(scope="module")
+def medline(data):
+    """Return the documents of medline-cf with their labels of 20 to 600 documents."""
+    documents = list(read_documents(data("medline-cf")))
+    docs = Counter(label for document in documents for label in document.labels)
+    used = {label for label, n in docs.items() if 20 <= n <= 600}
+    found = [(d.text, sorted(used.intersection(d.labels)), d.split) for d in documents]
+    return [one for one in found if one[1]]
+
+
+def test_nbm_on_medline(medline):
+    """Sato & Nakagawa's baseline with PMM's search: .315 ± .019 with a tenth for testing."""
+    X = TextCounts("en", min_df=1).fit_transform([text for text, _, _ in medline])
+    Y = MultiLabelBinarizer().fit_transform([labels for _, labels, _ in medline])
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    test, train = order[: X.shape[0] // 10], order[X.shape[0] // 10 :]
+    models = {
+        "sets": PMM1(estimate="nb", **PAPERS).fit(X[train] > 0, Y[train]),
+        "best": NaiveBayes(smoothing=1.0).fit(X[train] > 0, Y[train]),
+        "pmm1": PMM1(**PAPERS).fit(X[train], Y[train]),
+    }
+
+    f = {name: samples_f1(Y[test], model.predict(X[test])) for name, model in models.items()}
+
+    assert f["best"] < f["sets"] < f["pmm1"]
+    assert f["sets"] == pytest.approx(0.315, abs=0.04)
+
+
+def test_words_in_the_order_of_the_paper_on_medline(medline):
+    """Sato & Nakagawa, Tables 1 to 5: rare words first, those of a single label last."""
+    learned = [one for one in medline if one[2] == "train"]
+    asked = [one for one in medline if one[2] == "test" and len(one[1]) >= 3][:20]
+    model = PDMM(smoothing=1.0, likelihood="paper", **PAPERS)
+    labeler = Labeler(model, min_df=1).fit(*map(list, list(zip(*learned, strict=True))[:2]))
+    idf = dict(zip(labeler.counts_.terms, -np.log(labeler.counts_.document_frequency), strict=True))
+
+    lists = [labeler.keywords(text, labels, order="paper") for text, labels, _ in asked]
+
+    first, last = ([word for words in lists for word in words[part]] for part in ENDS)
+    assert np.mean([idf[w.term] for w in first]) > np.mean([idf[w.term] for w in last]) + 1
+    assert np.mean([w.share for w in first]) < 0.7 < np.mean([w.share for w in last])

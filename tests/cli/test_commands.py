@@ -491,6 +491,33 @@ def test_explain_with_the_shares_of_a_mixture(folder):
     assert "evidence of the words" in on_a_terminal(*question)
 
 
+def test_explain_with_a_given_mixture(folder, tmp_path):
+    """Shares in the order of the labels; keywords in the order of the paper."""
+    model = tmp_path / "pdmm.model"
+    run("train", folder / "news.jsonl.gz", "--to", model, "--model", "pdmm")
+    text = "The striker came back after surgery; doctors at the hospital praised the patient."
+    labels = "--labels", "sport/football, health/medicine"
+
+    own, given, paper = (
+        lines(run("explain", model, text, *labels, *options)[0])[0]
+        for options in ((), ("--mixture", "3, 1"), ("--order", "paper"))
+    )
+
+    assert [(r["label"], r["share"]) for r in given["labels"]] == [
+        ("sport/football", 0.75),
+        ("health/medicine", 0.25),
+    ]
+    assert given["keywords"] != own["keywords"]
+    entropies = [word["entropy"] for word in paper["keywords"]]
+    assert entropies == sorted(entropies, reverse=True)
+    assert len(entropies) >= len(own["keywords"])
+    assert "--mixture needs --labels" in run("explain", model, text, "--mixture", "1", code=2)[1]
+    wrong = run("explain", model, text, *labels, "--mixture", "a,b", code=2)[1]
+    assert "--mixture a,b must be numbers with commas, such as 0.7,0.3" in wrong
+    other = run("explain", folder / "news.model", text, *labels, "--mixture", "1,1", code=1)[1]
+    assert "Use PDMM" in other
+
+
 def test_eval_stays_with_the_test_part(tmp_path, folder):
     """A test part without labels is not replaced by training documents."""
     corpus = tmp_path / "c.jsonl"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from polytopic import MML, Document, Labeler
+from polytopic import MML, PDMM, Document, Labeler
 from polytopic.decision import TopK
 from polytopic.models.registry import model_names
 from tests.explain.news import LABELS, TEXTS, fitted
@@ -160,6 +160,103 @@ def test_keywords_change_with_the_labels():
     assert ranked["sport",] == ["goal", "match"]
     assert ranked["music", "sport"] == ["orchestra", "goal", "match"]
     assert ranked["space", "sport"] == ["orbit", "match", "goal", "rover"]
+
+
+def test_keywords_in_the_order_of_the_paper():
+    """All words by the increasing sum of p log p: those that labels share most evenly first."""
+    labeler, labels = fitted("pdmm"), ["music", "space", "sport"]
+    text = f"{TEXT} An orchestra played in the hall."
+
+    keywords = labeler.keywords(text, labels, order="paper")
+
+    shares = {
+        place.term: list(place.shares.values()) for place in labeler.explain(text, labels).places
+    }
+    sums = {term: sum(p * math.log(p) for p in own if p > 0) for term, own in shares.items()}
+    assert [word.term for word in keywords] == sorted(sums, key=lambda t: (round(sums[t], 12), t))
+    for word in keywords:
+        assert word.entropy == pytest.approx(-sums[word.term], abs=1e-12)
+        assert word.share == max(shares[word.term])
+    ours = labeler.keywords(text, labels)
+    assert ours == labeler.explain(text, labels).keywords
+    assert set(ours) < set(keywords)
+    assert keywords == labeler.explain(text, labels, order="paper").keywords
+    with pytest.raises(ValueError, match="order == 'best', must be one of specific, paper"):
+        labeler.keywords(text, labels, order="best")
+
+
+@pytest.mark.parametrize("likelihood", ["bound", "paper"])
+def test_the_own_mixture_of_a_text_changes_nothing(likelihood):
+    """Its shares given back, by name or in order, give the same explanation."""
+    labeler, labels = fitted(PDMM(likelihood=likelihood)), ["music", "space", "sport"]
+    plain = labeler.explain(TEXT, labels, why_not="film")
+    shares = {reason.label: reason.share for reason in plain.labels}
+
+    by_name = labeler.explain(TEXT, labels, why_not="film", mixture=shares)
+    in_order = labeler.explain(TEXT, mixture=[shares[one] for one in labels], labels=labels)
+    named = labeler.explain(TEXT, mixture=shares, shares=True)
+
+    for found in (by_name, in_order, named):
+        assert {r.label: r.share for r in found.labels} == pytest.approx(shares)
+        assert [word.term for word in found.keywords] == [word.term for word in plain.keywords]
+        assert found.breakdown.score == pytest.approx(plain.breakdown.score)
+        for place, other in zip(found.places, plain.places, strict=True):
+            assert place.shares == pytest.approx(other.shares, abs=1e-8)
+            assert place.evidence == pytest.approx(other.evidence, abs=1e-7)
+    assert by_name.why_not[0].difference == pytest.approx(plain.why_not[0].difference)
+
+
+def test_words_follow_the_mixture():
+    """A label with more of the text has more of its words; with all of it, it has them all."""
+    labeler, labels = fitted("pdmm"), ["space", "sport"]
+
+    explained = [labeler.explain(TEXT, labels, mixture=[p, 1 - p]) for p in (0.2, 0.5, 0.9, 1.0)]
+
+    goals = [{p.term: p.shares["space"] for p in one.places}["goal"] for one in explained]
+    assert goals == sorted(goals)
+    assert goals[0] < 0.1 < goals[2] < goals[3] == 1
+    assert [{r.label: r.share for r in one.labels}["space"] for one in explained] == [
+        pytest.approx(p) for p in (0.2, 0.5, 0.9, 1.0)
+    ]
+    for one in explained:
+        breakdown = one.breakdown
+        total = breakdown.corpus + breakdown.words + breakdown.mixing
+        assert close(total, breakdown.log_likelihood)
+        assert math.isfinite(breakdown.score)
+        assert all(close(sum(place.shares.values()), 1) for place in one.places)
+        json.dumps(one.to_dict(), allow_nan=False)
+    ratios = labeler.explain(TEXT, mixture={"sport": 3, "space": 3})
+    assert ratios.to_dict() == explained[1].to_dict()
+
+
+@pytest.mark.parametrize(
+    ("labels", "mixture", "reason"),
+    [
+        (["space", "sport"], [1], "mixture has 1 shares and labels 2; give one per label"),
+        (["space", "sport"], [1, -1], "mixture gives 'sport' -1, must be a number >= 0"),
+        (["space", "sport"], [1, math.nan], "mixture gives 'sport' nan, must be a number >= 0"),
+        (["space", "sport"], [1, "2"], "mixture gives 'sport' '2', must be a number >= 0"),
+        (["space", "sport"], [0, 0], "mixture gives no label a share"),
+        (["space", "space"], [1, 1], "mixture has two shares of 'space'"),
+        (["space", "sport"], {"space": 1, "film": 1}, "mixture names 'film', which is not one of"),
+        (["space"], 0.5, "mixture == 0.5, must be a mapping of labels to shares, or a list"),
+        (["space"], "0.5", "mixture == '0.5', must be a mapping of labels to shares, or a list"),
+        (None, [0.5, 0.5], "labels must be a list in the same order"),
+        ({"space", "sport"}, [0.5, 0.5], "labels must be a list in the same order"),
+        (None, {"opera": 1}, "'opera'"),
+    ],
+)
+def test_mixtures_that_make_no_sense(labels, mixture, reason):
+    """One sentence says what is wrong."""
+    with pytest.raises(ValueError, match=reason):
+        fitted("pdmm").explain(TEXT, labels, mixture=mixture)
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+def test_only_texts_with_mixtures_of_their_own_take_others(model):
+    """Other models say which one does."""
+    with pytest.raises(ValueError, match="Use PDMM, model 'pdmm'"):
+        fitted(model).explain(TEXT, mixture={"space": 0.5, "sport": 0.5}, shares=True)
 
 
 def test_keywords_of_one_label_are_ranked_by_evidence():

@@ -25,6 +25,7 @@ from tests.twins import mixture as slow
 MODELS = [
     NaiveBayes(),
     PMM1(temperature=2.0),
+    PMM1(temperature=2.0, estimate="nb"),
     PMM2(temperature=2.0),
     PDMM(temperature=2.0, decode="map"),
 ]
@@ -37,7 +38,15 @@ BYTES = ("_theta", "_log_theta", "world_log_proba_", "_fallback", "label_docs_")
 
 
 @parametrize_with_checks(
-    [NaiveBayes(), PMM1(), PMM2(), PDMM(), PDMM(likelihood="paper", decode="greedy"), *DECISIONS],
+    [
+        NaiveBayes(),
+        PMM1(),
+        PMM1(estimate="nb"),
+        PMM2(),
+        PDMM(),
+        PDMM(likelihood="paper", decode="greedy"),
+        *DECISIONS,
+    ],
     expected_failed_checks=lambda estimator: {
         "check_decision_proba_consistency": "feeds negative numbers, and word counts have none",
     },

@@ -52,6 +52,21 @@ def test_naive_bayes_is_a_fit_without_the_document(documents):
             assert answers[doc].tolist() == without.predict(X[one])[0].tolist()
 
 
+@pytest.mark.parametrize("em_steps", [0, 1])
+@given(documents=matrices(min_docs=2, labelled=True))
+def test_a_mixture_without_em_is_a_fit_without_the_document(documents, em_steps):
+    """Where each word counts for all labels, nothing is shared and the likelihood is exact."""
+    X, Y = documents
+    model = PMM1(estimate="nb", temperature=1.0).fit(X, Y)
+
+    scores = model.loo_log_likelihood(X, Y, em_steps=em_steps)
+
+    for doc in range(len(X)):
+        without = clone(model).fit(*others(X, Y, doc))
+        expected = without.log_likelihood(X[[doc]], Y[[doc]])
+        np.testing.assert_allclose(scores[[doc]], expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("model", [PMM1(**FIXED), PDMM(**FIXED)])
 def test_em_steps_lead_to_a_fit_without_the_document(model):
     """With enough EM steps the likelihood is that of a cold fit; with none, most of the way."""

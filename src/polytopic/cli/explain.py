@@ -26,10 +26,24 @@ from polytopic.cli.output import echo_json, on_terminal, printable, table, write
     is_flag=True,
     help="Compute the labels' shares with a mixture model of the same counts.",
 )
+@click.option(
+    "--mixture",
+    metavar="SHARES",
+    help="Shares of --labels in TEXT, in their order, with commas, instead of those that the "
+    "model finds. For pdmm.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["specific", "paper"]),
+    default="specific",
+    show_default=True,
+    help="Order of the keywords: those of a single label first; or those that the labels share "
+    "most evenly first, as in the paper on PDMM.",
+)
 @k_option(8, "Words to show for each label.")
 @html_option
 @json_option
-def command(model, text, labels, why_not, shares, k, html, as_json):
+def command(model, text, labels, why_not, shares, mixture, order, k, html, as_json):
     """Explain why MODEL assigns its labels to TEXT (standard input by default).
 
     TEXT may also be a JSON object with "text", "fields" or "counts". Prints each label's share of
@@ -46,7 +60,16 @@ def command(model, text, labels, why_not, shares, k, html, as_json):
     names = None
     if labels is not None:
         names = [name.strip() for name in labels.split(",") if name.strip()]
-    explanation = labeler.explain(content, names, why_not=why_not, shares=shares)
+    elif mixture is not None:
+        raise click.UsageError("--mixture needs --labels, in the same order.")
+    explanation = labeler.explain(
+        content,
+        names,
+        why_not=why_not,
+        shares=shares,
+        mixture=None if mixture is None else _numbers(mixture),
+        order=order,
+    )
     named = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
     if html:
         _write_page(html, named, content, labeler.analyzer_.language, k)
@@ -56,6 +79,16 @@ def command(model, text, labels, why_not, shares, k, html, as_json):
         show(named, content, k)
         for line in _sentences(named, k):
             click.echo(printable(line))
+
+
+def _numbers(shares):
+    """Return numbers that are separated by commas."""
+    try:
+        return [float(share) for share in shares.split(",")]
+    except ValueError:
+        raise click.UsageError(
+            f"--mixture {shares} must be numbers with commas, such as 0.7,0.3."
+        ) from None
 
 
 def _content(text):

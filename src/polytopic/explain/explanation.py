@@ -17,7 +17,10 @@ import numpy as np
 from scipy import sparse, special
 
 from polytopic.models import ScoreBreakdown, WordScores
+from polytopic.models.checks import check_name
 from polytopic.text import Analyzer
+
+ORDERS = ("specific", "paper")  # of keywords
 
 
 class Word(NamedTuple):
@@ -113,7 +116,8 @@ class Explanation:
         The labels, largest share first; shares sum to one.
     keywords : list of Keyword
         Words with positive evidence, those of a single label first: by ascending entropy, then
-        descending evidence. They depend on the labels.
+        descending evidence. They depend on the labels and on their mixture. Another order can be
+        asked for, see :meth:`polytopic.Labeler.keywords`.
     breakdown : ScoreBreakdown
         What the score of the label set is made of.
     why_not : list of WhyNot
@@ -241,16 +245,27 @@ class Reasons:
         Word counts of the document; ``x`` itself if the model reads counts.
     mixture_model : mixture model, default=None
         Divides words among labels in place of the model.
+    mixture : ndarray of shape (1, n_labels), default=None
+        Shares of the labels in the document, in place of those that the model finds.
     """
 
     def __init__(
-        self, model, terms: Sequence[str], x: sparse.csr_matrix, y, *, counts, mixture_model=None
+        self,
+        model,
+        terms: Sequence[str],
+        x: sparse.csr_matrix,
+        y,
+        *,
+        counts,
+        mixture_model=None,
+        mixture: np.ndarray | None = None,
     ):
         self.model, self.x, self.y = model, x, y
         self.counts, self.mixture_model = counts, mixture_model
+        self.mixture = {} if mixture is None else {"mixture": mixture}
         self.terms = [terms[w] for w in counts.indices.tolist()]
         self.labels = [str(label) for label in model.classes_[y.indices]]
-        self.scores = self._word_scores(y)
+        self.scores = self._word_scores(y, **self.mixture)
         self.evidence = self.scores.evidence
         self.shares = self._word_shares()
         self.contributions = self._contributions()
@@ -261,9 +276,9 @@ class Reasons:
         spread[np.searchsorted(self.counts.indices, self.x.indices)] = values
         return spread
 
-    def _word_scores(self, y) -> WordScores:
+    def _word_scores(self, y, **mixture) -> WordScores:
         """Return what each word of ``counts`` adds to the score of a label set."""
-        scores = self.model.explain_words(self.x, y)
+        scores = self.model.explain_words(self.x, y, **mixture)
         if self.x.nnz == self.counts.nnz:
             return scores
         by_label = scores.by_label
@@ -295,9 +310,10 @@ class Reasons:
         """Return the share of each label in each word; equal shares if a word has no weight."""
         n_labels = self.y.nnz
         if self.mixture_model is not None:
-            return self.mixture_model.word_labels(self.counts, self.y).share.reshape(-1, n_labels)
-        shares = self.model.word_labels(self.x, self.y).share.reshape(-1, n_labels)
-        return self._spread(shares, 1 / n_labels)
+            words = self.mixture_model.word_labels(self.counts, self.y, **self.mixture)
+            return words.share.reshape(-1, n_labels)
+        words = self.model.word_labels(self.x, self.y, **self.mixture)
+        return self._spread(words.share.reshape(-1, n_labels), 1 / n_labels)
 
     def _contributions(self):
         """Return each label's part of the evidence of each word: exact, or by its share."""
@@ -307,6 +323,8 @@ class Reasons:
 
     def _label_shares(self):
         """Return each label's share of the document: that of the mixture, or of the words."""
+        if self.mixture:
+            return self.mixture["mixture"][0, self.y.indices]
         if self.mixture_model is not None:
             return self.mixture_model.mixture(self.counts, self.y)[0, self.y.indices]
         words = self.counts.data @ self.shares  # of each label
@@ -322,16 +340,28 @@ class Reasons:
         columns = (values[order].tolist() for values in (self.counts.data, share, part))
         return list(map(Word._make, zip(terms, *columns, strict=True)))
 
-    def keywords(self) -> list[Keyword]:
-        r"""Return the words by the entropy of their label shares, lowest first.
+    def keywords(self, order: str = "specific") -> list[Keyword]:
+        r"""Return the words by the entropy of their label shares.
 
-        It is :math:`-\sum_l p_l \log p_l` (Sato and Nakagawa, section 5.3). Words without positive
-        evidence are left out. Ties, such as all words of a single label, are ordered by evidence,
-        then by term.
+        It is :math:`-\sum_l p_l \log p_l`.
+
+        Parameters
+        ----------
+        order : {"specific", "paper"}, default="specific"
+            "specific": lowest entropy first; ties, such as all words of a single label, by
+            evidence, then by term. Words without positive evidence are left out. "paper": all
+            words by ascending :math:`\sum_l p_l \log p_l`, as Sato and Nakagawa (section 5.3) print
+            them, then by term. Without the minus sign, the words that labels share most evenly come
+            first, and those of a single label last.
         """
+        check_name(order, "order", ORDERS)
         entropy = -special.xlogy(self.shares, self.shares).sum(axis=1) + 0.0  # no -0.0
-        order = np.lexsort((-self.evidence, entropy))
-        order = order[self.evidence[order] > 0]
+        if order == "paper":
+            return self._as_keywords(np.argsort(-entropy, kind="stable"), entropy)
+        ranked = np.lexsort((-self.evidence, entropy))
+        return self._as_keywords(ranked[self.evidence[ranked] > 0], entropy)
+
+    def _as_keywords(self, order, entropy):
         owner = self.shares.argmax(axis=1)
         columns = (
             [self.terms[k] for k in order.tolist()],

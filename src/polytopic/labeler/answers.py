@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import islice
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
 MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
+NUMBER = int, float, np.integer, np.floating
 NO_KNOWN_WORD = "The model knows no word of this text."
 
 
@@ -185,12 +187,67 @@ def certainty(model, X, *, own_sets: bool) -> np.ndarray:
     return np.maximum(proba, 1 - proba).prod(axis=1)
 
 
-def explain_labels(labeler: Labeler, state, text, labels, why_not, sharer=None) -> Explanation:
+def read_mixture(mixture, labels: list[str] | None, resolve: Callable) -> dict[str, float]:
+    """Return the given shares of labels by label.
+
+    ``mixture`` maps labels to shares, or lists the shares of ``labels`` in their order. ``labels``
+    are those to explain; ``resolve`` returns the label that has an id or a name.
+    """
+    if isinstance(mixture, Mapping):
+        pairs = [(resolve(label), share) for label, share in mixture.items()]
+    elif isinstance(mixture, str) or not isinstance(mixture, Iterable):
+        raise ValueError(
+            f"mixture == {mixture!r}, must be a mapping of labels to shares, or a list of shares."
+        )
+    else:
+        shares = list(mixture)
+        if labels is None:
+            raise ValueError(
+                "mixture is a list of shares, so labels must be a list in the same order; or give "
+                "a mapping of labels to shares."
+            )
+        if len(shares) != len(labels):
+            raise ValueError(
+                f"mixture has {len(shares)} shares and labels {len(labels)}; give one per label."
+            )
+        pairs = list(zip(labels, shares, strict=True))
+    found: dict[str, float] = {}
+    for label, share in pairs:
+        if label in found:
+            raise ValueError(f"mixture has two shares of {label!r}; give one per label.")
+        if labels is not None and label not in labels:
+            raise ValueError(f"mixture names {label!r}, which is not one of the labels.")
+        if not (isinstance(share, NUMBER) and 0 <= share <= sys.float_info.max):
+            raise ValueError(f"mixture gives {label!r} {share!r}, must be a number >= 0.")
+        found[label] = float(share)
+    if not any(found.values()):
+        raise ValueError("mixture gives no label a share, must be > 0 for at least one.")
+    return found
+
+
+def mixture_row(state, by_label: Mapping[str, float]) -> np.ndarray:
+    """Return given shares of labels as a row over all labels that sums to one."""
+    if not state.model.can_set_mixture:
+        raise ValueError(
+            f"mixture needs a model whose texts have mixtures of their own; "
+            f"{type(state.model).__name__} is not one. Use PDMM, model 'pdmm'."
+        )
+    row = np.zeros((1, len(state.space)))
+    for label, share in by_label.items():
+        row[0, state.space.index(label)] = share
+    row /= row.max()  # the sum is then finite
+    return row / row.sum()
+
+
+def explain_labels(
+    labeler: Labeler, state, text, labels, why_not, sharer=None, *, mixture=None, order="specific"
+) -> Explanation:
     """Explain the labels of a text.
 
     ``labels`` is an indicator row of the labels to explain, or None for the predicted ones.
     ``why_not`` maps further labels to their columns. The mixture ``sharer`` shares words among
-    labels in place of the model.
+    labels in place of the model. ``mixture`` has the shares of all labels in the text, to use
+    instead of the model's, and ``order`` is that of the keywords.
     """
     model, vocabulary, fields = state.model, state.vocabulary, labeler.fields
     counts, terms = state.analyzer.count([text], fields)
@@ -205,10 +262,12 @@ def explain_labels(labeler: Labeler, state, text, labels, why_not, sharer=None) 
     for label, column in why_not.items():
         if column in y.indices:
             raise ValueError(f"why_not == {label!r}, must not be one of the explained labels.")
-    reasons = Reasons(model, vocabulary.terms, x, y, counts=known, mixture_model=sharer)
+    reasons = Reasons(
+        model, vocabulary.terms, x, y, counts=known, mixture_model=sharer, mixture=mixture
+    )
     return Explanation(
         labels=reasons.of_labels(scores[0], proba[0]),
-        keywords=reasons.keywords(),
+        keywords=reasons.keywords(order),
         breakdown=reasons.scores.breakdown,
         why_not=reasons.why_not(list(why_not.values())),
         unknown=[term for term in terms if term not in vocabulary],

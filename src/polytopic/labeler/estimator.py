@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence, Set
 from numbers import Integral
 from operator import add, sub
 from pathlib import Path
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.corpus.document import Document
 from polytopic.counts import DocumentRows, LabelSetCounts
-from polytopic.explain import Explanation, LabelMap
+from polytopic.explain import Explanation, Keyword, LabelMap
 from polytopic.explain.correlations import Neighbours
 from polytopic.labeler.answers import (
     NO_KNOWN_WORD,
@@ -29,7 +29,9 @@ from polytopic.labeler.answers import (
     label_neighbours,
     label_terms,
     map_labels,
+    mixture_row,
     rank_suggestions,
+    read_mixture,
 )
 from polytopic.labeler.audit import Suspects, find_suspects
 from polytopic.labeler.learning import change_texts, learn_texts
@@ -401,6 +403,8 @@ class Labeler(BaseEstimator):
         *,
         why_not: str | Collection[str] | None = None,
         shares: bool = False,
+        mixture: Mapping[str, float] | Sequence[float] | None = None,
+        order: str = "specific",
     ) -> Explanation:
         """Explain the labels of a text.
 
@@ -416,16 +420,82 @@ class Labeler(BaseEstimator):
             Whether an additional mixture model (PMM1), fitted on first use, determines the share
             of each label in the text and in each word. By default the model itself does; MML
             shares a word by what it adds to the score of each label.
+        mixture : mapping of label to number, or sequence of numbers, default=None
+            Shares of the labels in the text, in place of those that the model finds; a sequence has
+            those of ``labels``, in the same order. They are normalised to sum to one. A mapping
+            alone names the labels to explain, too; labels that it lacks have 0. Needs ``PDMM``,
+            whose texts have mixtures of their own.
+        order : {"specific", "paper"}, default="specific"
+            Order of the keywords, see :meth:`keywords`.
+
+        Examples
+        --------
+        >>> texts = ["goal match", "film actor", "a film about a football match"]
+        >>> labeler = Labeler("pdmm").fit(texts, [["sport"], ["film"], ["film", "sport"]])
+        >>> text = "a film about a goal in the match"
+        >>> [(r.label, round(r.share, 2)) for r in labeler.explain(text, ["film", "sport"]).labels]
+        [('sport', 0.61), ('film', 0.39)]
+        >>> changed = labeler.explain(text, mixture={"film": 3, "sport": 1})
+        >>> [(reason.label, reason.share) for reason in changed.labels]
+        [('film', 0.75), ('sport', 0.25)]
         """
         state = self._fitted_state()
         space, resolve = state.space, self._reader(state).resolve
         why_not = [why_not] if isinstance(why_not, str) else why_not or ()
         columns = {label: space.index(label) for label in map(resolve, why_not)}
-        explained = None
+        names, row = None, None
         if labels is not None:
-            explained = space.encode([{resolve(label) for label in read_names("labels", labels)}])
+            names = [resolve(label) for label in read_names("labels", labels)]
+        if mixture is not None:
+            unordered = isinstance(labels, Set) and not isinstance(mixture, Mapping)
+            by_label = read_mixture(mixture, None if unordered else names, resolve)
+            names, row = names or list(by_label), mixture_row(state, by_label)
+        explained = None if names is None else space.encode([set(names)])
         sharer = state.mixture if shares else None
-        return explain_labels(self, state, text, explained, columns, sharer)
+        return explain_labels(
+            self, state, text, explained, columns, sharer, mixture=row, order=order
+        )
+
+    def keywords(
+        self,
+        text,
+        labels: Collection[str] | None = None,
+        *,
+        mixture: Mapping[str, float] | Sequence[float] | None = None,
+        order: str = "specific",
+    ) -> list[Keyword]:
+        """Return the words of a text that distinguish its labels.
+
+        They depend on the labels and, with ``PDMM``, on their mixture: ask for some of the labels,
+        for others, or for other shares of them. These are the ``keywords`` of :meth:`explain`.
+
+        Parameters
+        ----------
+        text : text
+            The text.
+        labels : collection of str, default=None
+            Its labels; the predicted ones by default.
+        mixture : mapping of label to number, or sequence of numbers, default=None
+            Shares of the labels in the text, see :meth:`explain`.
+        order : {"specific", "paper"}, default="specific"
+            "specific": words with positive evidence, those of a single label first, by ascending
+            entropy of their label shares, then by descending evidence. "paper": all known words
+            of the text as Sato and Nakagawa (2007, section 5.3) list them, those that labels share
+            most evenly first and those of a single label last; ties by term.
+
+        Examples
+        --------
+        >>> texts = ["goal match", "film actor", "a film about a football match"]
+        >>> labeler = Labeler("pdmm").fit(texts, [["sport"], ["film"], ["film", "sport"]])
+        >>> text, labels = "a film about a goal in the match", ["film", "sport"]
+        >>> [word.term for word in labeler.keywords(text, labels)]
+        ['goal', 'match']
+        >>> [word.term for word in labeler.keywords(text, labels, order="paper")]
+        ['film', 'goal', 'match']
+        >>> [word.label for word in labeler.keywords(text, labels, mixture=[0.9, 0.1])]
+        ['film']
+        """
+        return self.explain(text, labels, mixture=mixture, order=order).keywords
 
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
         """Find learned texts whose labels are doubtful, most suspicious first.

@@ -124,11 +124,11 @@ class LabelReader:
             warnings.warn(sentence, LabelWarning, stacklevel=3)
 
 
-def read_names(parameter: str, labels) -> set[str]:
-    """Return the labels that a parameter names; raise if they are one string."""
+def read_names(parameter: str, labels) -> list[str]:
+    """Return the labels that a parameter names, in their order; raise if they are one string."""
     if isinstance(labels, str):
         raise ValueError(f"{parameter} == {labels!r} is one string, must be a list of labels.")
-    return set(labels)
+    return list(labels)
 
 
 def allowed_labels(space: LabelSpace, reader: LabelReader, include, exclude) -> np.ndarray:

@@ -83,6 +83,8 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
         Whether rows of ``X`` hold word counts, or weights such as tf-idf.
     has_mixture : bool
         Has ``mixture``, the share of each label in a document, and ``proportions``.
+    can_set_mixture : bool
+        ``word_labels`` and ``explain_words`` accept other shares of labels (``mixture=``).
     has_word_proba : bool
         Has ``word_proba_`` and ``world_log_proba_``, the word distributions of the labels and of
         the whole corpus. Other models have ``top_words``.
@@ -106,6 +108,7 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
     learns_from: ClassVar[Literal["counts", "documents"]]
     reads: ClassVar[Literal["counts", "weights"]] = "counts"
     has_mixture: ClassVar[bool] = False
+    can_set_mixture: ClassVar[bool] = False
     has_word_proba: ClassVar[bool] = False
     has_world_score: ClassVar[bool] = False
     has_set_posterior: ClassVar[bool] = False

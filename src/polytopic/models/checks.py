@@ -113,6 +113,37 @@ def check_sets(X, Y, classes):
     return targets.Y if targets.form.is_indicator else targets.over(classes.tolist())
 
 
+def check_mixture(X, mixture, sets, classes):
+    """Return given shares of the labels of documents, normalised: each row sums to one.
+
+    ``sets`` are the label sets (CSR) over ``classes``; None for the labels that have a share.
+    """
+    shape = X.shape[0], classes.size
+    mixture = check_array(
+        mixture, dtype=np.float64, ensure_2d=False, allow_nd=True, input_name="mixture"
+    )
+    if mixture.shape != shape:
+        raise ValueError(
+            f"mixture.shape == {mixture.shape}, must be {shape}: one share per document and label."
+        )
+    if (mixture < 0).any():
+        raise ValueError(f"mixture holds {mixture.min()}, shares must be >= 0.")
+    of_set = mixture > 0 if sets is None else sets.toarray() > 0
+    foreign = np.argwhere((mixture > 0) & ~of_set)
+    if len(foreign):
+        doc, label = foreign[0]
+        raise ValueError(
+            f"mixture gives document {doc} a share of {classes[label]!r}, which is not one of its "
+            "labels."
+        )
+    largest = mixture.max(axis=1, keepdims=True)
+    empty = (largest[:, 0] == 0) & (of_set.any(axis=1) | (sets is None))
+    if empty.any():
+        raise ValueError(f"mixture gives document {np.argmax(empty)} no share of any label.")
+    mixture = mixture / np.where(largest > 0, largest, 1.0)  # sums are then finite
+    return mixture / np.where(largest > 0, mixture.sum(axis=1, keepdims=True), 1.0)
+
+
 def check_same_length(X, Y):
     """Raise if ``X`` and ``Y`` have different numbers of documents."""
     if X.shape[0] != Y.shape[0]:

@@ -7,6 +7,7 @@ from scipy import sparse, special
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.models.count_model import CountModel
+from polytopic.models.results import counts_by_label
 
 
 class NaiveBayes(CountModel):
@@ -75,7 +76,7 @@ class NaiveBayes(CountModel):
             return special.logsumexp(scores, axis=1) - np.log(np.maximum(1, np.diff(sets.indptr)))
 
     def _own_counts(self, X, sets):
-        return np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr)))
+        return counts_by_label(X, sets)
 
     def _log_words(self, x, sets, theta=None):
         r"""Return the mean of the labels' log probabilities of each stored word.

@@ -85,6 +85,11 @@ def word_shares(X, sets, weights, theta) -> np.ndarray:
     return share
 
 
+def counts_by_label(X, sets) -> np.ndarray:
+    """Return the count of each stored word once per label, in the order of :func:`word_shares`."""
+    return np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr)))
+
+
 def _offsets(X, sets):
     """Return where the shares of each document begin, and where the last ones end."""
     return np.concatenate([[0], np.cumsum(np.diff(X.indptr) * np.diff(sets.indptr))])

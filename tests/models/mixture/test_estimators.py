@@ -12,13 +12,14 @@ from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from polytopic import PDMM, PMM1, PMM2
+from polytopic import PDMM, PMM1, PMM2, NaiveBayes
 from polytopic.metrics import samples_f1
 from polytopic.models.mixture import likelihood_kernels as kernels
 from polytopic.models.mixture.em import BiasedSlots, fit_mixture
 from polytopic.models.mixture.tuning import TEMPERATURES
 from tests import papers
 from tests.strategies import matrices
+from tests.twins import mixture as twins
 
 N_LABELS = 5
 FAMILIES = [
@@ -47,6 +48,12 @@ def fitted(model, **parameters):
     X, Y = corpus(seed=3)
     model = clone(model).set_params(**{"temperature": 2.5, "smoothing": 0.3} | parameters)
     return model.fit(X[:40], Y[:40]), X[40:], Y[40:]
+
+
+def fitting_documents():
+    """Return the documents that :func:`fitted` fits a model on."""
+    X, Y = corpus(seed=3)
+    return X[:40], Y[:40]
 
 
 def value_of(model, x):
@@ -261,6 +268,197 @@ def test_the_bound_never_falls():
         assert all(b >= a - 1e-10 * abs(a) for a, b in pairwise(trace))
         assert reached >= trace[-1] - 1e-9
         assert found.sum() == pytest.approx(prior.sum() + x.sum())
+
+
+# PDMM with a given mixture
+
+ALPHAS = [1.0, 0.3, [0.5, 1.0, 2.0, 0.3, 1.0]]
+LIKELIHOODS = ["bound", "paper"]
+
+
+def other_mixture(Y, seed=0):
+    """Return random shares of the labels of documents."""
+    shares = np.random.default_rng(seed).uniform(0.05, 1.0, Y.shape) * Y
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("mixing", ALPHAS)
+def test_words_under_a_given_mixture_are_equation_28(mixing):
+    """The labels of each word equal those of the token-wise loop, for any shares."""
+    model, X, Y = fitted(PDMM(mixing=mixing))
+    alpha, given_shares = np.broadcast_to(mixing, N_LABELS), other_mixture(Y)
+
+    said = model.word_labels(X, Y, mixture=given_shares)
+
+    for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
+        labels = np.flatnonzero(y)
+        gamma = given_shares[doc, labels] * (x.sum() + alpha[labels].sum())
+        phi = papers.phi_of(x, model.word_proba_, labels, gamma)
+        tokens = np.repeat(np.arange(x.size), x)
+        expected = [phi[tokens == word][0] for word in np.flatnonzero(x)]
+        share = said.share[said.doc == doc]
+        np.testing.assert_allclose(share, np.ravel(expected), rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(share.reshape(-1, labels.size).sum(axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("mixing", ALPHAS)
+def test_the_score_under_a_given_mixture(mixing, likelihood):
+    """It is Eq. (35), or the bound at these parameters, which is never above the own one."""
+    model, X, Y = fitted(PDMM(mixing=mixing, likelihood=likelihood))
+    alpha, given_shares = np.broadcast_to(mixing, N_LABELS), other_mixture(Y)
+    bounds = clone(model).set_params(likelihood="bound").fit(*fitting_documents())
+
+    for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
+        found = model.explain_words(X[[doc]], Y[[doc]], mixture=given_shares[[doc]])
+
+        labels, theta = np.flatnonzero(y), model.word_proba_
+        gamma = given_shares[doc, labels] * (x.sum() + alpha[labels].sum())
+        phi = papers.phi_of(x, theta, labels, gamma)
+        expected = papers.elbo(x, theta, labels, alpha, gamma, phi)
+        if likelihood == "bound":
+            own = bounds.log_likelihood(X[[doc]], Y[[doc]])[0]
+            assert expected <= own + 1e-9
+        else:
+            expected = papers.pdmm_paper_score(x, theta, labels, gamma)
+            assert found.mixing == 0
+        assert found.breakdown.log_likelihood == pytest.approx(expected, abs=1e-9)
+        assert found.log_prior == model.log_prior(Y[[doc]])[0]
+        assert found.temperature == model.temperature_
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("mixing", ALPHAS)
+def test_the_documents_own_mixture_changes_nothing(mixing, likelihood):
+    """Words and scores are those that are found without a mixture."""
+    model, X, Y = fitted(PDMM(mixing=mixing, likelihood=likelihood))
+    own = model.mixture(X, Y)
+
+    found, plain = model.word_labels(X, Y, mixture=own), model.word_labels(X, Y)
+    predicted = model.word_labels(X, mixture=model.mixture(X))
+
+    np.testing.assert_allclose(found.share, plain.share, atol=1e-8)
+    np.testing.assert_allclose(predicted.share, model.word_labels(X).share, atol=1e-8)
+    for one, other in zip(found[:3], plain[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+    for doc in range(len(X)):
+        one = model.explain_words(X[[doc]], Y[[doc]], mixture=own[[doc]])
+        other = model.explain_words(X[[doc]], Y[[doc]])
+        np.testing.assert_allclose(one.word_scores, other.word_scores, atol=1e-8)
+        assert one.mixing == pytest.approx(other.mixing, abs=1e-7)
+
+
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_a_label_without_a_share_says_nothing(likelihood):
+    """Words and likelihood are those of the other labels; ratios need not sum to one."""
+    model, X, Y = fitted(PDMM(likelihood=likelihood))
+    some = np.flatnonzero(Y.sum(axis=1) == 3)
+    X, Y = X[some], Y[some]
+    fewer = Y.copy()
+    fewer[np.arange(len(Y)), Y.argmax(axis=1)] = 0
+    shares = other_mixture(fewer)
+
+    found = model.word_labels(X, Y, mixture=7 * shares)
+
+    mine = model.word_labels(X, fewer, mixture=shares)
+    gone = Y.argmax(axis=1)[found.doc] == found.label
+    assert (found.share[gone] == 0).all()
+    np.testing.assert_allclose(found.share[~gone], mine.share, rtol=1e-12)
+    for doc in range(len(X)):
+        all_three, two = (
+            model.explain_words(X[[doc]], sets[[doc]], mixture=shares[[doc]]) for sets in (Y, fewer)
+        )
+        np.testing.assert_array_equal(all_three.word_scores, two.word_scores)
+        assert all_three.mixing == two.mixing
+        assert all_three.log_prior == model.log_prior(Y[[doc]])[0]
+
+
+def test_a_larger_share_takes_words():
+    """The more of a document a label has, the more of each of its words."""
+    model, _, _ = fitted(PDMM())
+    x, labels = [[2, 1, 3, 0, 0, 1, 1, 1, 0, 2, 0, 1]], [[1, 1, 0, 0, 0]]
+
+    shares = [
+        model.word_labels(x, labels, mixture=[[p, 1 - p, 0, 0, 0]]).share[::2]
+        for p in (0.1, 0.5, 0.9, 1.0)
+    ]
+
+    assert all((after >= before).all() for before, after in pairwise(shares))
+    assert (shares[-1] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("mixture", "reason"),
+    [
+        ([0.5, 0.5], r"mixture.shape == \(2,\), must be \(2, 2\)"),
+        ([[0.5, 0.5]], r"mixture.shape == \(1, 2\), must be \(2, 2\)"),
+        ([[1, 0, 0], [1, 0, 0]], r"mixture.shape == \(2, 3\), must be \(2, 2\)"),
+        ([[1, 0], [1.5, -0.5]], "mixture holds -0.5, shares must be >= 0"),
+        ([[1, 0], [0.5, 0.5]], "gives document 1 a share of 'b', which is not one of its labels"),
+        ([[0, 0], [1, 0]], "gives document 0 no share of any label"),
+        ([[1, 0], [np.nan, 0]], "mixture contains NaN"),
+        ([[1, 0], [np.inf, 0]], "mixture contains infinity"),
+        ([["a", 0], [1, 0]], "could not convert"),
+    ],
+)
+def test_mixtures_that_make_no_sense(mixture, reason):
+    """One sentence says what is wrong."""
+    model = PDMM(temperature=1.0).fit([[3, 0], [0, 3], [2, 2]], [["a"], ["b"], ["a", "b"]])
+
+    with pytest.raises(ValueError, match=reason):
+        model.word_labels([[1, 1], [2, 0]], [["a", "b"], ["a"]], mixture=mixture)
+
+
+def test_mixtures_of_documents_without_words_or_labels():
+    """They have nothing to share, and huge ratios are ratios too."""
+    model = PDMM(mixing=[0.5, 2.0], temperature=1.0)
+    model.fit([[3, 0], [0, 3], [2, 2]], [["a"], ["b"], ["a", "b"]])
+
+    nothing = model.word_labels([[0, 0], [2, 1]], [["a"], []], mixture=[[1, 0], [0, 0]])
+    score = model.explain_words([[0, 0]], [["a", "b"]], mixture=[[0.2, 0.8]]).breakdown
+    huge, plain = (
+        model.word_labels([[2, 1]], mixture=[shares]).share
+        for shares in ([1.5e308, 1.5e308], [0.5, 0.5])
+    )
+
+    assert nothing.share.size == 0
+    assert score.log_likelihood == 0
+    np.testing.assert_array_equal(huge, plain)
+    with pytest.raises(ValueError, match="document 1 no share of any label"):
+        model.word_labels([[1, 1], [2, 1]], mixture=[[1, 0], [0, 0]])
+
+
+# NBM
+
+
+@given(matrices(min_docs=3, max_docs=10, labelled=True))
+def test_nbm_is_the_papers(documents):
+    """Its word distributions are those of section 5.2, its sets those of the greedy search."""
+    X, Y = documents
+
+    model = PMM1(estimate="nb", prior="uniform", decode="greedy").fit(X > 0, Y)
+
+    theta = papers.nbm_theta(X, Y)
+    np.testing.assert_allclose(model.word_proba_, theta, rtol=1e-12)
+    for x, answer in zip(X, model.predict(X), strict=True):
+        if x.any():
+            expected = twins.greedy_sets_of_pmm1(x, theta, Y.any(axis=0))
+            found = twins.log_likelihood(x, theta, np.flatnonzero(answer))
+            assert found == pytest.approx(twins.log_likelihood(x, theta, expected), abs=1e-7)
+
+
+def test_word_distributions_without_em_are_those_of_naive_bayes():
+    """Each word counts for all labels of its document; predictions still mix labels."""
+    X, Y = corpus()
+    mixture = PMM1(estimate="nb", smoothing=0.3, temperature=1.0).fit(X, Y)
+
+    np.testing.assert_array_equal(
+        mixture.word_proba_, NaiveBayes(smoothing=0.3).fit(X, Y).word_proba_
+    )
+    assert mixture.n_iter_ == 1
+    assert mixture.predict(X).sum(axis=1).max() > 1
+    with pytest.raises(ValueError, match="estimate == 'naive', must be one of em, nb"):
+        PMM1(estimate="naive").fit(X, Y)
 
 
 def test_mixing_by_label():

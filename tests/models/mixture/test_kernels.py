@@ -12,7 +12,7 @@ from polytopic.kernels import words as word_kernels
 from polytopic.kernels.blocks import block_borders
 from polytopic.models import PMM1, SetPrior
 from polytopic.models.mixture import branch_kernels, candidate_kernels, likelihood_kernels
-from polytopic.models.mixture.em import fit_mixture
+from polytopic.models.mixture.em import count_mixture, fit_mixture
 from polytopic.models.mixture.likelihood_kernels import BIASED, BOUND, EQUAL, PAPER, Family
 from tests.strategies import matrices
 from tests.twins import mixture as slow
@@ -103,6 +103,23 @@ def test_em_on_the_table_is_em_on_the_documents(corpus):
     theta /= theta.sum(axis=1, keepdims=True)
     assert fit.objective == pytest.approx(slow.em_objective(X, Y, theta, 0.5), rel=1e-9)
     np.testing.assert_allclose(theta, slow.em_step(X, Y, theta, 0.5), atol=2e-5)
+
+
+@given(matrices(min_docs=2, labelled=True))
+def test_the_objective_of_counts_without_em(corpus):
+    """Each word counts for all labels of its document; J is that of Eq. (6), and EM raises it."""
+    X, Y = corpus
+    sets, matrix = sparse.csr_matrix(Y, dtype=float), sparse.csr_matrix(X, dtype=float)
+
+    counted = count_mixture(matrix, sets, smoothing=0.5)
+    learned = fit_mixture(matrix, sets, smoothing=0.5, max_iter=5000, tol=0)
+
+    np.testing.assert_array_equal(counted.label_counts.toarray(), Y.T @ X)
+    theta = Y.T @ X + 0.5
+    theta /= theta.sum(axis=1, keepdims=True)
+    expected = slow.em_objective(X, Y, theta, 0.5)
+    assert counted.objective == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert counted.objective <= learned.objective + 1e-6 * abs(learned.objective)
 
 
 @given(matrices(min_docs=2, max_docs=12, labelled=True))

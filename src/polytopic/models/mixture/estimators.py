@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, special
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +17,7 @@ from polytopic.models import leave_one_out
 from polytopic.models.checks import (
     ROUNDING,
     SMALLEST_DIVISOR,
+    check_mixture,
     check_name,
     check_number_or,
     check_pseudo_count,
@@ -24,7 +25,7 @@ from polytopic.models.checks import (
 )
 from polytopic.models.count_model import COUNTS, CountModel
 from polytopic.models.mixture import tuning
-from polytopic.models.mixture.em import continue_mixture, fit_mixture
+from polytopic.models.mixture.em import continue_mixture, count_mixture, fit_mixture
 from polytopic.models.mixture.likelihood_kernels import (
     BIASED,
     BOUND,
@@ -40,11 +41,12 @@ from polytopic.models.mixture.posterior import (
     label_weights,
     log_likelihoods,
 )
-from polytopic.models.results import LabelSets, word_shares
+from polytopic.models.results import LabelSets, WordScores, counts_by_label, word_shares
 from polytopic.parameters import check_number
 
 DECODES = ("f", "map", "greedy")
 SEARCHES = ("greedy", "exact")
+ESTIMATES = ("em", "nb")
 LIKELIHOODS = {"bound": BOUND, "paper": PAPER}
 PAPER_SMOOTHING, SMOOTHING = 1.0, 0.1
 TEMPERATURE = 4.0  # of "auto" if there are no documents to tune it on
@@ -348,7 +350,7 @@ class MixtureModel(CountModel):
 
     def _own_counts(self, X, sets):
         share = word_shares(X, sets, self._training_weights(sets), self._theta)
-        return np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr))) * share
+        return counts_by_label(X, sets) * share
 
     def _training_weights(self, sets):
         """Return the weights that the labels of sets have in learning."""
@@ -389,10 +391,9 @@ class MixtureModel(CountModel):
         return self._mixture(X, sets)
 
     def _mixture(self, X, sets, theta=None):
-        n_labels = np.diff(sets.indptr)
         words = self._shares(X, sets, theta=theta)
-        count = np.repeat(X.data, np.repeat(n_labels, np.diff(X.indptr)))
-        label_words = sparse.csr_matrix((count * words.share, (words.doc, words.label)), sets.shape)
+        count = counts_by_label(X, sets) * words.share
+        label_words = sparse.csr_matrix((count, (words.doc, words.label)), sets.shape)
         return self.proportions(label_words.toarray(), sets.toarray())
 
     def proportions(self, label_words, sets):
@@ -445,6 +446,12 @@ class PMM1(MixtureModel):
     tol : float, default=1e-5
         EM stops when three steps raise the objective by less than this per word of documents
         with several labels.
+    estimate : {"em", "nb"}, default="em"
+        How word distributions are learned: by EM, which divides the words of a document among its
+        labels; or as naive Bayes does, where each word counts for all of them. Predictions mix
+        labels either way. The baseline NBM of [2]_ is
+        ``PMM1(estimate="nb", prior="uniform", decode="greedy").fit(X > 0, Y)``: it learns from the
+        number of documents with a word.
 
     Attributes
     ----------
@@ -466,6 +473,8 @@ class PMM1(MixtureModel):
     References
     ----------
     .. [1] Ueda and Saito, "Parametric Mixture Models for Multi-Labeled Text", NIPS 15, 2002.
+    .. [2] Sato and Nakagawa, "Bayesian Document Generative Model with Explicit Multiple
+       Topics", EMNLP-CoNLL 2007.
 
     Examples
     --------
@@ -476,6 +485,48 @@ class PMM1(MixtureModel):
     """
 
     name = "pmm1"
+
+    def __init__(
+        self,
+        *,
+        smoothing=None,
+        prior="labelset",
+        temperature="auto",
+        decode="f",
+        search="greedy",
+        max_nodes=200,
+        max_iter=200,
+        tol=1e-5,
+        estimate="em",
+    ):
+        super().__init__(
+            smoothing=smoothing,
+            prior=prior,
+            temperature=temperature,
+            decode=decode,
+            search=search,
+            max_nodes=max_nodes,
+            max_iter=max_iter,
+            tol=tol,
+        )
+        self.estimate = estimate
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        check_name(self.estimate, "estimate", ESTIMATES)
+
+    def _learn_mixture(self, matrix, sets):
+        if self.estimate == "nb":
+            return count_mixture(matrix, sets, smoothing=self.smoothing_)
+        return super()._learn_mixture(matrix, sets)
+
+    def _relearned(self, matrix, sets, em_steps):
+        if self.estimate == "nb":
+            return sparse.csr_matrix(sets.T @ matrix)
+        return super()._relearned(matrix, sets, em_steps)
+
+    def _own_counts(self, X, sets):
+        return counts_by_label(X, sets) if self.estimate == "nb" else super()._own_counts(X, sets)
 
     def _family(self):
         return Family(EQUAL)
@@ -598,6 +649,10 @@ class PDMM(MixtureModel):
     and (30), where :math:`\gamma` are its parameters and :math:`\phi` the labels of the words. Word
     distributions are learned as in PMM1.
 
+    ``mixture`` returns the shares of a document's labels, :math:`\gamma / \sum \gamma`, and
+    ``word_labels`` the labels of its words, under any label set. ``word_labels(X, Y, mixture=…)``
+    answers what the words would be under other shares.
+
     Parameters
     ----------
     smoothing, prior, temperature, decode, search, max_nodes, max_iter, tol
@@ -626,9 +681,22 @@ class PDMM(MixtureModel):
     >>> model = PDMM().fit(X, [["sport"], ["film"], ["film", "sport"]])
     >>> model.mixture([[9, 3, 1]], [["film", "sport"]]).round(2)
     array([[0.28, 0.72]])
+
+    The labels of each word (rows), and what they would be if both labels had the same share:
+
+    >>> document, labels = [[9, 3, 1]], [["film", "sport"]]
+    >>> model.word_labels(document, labels).share.reshape(3, 2).round(2)
+    array([[0.02, 0.98],
+           [0.91, 0.09],
+           [0.3 , 0.7 ]])
+    >>> model.word_labels(document, labels, mixture=[[0.5, 0.5]]).share.reshape(3, 2).round(2)
+    array([[0.04, 0.96],
+           [0.97, 0.03],
+           [0.54, 0.46]])
     """
 
     name = "pdmm"
+    can_set_mixture = True
 
     def __init__(
         self, *, smoothing=None, prior="labelset", temperature="auto", decode="f",
@@ -665,11 +733,97 @@ class PDMM(MixtureModel):
             return self._mixture(x, sets, theta)[0, sets.indices]
         return super()._word_weights(x, sets, theta)
 
+    # Explanations under a given mixture
+
+    def word_labels(self, X, Y=None, *, mixture=None):
+        r"""Return the share of each label of a document's set in each of its words.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_docs, n_words)
+            Word counts.
+        Y : labels, default=None
+            Label sets that share the words; by default the labels with a share in ``mixture`` or,
+            without that, the predicted ones.
+        mixture : array of shape (n_docs, n_labels), default=None
+            Shares of the labels in each document, in place of those that :meth:`mixture` finds.
+            Rows are normalised to sum to one; labels outside of ``Y`` must have 0. A label of
+            ``Y`` with share 0 gets no word.
+
+        Notes
+        -----
+        In a document with the :math:`N` words :math:`w`, the shares :math:`\pi` stand for the
+        posterior with this mean and the mass of every posterior of the document,
+        :math:`\gamma = \pi (N + \sum_l \alpha_l)`, so that Eq. (28) of the paper gives
+
+        .. math:: \phi_{wl} \propto \theta_{lw} \exp \Psi(\gamma_l)
+
+        With the document's own mixture, these are the shares that are returned without one.
+        """
+        if mixture is None:
+            return super().word_labels(X, Y)
+        check_is_fitted(self)
+        X = self._check_words(X)
+        sets, gamma = self._given_posterior(X, Y, mixture)
+        doc = np.repeat(np.arange(X.shape[0]), np.diff(sets.indptr))
+        largest = gamma.max(axis=1)[doc]  # weights relative to it cannot all underflow
+        own = gamma[doc, sets.indices]
+        return self._shares(X, sets, np.exp(special.psi(own) - special.psi(largest)))
+
+    def explain_words(self, x, y, *, mixture=None):
+        """Return what the log posterior of a label set is made of, for one document.
+
+        Parameters
+        ----------
+        x : {array, sparse matrix} of shape (1, n_words)
+            Word counts of the document.
+        y : labels
+            Its label set.
+        mixture : array of shape (1, n_labels), default=None
+            Shares of the labels, see :meth:`word_labels`. The log likelihood is then that of these
+            shares: the lower bound for the posterior that they stand for, or Eq. (35) of the
+            paper. A label with share 0 counts only in the prior.
+        """
+        if mixture is None:
+            return super().explain_words(x, y)
+        check_is_fitted(self)
+        x = self._check_words(x)
+        sets, gamma = self._given_posterior(x, y, mixture)
+        labels = np.flatnonzero(gamma[0])
+        gamma, prior = gamma[0, labels], self._mixing[labels]
+        log_weights, mixing = np.log(gamma / gamma.sum()), 0.0
+        if self.likelihood == "bound" and x.nnz:
+            log_weights = special.psi(gamma) - special.psi(gamma.sum())
+            mixing = float((prior - gamma) @ log_weights) + _log_beta(gamma) - _log_beta(prior)
+        log_theta = self._log_theta[x.indices][:, labels]
+        return WordScores(
+            weights=x.data,
+            word_scores=special.logsumexp(log_theta + log_weights, axis=1),
+            corpus_scores=self.world_log_proba_[x.indices],
+            mixing=mixing,
+            temperature=float(self.temperature_),
+            log_prior=float(self.log_prior(sets)[0]),
+        )
+
+    def _given_posterior(self, X, Y, mixture):
+        """Return label sets, and the Dirichlet parameters that given shares stand for."""
+        sets = None if Y is None else self._check_sets(X, Y)
+        mixture = check_mixture(X, mixture, sets, self.classes_)
+        if sets is None:
+            sets = sparse.csr_matrix(mixture > 0, dtype=np.float64)
+        mass = X.sum(axis=1).A1 + (mixture > 0) @ self._mixing
+        return sets, mixture * mass[:, None]
+
     def proportions(self, label_words, sets):
         r"""Return the mean of the posterior, whose parameters are :math:`\gamma`."""
         empty = label_words.sum(axis=1, keepdims=True) == 0
         gamma = np.where(empty, sets, label_words + sets * self._mixing)
         return gamma / gamma.sum(axis=1, keepdims=True)
+
+
+def _log_beta(parameters) -> float:
+    """Return the logarithm of the Dirichlet distribution's normalising constant."""
+    return float(special.gammaln(parameters).sum() - special.gammaln(parameters.sum()))
 
 
 def _dirichlet_parameters(mixing, labels) -> np.ndarray:
