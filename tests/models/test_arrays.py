@@ -308,7 +308,7 @@ def test_what_is_never_chosen():
     """A model takes what it may have chosen, by name."""
     with pytest.raises(ValueError, match="'tol' was tuned, which this model never tunes"):
         _load("MML", tuned={"tol": 1.0})
-    with pytest.raises(ValueError, match="is a list, must be a mapping"):
+    with pytest.raises(ValueError, match="are a list, must be a mapping"):
         _load("MML", tuned=["C"])
 
 
@@ -321,11 +321,11 @@ def test_what_is_never_chosen():
         ([[], []], "a probability for each score"),
         ([[0.0, 1.0], [0.5]], "a probability for each score"),
         ([[[0.0]], [[0.5]]], "a probability for each score"),
-        ([[np.inf], [0.5]], "from numbers to probabilities"),
-        ([[np.nan], [0.5]], "from numbers to probabilities"),
-        ([[0.0], [1.1]], "from numbers to probabilities"),
-        ([[0.0], [-0.1]], "from numbers to probabilities"),
-        ([[0.0, 1.0], [0.5, 1.1]], "from numbers to probabilities"),
+        ([[np.inf], [0.5]], "map numbers to probabilities"),
+        ([[np.nan], [0.5]], "map numbers to probabilities"),
+        ([[0.0], [1.1]], "map numbers to probabilities"),
+        ([[0.0], [-0.1]], "map numbers to probabilities"),
+        ([[0.0, 1.0], [0.5, 1.1]], "map numbers to probabilities"),
         ([[1.0, 0.0], [0.5, 0.6]], "falls, must rise"),
         ([[0.0, 1.0], [0.6, 0.5]], "falls, must rise"),
     ],
