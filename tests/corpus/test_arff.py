@@ -241,6 +241,21 @@ def test_a_bad_list_of_labels(write, content, reason):
     assert reason in errors[0]
 
 
+def test_a_list_of_labels_in_another_encoding(write, tmp_path):
+    """The encoding of an XML file hides no entity, and names are read in any."""
+    (tmp_path / "words.xml").write_bytes(
+        '<!DOCTYPE a [<!ENTITY b "c">]><labels><label name="&b;"/></labels>'.encode("utf-16")
+    )
+    path = write("words.arff", HEAD + DENSE)
+
+    _, errors = read(path)
+    (tmp_path / "words.xml").write_bytes('<labels><label name="č"/></labels>'.encode("utf-16"))
+    _, unknown = read(path)
+
+    assert "declares an entity, must not" in errors[0]
+    assert "label 'č' of" in unknown[0]
+
+
 def test_no_labels():
     """An empty name means no labels."""
     documents = list(read_documents(lines_of(HEAD + DENSE), format="arff", labels_column=""))

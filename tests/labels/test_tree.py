@@ -8,7 +8,7 @@ import pickle
 import pytest
 from hypothesis import given
 
-from polytopic.labels import LabelTree
+from polytopic.labels import LabelTree, Level
 from tests.labels.strategies import trees
 
 SCIENCE = {"space": "science", "mars": "space", "moon": "space", "sport": None, "golf": "sport"}
@@ -143,8 +143,16 @@ def test_deep_tree():
     assert tree.level("049999") == 49_999
     assert len(tree.descendants("000000")) == 49_999
     assert len(tree.ancestors("049999")) == 49_999
+    assert Level(tree.nodes, tree, 1).labels == ("000000", "000001")
     with pytest.raises(ValueError, match=r"cycle, .{1,100}, must be a tree"):
         LabelTree(deep | {"000000": "049999"})
+
+
+def test_many_separators():
+    """A path that ends in many separators takes no time."""
+    tree = LabelTree.from_names(["a" + "/" * 1_000_000])
+
+    assert tree.depth == 1
 
 
 @pytest.mark.parametrize("separator", ["/", "::", "--", "."])

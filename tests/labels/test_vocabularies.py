@@ -273,6 +273,26 @@ def test_entities_that_grow(tmp_path, declared, encoding):
         LabelTree.from_file(path)
 
 
+def test_entities_in_another_encoding_than_declared(tmp_path):
+    """The file is checked in the encoding that it is read in."""
+    path = tmp_path / "tree.rdf"
+    declared = '<!ENTITY b "bbbbbbbb"><!ENTITY a "&b;&b;&b;&b;">'
+    content = ENTITIES.format(declared=declared).removeprefix('<?xml version="1.0"?>')
+    path.write_text('<?xml version="1.0" encoding="UTF-16"?>' + content)
+
+    with pytest.raises(ValueError, match="declares the entity 'a', must be at most"):
+        LabelTree.from_file(path)
+
+
+def test_header_with_many_columns(tmp_path):
+    """Names in very many languages take no time."""
+    path = tmp_path / "tree.csv"
+    languages = [f"x{i}" for i in range(100_000)]
+    path.write_text(f"id,parent,{','.join(f'name_{code}' for code in languages)}\na,b\n")
+
+    assert LabelTree.from_file(path).parent("a") == "b"
+
+
 def test_entities_for_namespaces(tmp_path):
     """They are common in files of ontologies, and harmless."""
     path = tmp_path / "tree.rdf"

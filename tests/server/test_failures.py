@@ -5,9 +5,11 @@ import sqlite3
 
 import pytest
 
+from polytopic.errors import UnavailableError
 from polytopic.server import live, queries
 from tests.server.conftest import bearer, filled, served, until
 
+BROWSER = {"Accept": "text/html"}
 NEW = {"documents": [{"id": "new", "text": "The quokka sleeps.", "labels": ["quokka"]}]}
 
 
@@ -22,6 +24,13 @@ def assert_unavailable(done, sentence):
     assert done.headers["Content-Type"] == "application/problem+json"
     assert int(done.headers["Retry-After"]) > 0
     assert sentence in done.json()["detail"]
+
+
+def assert_page(done, status, sentence):
+    """Assert that a response is a page that says what went wrong."""
+    assert done.status_code == status
+    assert done.headers["Content-Type"].startswith("text/html")
+    assert sentence in done.text
 
 
 def test_a_locked_store(path, monkeypatch):
@@ -118,6 +127,65 @@ def test_unexpected_error(path, monkeypatch, caplog):
         until(lambda: "ZeroDivisionError: a secret" in caplog.text)
         assert client.get("/v1/models").status_code == 200
         assert 'route="/v1/labels",status="500"} 1.0' in client.get("/metrics").text
+
+
+def test_unexpected_error_on_a_page(path, monkeypatch, caplog):
+    """A browser gets a page with a plain sentence, and the log the traceback."""
+
+    def fails(*_, **__):
+        raise ZeroDivisionError("a secret")
+
+    monkeypatch.setattr(queries, "list_labels", fails)
+    with served(path) as client:
+        monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
+
+        page = client.get("/labels", headers=BROWSER)
+
+        assert_page(page, 500, "unexpected error")
+        assert page.headers["Connection"] == "close"
+        assert "secret" not in page.text
+        until(lambda: "ZeroDivisionError: a secret" in caplog.text)
+        assert client.get("/", headers=BROWSER).status_code == 200
+        assert 'route="/labels",status="500"} 1.0' in client.get("/metrics").text
+
+
+def test_error_page_of_a_busy_service(path):
+    """A page that no worker can render is answered with the page of a busy service."""
+    with served(path) as client:
+        workers = client.app.state.service.workers
+        limit, workers.limit = workers.limit, 0
+
+        page, missing = (client.get(address, headers=BROWSER) for address in ("/labels", "/no"))
+        workers.limit = limit
+
+        assert_page(page, 503, "The service is busy")
+        assert page.headers["Retry-After"] == "1"
+        assert_page(missing, 404, "Page not found")
+        assert client.get("/labels", headers=BROWSER).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (UnavailableError("the database does not answer."), 503, "the database does not answer"),
+        (ZeroDivisionError("a secret"), 500, "unexpected error"),
+    ],
+)
+def test_error_page_of_a_store_that_cannot_check_tokens(path, monkeypatch, error, status, sentence):
+    """The page of an error does not ask the store who is signed in."""
+
+    def fails(_):
+        raise error
+
+    with served(path) as client:
+        monkeypatch.setattr(client.app.state.service.live.store.tokens, "role_of", fails)
+        client.cookies.set("polytopic_token", "polytopic_read")
+
+        page, missing = (client.get(address, headers=BROWSER) for address in ("/labels", "/no"))
+
+        assert_page(page, status, sentence)
+        assert ("Retry-After" in page.headers) == (status == 503)
+        assert_page(missing, 404, "Page not found")
 
 
 def test_checks_continue_after_a_failure(path, monkeypatch):

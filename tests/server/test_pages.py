@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from polytopic import Store
+from polytopic import Labeler, LabelTree, Store
 from polytopic.cli.demo import FRESH
 from polytopic.corpus import load_sample
+from polytopic.server.pages.routes import MAX_LEVELS
 from tests.server.conftest import OWN, bearer, served
 
 HTML = {"Accept": "text/html"}
@@ -175,6 +176,24 @@ def test_error_pages(demo):
         assert page.headers["Content-Type"].startswith("text/html")
         assert problem.headers["Content-Type"] == "application/problem+json"
     assert demo.get("/v1/no", headers=HTML).headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("levels", [MAX_LEVELS, MAX_LEVELS + 1, 5000])
+def test_labels_of_a_deep_tree(tmp_path, levels):
+    """A tree that is too deep to be nested is shown as a list."""
+    tree = LabelTree({f"l{i:04}": f"l{i - 1:04}" if i else None for i in range(levels)})
+    deepest = f"l{levels - 1:04}"
+    labels = [["l0000"], [deepest]]
+    model = tmp_path / "deep.model"
+    Labeler("nb", tree=tree).fit(["red apple", "green pear"], labels).save(model)
+
+    with served(model) as client:
+        page = client.get("/labels", headers=HTML)
+
+        assert page.status_code == 200
+        assert ('class="tree"' in page.text) == (levels <= MAX_LEVELS)
+        assert f'href="/labels/{deepest}"' in page.text
+        assert client.get(f"/labels/{deepest}", headers=HTML).status_code == 200
 
 
 # What the pages read, for programs

@@ -2,12 +2,12 @@
 
 import os
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from reprlib import repr as short
 from typing import Any
+from xml.parsers import expat
 
 from polytopic.corpus.formats import Columns, Record, check_distinct
 from polytopic.errors import CorpusError
@@ -19,8 +19,8 @@ BOOLEANS |= {"0": False, "0.0": False, "false": False, "no": False}
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _attribute = re.compile(rf"@attribute\s+({_QUOTED}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
-_cell = re.compile(rf"\s*({_QUOTED}|(?:[^\s,'\"][^,]*?)?)\s*(,|$)")
-_meka = re.compile(r":.*?-C\s+(-?\d+)\b")
+_cell = re.compile(rf"\s*(?:({_QUOTED})\s*|([^\s,'\"][^,]*)?)(,|$)")
+_meka = re.compile(r"-C\s+(-?\d+)\b")
 _escape = re.compile(r"\\(.)")
 _part = re.compile("[-_.](?:train|test)$", re.IGNORECASE)
 _pair = re.compile(rf"\s*(\d+)\s+({_QUOTED}|[^\s,'\"][^,]*)\s*(?:,|$)")
@@ -211,9 +211,10 @@ def _cells(text: str) -> list[str | None]:
         return [None if cell == "?" else cell for cell in map(str.strip, text.split(","))]
     cells, end = [], 0
     while match := _cell.match(text, end):
-        cells.append(None if match[1] == "?" else _unquote(match[1]))
+        value = match[1] or (match[2] or "").rstrip()
+        cells.append(None if value == "?" else _unquote(value))
         end = match.end()
-        if not match[2]:
+        if not match[3]:
             return cells
     raise ValueError(f"{short(text[end:])} is not a value, or a quote is not closed")
 
@@ -234,7 +235,7 @@ def _find_labels(name: str, relation: str, attributes: list[Attribute], columns:
     of the ARFF file without "-train" or "-test"; the attribute "labels".
     """
     names = [attribute.name for attribute in attributes]
-    meka = _meka.search(relation)
+    meka = _meka.search(relation.partition(":")[2])
     if columns.labels != Columns.labels:
         given = columns.labels
         if given.lower().endswith(".xml"):
@@ -268,14 +269,20 @@ def _check_labels(labels: set[str], names: list[str], place: str) -> set[str]:
 
 def _mulan(path: str) -> set[str]:
     """Return the names in Mulan's list, or tree, of labels."""
+    parser, names = expat.ParserCreate(namespace_separator="}"), set()
+
+    def on_entity(*_: Any) -> None:
+        raise ValueError(f"{path!r} declares an entity, must not")
+
+    def on_element(name: str, attributes: dict[str, str]) -> None:
+        if name.split("}")[-1] == "label":
+            names.add(attributes.get("name", ""))
+
+    parser.EntityDeclHandler, parser.StartElementHandler = on_entity, on_element
     try:
-        content = read_bytes(path)
-        if b"<!ENTITY" in content:
-            raise ValueError(f"{path!r} declares an entity, must not")
-        elements = ET.fromstring(content).iter()  # noqa: S314  # no entities
+        parser.Parse(read_bytes(path), True)
     except CorpusError as error:
         raise ValueError(str(error)) from error
-    except ET.ParseError as error:
+    except expat.ExpatError as error:
         raise ValueError(f"{path!r} is not valid XML ({error})") from None
-    names = [element.get("name") for element in elements if element.tag.split("}")[-1] == "label"]
-    return {name for name in names if name}
+    return names - {""}

@@ -19,10 +19,11 @@ MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 SEASONS = {"win": 1, "spr": 4, "sum": 7, "aut": 10, "fal": 10}
 ROOTS = ("PubmedArticleSet", "MedlineCitationSet")
 ARTICLES = ("PubmedArticle", "PubmedBookArticle", "MedlineCitation")
+LONG_SILENCE = 4096  # characters; few files have as many between two tags
 REUTERS_SPLITS = {("TRAIN", "YES"): "train", ("TEST", "YES"): "test"}
 """The "ModApte" split by LEWISSPLIT and TOPICS; all other documents are unused."""
 
-_sgml_attribute = re.compile(r'([A-Z]+)="([^"]*)"')
+_sgml_attribute = re.compile(r'(?<![A-Z])([A-Z]+)="([^"]*)"')
 _sgml_entity = re.compile(r"&(?:#\d+|\w+);")
 _control_code = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _sgml_tag = re.compile(r"</?[A-Z]+(?: [^>]*)?>")
@@ -65,7 +66,8 @@ def _reuters_text(content: str) -> str:
         raise ValueError("has no <TEXT>")
     parts = [_sgml_element("TITLE", text), _sgml_element("BODY", text)]
     if parts == [None, None]:
-        return _plain(_sgml_tag.sub("", text))
+        end = text.rfind(">") + 1  # no tag ends after it, so do not search for the end of each
+        return _plain(_sgml_tag.sub("", text[:end]) + text[end:])
     return "\n".join(_plain(part) for part in parts if part)
 
 
@@ -74,9 +76,18 @@ def _sgml_element(name: str, content: str) -> str | None:
 
 
 def _sgml_elements(name: str, content: str) -> Iterator[str]:
-    """Yield the content of each element with this name."""
-    matches = re.finditer(rf"<{name}(?: [^>]*)?>(.*?)</{name}>", content, flags=re.DOTALL)
-    return (match[1] for match in matches)
+    """Yield the content of each element with this name.
+
+    The time is linear in the length: what is missing after one start is missing after all others.
+    """
+    start, end_tag, end = re.compile(f"<{name}[ >]"), f"</{name}>", 0
+    while match := start.search(content, end):
+        begin = content.find(">", match.end() - 1) + 1
+        end = content.find(end_tag, begin) if begin else -1
+        if end < 0:
+            return
+        yield content[begin:end]
+        end += len(end_tag)
 
 
 def _plain(text: str) -> str:
@@ -120,17 +131,18 @@ def _medline_record(block: list[str]) -> Record:
 def _medline_fields(block: list[str]) -> defaultdict[str, list[str]]:
     """Return the values of each field, with continuation lines joined."""
     fields: defaultdict[str, list[str]] = defaultdict(list)
-    name = ""
+    values: list[tuple[str, list[str]]] = []  # of each field, the parts in its lines
     for line in block:
         match = _medline_field.match(line.rstrip())
         if match:
-            name = match[1]
-            fields[name].append((match[2] or "").strip())
+            values.append((match[1], [(match[2] or "").strip()]))
         elif line.strip() and not line[0].isspace():
             needed = "begin with a field such as 'TI  - ', or with spaces to continue one"
             raise ValueError(f"{short(line.strip())} must {needed}")
         elif line.strip():
-            fields[name][-1] = f"{fields[name][-1]} {line.strip()}".strip()
+            values[-1][1].append(line.strip())
+    for name, parts in values:
+        fields[name].append(" ".join(filter(None, parts)))
     return fields
 
 
@@ -180,6 +192,10 @@ class Articles:
 
     Expat fetches nothing from outside. A file that declares entities, which could expand without
     limit, is rejected. After a syntax error nothing more can be read.
+
+    Many releases of Expat read an incomplete tag or comment again from its beginning with every
+    line. So after :data:`LONG_SILENCE` characters without the start or end of an element, lines are
+    collected until they are as long as what went before.
     """
 
     def __init__(self, lines: Lines):
@@ -189,6 +205,8 @@ class Articles:
         self._found: deque[tuple[int, ET.Element]] = deque()
         self._begun = self._ended = self._spoiled = False
         self._first = 1
+        self._waiting: list[str] = []  # lines to parse
+        self._n_waiting = self._n_silent = 0  # characters of them, and since the last element
 
     def __iter__(self) -> "Articles":
         return self
@@ -212,6 +230,7 @@ class Articles:
             if line is None:
                 self._ended = True
                 if self._begun:
+                    self._parse()
                     self._parser.close()
             elif line.strip() or self._begun:
                 self._begun = True
@@ -227,8 +246,18 @@ class Articles:
     def _feed(self, line: str) -> None:
         if not self._open and "<!ENTITY" in line:
             raise ValueError("declares an entity, must not")
-        self._parser.feed(line)
+        self._waiting.append(line)
+        self._n_waiting += len(line)
+        if self._n_silent <= LONG_SILENCE or self._n_waiting >= self._n_silent:
+            self._parse()
+
+    def _parse(self) -> None:
+        """Parse the waiting lines."""
+        self._parser.feed("".join(self._waiting))
+        self._n_silent += self._n_waiting
+        self._waiting, self._n_waiting = [], 0
         for event, element in self._parser.read_events():
+            self._n_silent = 0
             if event == "start":
                 self._start(element)
             else:

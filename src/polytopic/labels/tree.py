@@ -330,8 +330,7 @@ class Level:
 
     def __init__(self, labels: Sequence[str], tree: LabelTree, level: int) -> None:
         check_scalar(level, "level", Integral, min_val=0)
-        above = [tree.at_level(label, level) if label in tree else label for label in labels]
-        space, self.matrix = group_columns(above)
+        space, self.matrix = group_columns(_rolled_up(labels, tree, level))
         self.labels: tuple[str, ...] = space.ids
         place = self.matrix.indices
         self._order = np.argsort(place, kind="stable")
@@ -355,6 +354,18 @@ class Level:
         """
         wrong = np.multiply.reduceat(1.0 - proba[:, self._order], self._starts, axis=1)
         return 1.0 - wrong
+
+
+def _rolled_up(labels: Sequence[str], tree: LabelTree, level: int) -> list[str]:
+    """Return the ancestor of each label at a level; each step of the tree is taken once."""
+    known: dict[str, str] = {}
+    for label in labels:
+        path, above = [], label
+        while above in tree and above not in known and tree.level(above) > level:
+            path.append(above)
+            above = str(tree.parent(above))
+        known.update(dict.fromkeys([*path, label], known.get(above, above)))
+    return [known[label] for label in labels]
 
 
 def _with_roots(parents: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -439,9 +450,10 @@ def _upper(label: str, separator: str) -> str | None:
 
 def _trim(path: str, separator: str) -> str:
     """Return a path without trailing separators."""
-    while path.endswith(separator):
-        path = path.removesuffix(separator)
-    return path
+    end = len(path)
+    while path.endswith(separator, 0, end):
+        end -= len(separator)
+    return path[:end]
 
 
 # Names

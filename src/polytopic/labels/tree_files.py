@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import groupby
@@ -140,7 +140,8 @@ def _read_header(path: Path, cells: list[str]) -> list[Column | None] | None:
         return None
     label = next(title for title in IDS if title in titles)
     columns = [ID if title == label else _meaning(title) for title in titles]
-    repeated = next((c for c in columns if c is not None and columns.count(c) > 1), None)
+    times = Counter(columns)
+    repeated = next((column for column in columns if column and times[column] > 1), None)
     if repeated:
         same = [cell for cell, column in zip(cells, columns, strict=True) if column == repeated]
         raise ValueError(
@@ -283,7 +284,7 @@ def _parse(path: Path):
 
 def _check_entities(path: Path, content: bytes) -> None:
     """Raise for entities that could expand without limit; short ones are common in namespaces."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")  # as rdflib reads it, whatever encoding it declares
 
     def on_entity(name, is_parameter, value, *origin) -> None:
         if is_parameter or value is None or "&" in value or len(value) > MAX_ENTITY:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from polytopic import __version__
@@ -28,6 +28,7 @@ LANGUAGES = {"en": "English", "cs": "Čeština"}
 LANGUAGE_COOKIE = "polytopic_language"
 YEAR = 365 * 24 * 3600  # seconds
 CHART_WIDTH, CHART_HEIGHT = 600, 120  # of the SVG view box
+KEPT_HEADERS = ("allow", "connection", "retry-after", "www-authenticate")  # of a problem document
 
 
 # Languages
@@ -120,6 +121,20 @@ class Pages:
         """
         arguments = (request, template, get_content, public)
         html = await self.service.workers.run(self._render, *arguments)
+        return self._respond(request, html, status)
+
+    def render_problem(self, request: Request, problem: JSONResponse) -> Response:
+        """Return the page that shows a problem document.
+
+        It needs neither a worker nor the store, since either may be the problem.
+        """
+        shared, content = self._shared(request, None), json.loads(bytes(problem.body))
+        html = self.templates.get_template("error.html").render(**shared, **content)
+        response = self._respond(request, html, problem.status_code)
+        response.headers.update({k: v for k, v in problem.headers.items() if k in KEPT_HEADERS})
+        return response
+
+    def _respond(self, request: Request, html: str, status: int) -> Response:
         response = HTMLResponse(html, status, {"Cache-Control": "no-store"})
         chosen = request.query_params.get("lang")
         if chosen in LANGUAGES:
@@ -132,8 +147,13 @@ class Pages:
         role = self.service.guard.role(request)
         if role is None and not public:
             raise SignInError
+        shared = self._shared(request, role)
+        return self.templates.get_template(template).render(**shared, **get_content())
+
+    def _shared(self, request: Request, role: str | None) -> dict[str, Any]:
+        """Return the variables of all pages."""
         language, active = language_of(request), self.active
-        shared = {
+        return {
             "_": translator(language),
             "language": language,
             "languages": LANGUAGES,
@@ -150,7 +170,6 @@ class Pages:
             "version": __version__,
             "colours": len(PALETTE),
         }
-        return self.templates.get_template(template).render(**shared, **get_content())
 
 
 def address_of(request: Request) -> str:

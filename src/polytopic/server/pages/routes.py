@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +35,7 @@ MAX_FORM_FIELDS = 8  # the form has two
 QUEUE_LENGTH = 20  # documents to review
 LABEL_TERMS = 20
 MAX_LABELS = 2000  # on one page
+MAX_LEVELS = 50  # of a tree that is shown as one; templates nest functions as deeply
 MAX_MAP_LABELS = 400  # drawn on the map
 
 
@@ -59,13 +59,8 @@ def _show_problems_as_pages(app: FastAPI, pages: Pages) -> None:
 
     def wrap(handler: Any) -> Any:
         async def handle(request: Request, error: Exception) -> Response:
-            response = await handler(request, error)
-            if not _wants_page(request):
-                return response
-            problem = json.loads(response.body)
-            return await pages.render(
-                request, "error.html", problem.copy, status=response.status_code, public=True
-            )
+            problem = await handler(request, error)
+            return pages.render_problem(request, problem) if _wants_page(request) else problem
 
         return handle
 
@@ -307,9 +302,12 @@ def _label_namer(request: Request, pages: Pages) -> Callable[[str], str]:
 
 
 def _label_tree(active: ActiveModel, rows, names) -> list[dict[str, Any]] | None:
-    """Return the tree as nested nodes, without branches that have no documents."""
+    """Return the tree as nested nodes, without branches that have no documents.
+
+    None if there is no tree, or one that is too deep to be shown.
+    """
     tree = active.labeler.tree
-    if tree is None:
+    if tree is None or tree.depth > MAX_LEVELS:
         return None
     documents = {row["label"]: row["documents"] for row in rows}
     used = {a for label in documents if label in tree for a in (label, *tree.ancestors(label))}
