@@ -134,7 +134,7 @@ def counts_from_arrays(arrays, n_labels, n_words, specs=COUNTS):
 def check_margins(arrays, n_labels, n_words):
     """Raise if arrays are not weights of this number of labels and words."""
     sizes = check_arrays(arrays, MARGINS, n_labels=n_labels, n_words=n_words)
-    _check_labels(arrays)
+    check_labels(arrays)
     if not 2 <= sizes["n_sizes"] <= sizes["n_columns"] + 1 or not sizes["rank"]:
         raise ValueError(
             f"there are vectors for {sizes['n_sizes']} sizes of label sets, "
@@ -145,13 +145,13 @@ def check_margins(arrays, n_labels, n_words):
 def check_rules(arrays, n_labels, n_words):
     """Raise if arrays are not rules of this number of labels and words."""
     check_arrays(arrays, RULES, n_labels=n_labels, n_words=n_words)
-    _check_labels(arrays)
+    check_labels(arrays)
 
 
 def check_topics(arrays, n_labels, n_words):
     """Raise if arrays are not topics of this number of labels and words."""
     sizes = check_arrays(arrays, TOPICS, n_labels=n_labels, n_words=n_words)
-    _check_labels(arrays)
+    check_labels(arrays)
     check_memory(8 * n_words * sizes["n_columns"], arrays)  # the words of labels
     if not sizes["n_topics"]:
         raise ValueError("there is no topic")
@@ -175,7 +175,7 @@ def _check_covariance(covariance):
         raise ValueError("'covariance' must have no negative eigenvalue") from None
 
 
-def _check_labels(arrays):
+def check_labels(arrays):
     """Raise if labels and documents do not fit together."""
     columns, fallback, label_docs = (arrays[name] for name in ("columns", "fallback", "label_docs"))
     n_docs, fallback_docs = arrays["docs"].tolist()
@@ -202,7 +202,7 @@ def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, An
             raise ValueError(f"{name!r} was chosen, which this model never chooses")
         allowed = ranges[name]
         if allowed is None:
-            _check_curve(name, value)
+            check_curve(name, value)
         elif not isinstance(value, int | float) or not allowed[0] <= value <= allowed[1]:
             raise ValueError(
                 f"{name} == {value!r} was chosen, must be from {allowed[0]} to {allowed[1]}"
@@ -210,7 +210,8 @@ def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, An
     return found
 
 
-def _check_curve(name, curve):
+def check_curve(name, curve):
+    """Raise unless these are rising scores and their rising probabilities."""
     if not isinstance(curve, list | tuple) or len(curve) != 2:
         raise ValueError(f"the curve {name!r} must be two lists, scores and probabilities")
     scores, proba = (np.asarray(values, dtype=np.float64) for values in curve)
