@@ -40,7 +40,7 @@ def test_a_sample_of_parts_is_that_of_the_whole():
     rest.add(corpus[7:], names[7:])
 
     assert (rest + first).texts == whole.texts
-    counted = first.counted(Analyzer(None), {}) + rest.counted(Analyzer(None), {})
+    counted = first.count_terms(Analyzer(None), {}) + rest.count_terms(Analyzer(None), {})
     assert counted.texts == [dict.fromkeys(sorted(text.split()), 1.0) for text in whole.texts]
 
 

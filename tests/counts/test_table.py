@@ -144,7 +144,7 @@ def test_documents_can_be_added():
 
 
 def test_tables_of_other_columns_do_not_mix():
-    """Numbered columns must be as many on both sides."""
+    """Both sides must have the same number of numbered columns."""
     one, other = LabelSetCounts(), LabelSetCounts()
     one.add(np.ones((1, 3)), [["a"]])
     other.add(np.ones((1, 4)), [["a"]])
@@ -251,9 +251,11 @@ def test_a_table_is_shown_by_its_size():
     assert numbered.__sizeof__() == n_bytes
 
 
-def test_documents_and_labels_are_as_many():
-    """Both numbers are told."""
-    with pytest.raises(ValueError, match="X has 3 documents and Y has 2; they must be as many"):
+def test_documents_and_labels_must_be_equally_many():
+    """The error states both numbers."""
+    with pytest.raises(
+        ValueError, match="X has 3 documents and Y has 2; the numbers must be equal"
+    ):
         LabelSetCounts.from_matrix(np.eye(3), read_targets(np.eye(2)))
 
 

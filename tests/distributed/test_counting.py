@@ -56,7 +56,7 @@ def test_any_partitioning_gives_the_same_table(pairs, cuts, size):
     found = sum_results([count_part(part, ({}, analyzer, None, None, size)) for part in parts])
 
     assert same_bytes(found.counts, table)
-    assert found.sample.texts == whole.counted(analyzer, None).texts
+    assert found.sample.texts == whole.count_terms(analyzer, None).texts
     assert found.sample.labels == whole.labels
 
 

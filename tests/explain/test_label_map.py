@@ -503,7 +503,7 @@ def test_a_labeler_with_words():
 
     assert [label.label for label in found.labels] == labeler.classes_.tolist()
     assert [label.documents for label in found.labels] == [2, 2, 4, 4]
-    assert found.labels[3].shown == "sport · Sport!"
+    assert found.labels[3].display_name == "sport · Sport!"
     assert [len(label.terms) for label in found.labels] == [3] * 4
     term = found.labels[0].terms[0]
     column = labeler.vocabulary_.terms.index(term.term)

@@ -1,13 +1,9 @@
 """Texts are labelled in blocks, as they come."""
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from polytopic import Labeler
 from polytopic.corpus import load_sample
-from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler import answers, state
 
 
@@ -69,20 +65,3 @@ def test_all_labels_are_ranked_as_a_few_are(monkeypatch, texts):
     assert [own[: len(first)] for own, first in zip(every, few, strict=True)] == [
         list(first) for first in few
     ]
-
-
-@given(st.data())
-def test_the_order_of_labels(data):
-    """Chosen labels first, then the best others, of equal ones the first."""
-    n_labels, k = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 9))
-    row = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 2.0]), min_size=n_labels)
-    scores = np.array([data.draw(row)[:n_labels] for _ in range(3)])
-    chosen = np.array([[data.draw(st.booleans()) for _ in range(n_labels)] for _ in range(3)])
-    order = np.full((3, n_labels), -1)
-
-    rank_labels(scores, chosen, k, order)
-
-    for doc in range(3):
-        wanted = sorted(range(n_labels), key=lambda j: (not chosen[doc, j], -scores[doc, j]))
-        n_found = max(min(k, n_labels), chosen[doc].sum())
-        assert order[doc].tolist() == wanted[:n_found] + [-1] * (n_labels - n_found)

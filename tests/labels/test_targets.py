@@ -175,12 +175,12 @@ def test_targets_under_other_names():
     """Labels that get the same name become one; the form stays."""
     targets = read_targets([["b"], ["a", "c"], ["a", "b", "c"]])
 
-    renamed = targets.renamed({"a": "x", "c": "x"})
+    renamed = targets.rename({"a": "x", "c": "x"})
 
     assert renamed.labels == ("b", "x")
     assert renamed.Y.toarray().tolist() == [[1, 0], [0, 1], [1, 1]]
     assert renamed.form == targets.form
-    assert read_targets(np.eye(2)).renamed({}).form.kind == "dense"
+    assert read_targets(np.eye(2)).rename({}).form.kind == "dense"
 
 
 def test_forms_that_may_be_mixed():
@@ -192,7 +192,9 @@ def test_forms_that_may_be_mixed():
         "single": read_targets(np.array(["a", "b"])).form,
     }
 
-    mixed = {(a, b) for a, one in forms.items() for b, two in forms.items() if one.fits(two)}
+    mixed = {
+        (a, b) for a, one in forms.items() for b, two in forms.items() if one.is_compatible(two)
+    }
 
     assert mixed == {(kind, kind) for kind in forms} | {("dense", "sparse"), ("sparse", "dense")}
     assert [form.is_indicator for form in forms.values()] == [False, True, True, False]
@@ -203,9 +205,9 @@ def test_answers_have_the_form_of_targets():
     Y = np.array([[1, 0], [1, 1]], dtype=np.int8)
     answer = sparse.csr_matrix(Y, dtype=float)
 
-    dense = read_targets(Y).form.give_back(answer)
-    thin = read_targets(sparse.csr_matrix(Y)).form.give_back(answer)
-    names = read_targets([["a"]]).form.give_back(answer)
+    dense = read_targets(Y).form.convert(answer)
+    thin = read_targets(sparse.csr_matrix(Y)).form.convert(answer)
+    names = read_targets([["a"]]).form.convert(answer)
 
     assert isinstance(dense, np.ndarray)
     assert sparse.issparse(thin)

@@ -294,19 +294,19 @@ def test_ranges_of_what_was_chosen(model, name, least, most):
     for value in (least, most):
         assert _load(model, tuned=usual | {name: value}).tuned_[name] == value
     for value in (np.nextafter(least, -np.inf), np.nextafter(most, np.inf), "1", None):
-        with pytest.raises(ValueError, match=f"{name} == .* was chosen, must be from"):
+        with pytest.raises(ValueError, match=f"the tuned {name} == .*, must be from"):
             _load(model, tuned=usual | {name: value})
 
 
 def test_a_threshold_is_needed():
     """Topics alone do not say which labels are enough."""
-    with pytest.raises(ValueError, match="no threshold was chosen"):
+    with pytest.raises(ValueError, match="the tuned values have no threshold"):
         _load("CoL", tuned={})
 
 
 def test_what_is_never_chosen():
     """A model takes what it may have chosen, by name."""
-    with pytest.raises(ValueError, match="'tol' was chosen, which this model never chooses"):
+    with pytest.raises(ValueError, match="'tol' was tuned, which this model never tunes"):
         _load("MML", tuned={"tol": 1.0})
     with pytest.raises(ValueError, match="is a list, must be a mapping"):
         _load("MML", tuned=["C"])

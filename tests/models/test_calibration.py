@@ -3,9 +3,8 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import isotonic_regression
 
-from polytopic.models.calibration import KNOTS, rising_curve, rising_steps
+from polytopic.models.calibration import KNOTS, rising_curve
 
 
 def test_tells_how_often_answers_are_right():
@@ -39,15 +38,3 @@ def test_laws(answers):
     assert (np.diff(y) >= 0).all()
     assert (y > 0).all()
     assert (y < 1).all()
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=1, max_size=60))
-def test_steps_are_those_of_isotonic_regression(pairs):
-    """SciPy finds the same heights; a step is higher than the one before."""
-    values, weights = np.array(pairs, dtype=float).T
-    expected = isotonic_regression(values, weights=weights)
-
-    begins, heights = rising_steps(values, weights)
-
-    assert (np.diff(heights) > 0).all()
-    np.testing.assert_allclose(np.repeat(heights, np.diff(begins)), expected.x)

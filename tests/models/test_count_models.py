@@ -432,7 +432,7 @@ def test_a_refused_call_changes_nothing(model):
     before = fitted.word_proba_.copy()
 
     for wrong in ([[1, 0]] * len(X), [["new"]] * len(X)):
-        with pytest.raises(ValueError, match=r"keep to one form|not in classes"):
+        with pytest.raises(ValueError, match=r"always pass the same form|not in classes"):
             fitted.partial_fit(X, wrong, classes=["film"])
 
     assert (fitted.word_proba_ == before).all()

@@ -1,4 +1,4 @@
-"""LinearSVM, NearestNeighbours, RandomForest and Stack: what models of label scores have in common."""
+"""LinearSVM, NearestNeighbours, RandomForest, Stack: laws of models with one score per label."""
 
 import numpy as np
 import pytest

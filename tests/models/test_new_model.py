@@ -6,7 +6,6 @@ from scipy import sparse, special
 
 from polytopic import Document, Labeler, NaiveBayes, Store, load
 from polytopic.models import CountModel, registry
-from polytopic.models.words import softmax
 
 TEXTS = [
     "The striker scored a goal in the match.",
@@ -42,7 +41,7 @@ class SplitBayes(CountModel):
     def _log_words(self, x, sets, theta=None):
         log_theta = self._log_theta if theta is None else np.log(theta)
         log_theta = log_theta[x.indices][:, sets.indices]
-        return log_theta @ softmax((x.data @ log_theta)[None])[0]
+        return log_theta @ special.softmax(x.data @ log_theta)
 
 
 registry.register(SplitBayes, "naive Bayes on split documents", options={"smoothing": "smoothing"})

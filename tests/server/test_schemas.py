@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from polytopic.explain import Place
-from polytopic.explain.explanation import plain
+from polytopic.explain.explanation import to_plain
 from polytopic.server import schemas
 from polytopic.server.suggest import parse_request
 
@@ -154,4 +154,4 @@ def test_responses_have_the_schemas_of_records():
     schema = schemas.response_schema(Place)
 
     assert set(schema.model_fields) == set(Place._fields)
-    assert schema.model_validate(plain(place)).evidence is None
+    assert schema.model_validate(to_plain(place)).evidence is None

@@ -59,6 +59,14 @@ def infer_factored(n, alpha, beta, n_iter=20_000, tol=1e-12):
     return gamma, sigma, phi, float(n @ (words - np.log(M))) + dirichlet_terms(alpha, gamma)
 
 
+def count_factored_words(n_rows, phi_rows, n_words):
+    """Return expected counts of words by topic, Eq. (14): sums of n * phi over documents."""
+    out = np.zeros((n_words, phi_rows[0].shape[1]))
+    for n, phi in zip(n_rows, phi_rows, strict=True):
+        out[np.flatnonzero(n)] += n[n > 0][:, None] * phi
+    return out
+
+
 def factored_bound(n, alpha, beta):
     """Return the bound of :func:`infer_factored`."""
     return infer_factored(n, alpha, beta)[-1]

@@ -1,5 +1,7 @@
 """Slow twins of the kernels of random forests; steps ``q`` and labels ``Y`` are dense."""
 
+from itertools import pairwise
+
 import numpy as np
 
 LEAF = -1
@@ -100,7 +102,7 @@ def first_tree(nodes):
 def find_ends(words, right, roots):
     """Return for each node the one after the last below it."""
     ends = np.zeros(len(words), dtype=int)
-    for root, stop in zip(roots[:-1], roots[1:], strict=True):
+    for root, stop in pairwise(roots):
         ends[root] = stop
         for node in range(root, stop):
             if words[node] != LEAF:

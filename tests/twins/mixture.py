@@ -147,6 +147,11 @@ def log_likelihood(x, theta, labels, family=None):
     return bound if family.kind == BOUND else float(n @ np.log(gamma / gamma.sum() @ rows))
 
 
+def log_likelihoods(X, theta, label_sets, family):
+    """Return the log likelihood of each document under its label set."""
+    return [log_likelihood(x, theta, y, family) for x, y in zip(X, label_sets, strict=True)]
+
+
 def variational_step(x, theta, prior, gamma):
     """Return the next ``gamma`` and the evidence lower bound; ``theta`` is words × labels."""
     log_weights = digamma(gamma) - digamma(gamma.sum())
@@ -289,3 +294,32 @@ def best_sets(x, problem, n_best):
     every = [c for size in range(1, len(labels) + 1) for c in combinations(labels, size)]
     values = {labels: value_of(x, problem, labels) for labels in every}
     return sorted(values.items(), key=lambda item: -item[1])[:n_best]
+
+
+# Leave-one-out
+
+
+def quality_by_temperature(sets, scores, log_prior, own, temperatures, decode):
+    """Return the quality of the answer to one document at each temperature.
+
+    ``sets`` is the indicator of its candidates, with their log likelihoods and log priors; ``own``
+    is that of its own labels.
+    """
+    out = []
+    for temperature in temperatures:
+        answer = sets[_answer(np.array(scores) / temperature + log_prior, sets, decode)]
+        if decode == "map":
+            out.append(float((answer == own).all()))
+        else:
+            out.append(2 * answer @ own / (answer.sum() + own.sum()))
+    return np.array(out)
+
+
+def _answer(values, sets, decode):
+    """Return the row of the set with the best expected F, or of the most probable one."""
+    weights = np.exp(values - values.max())
+    if decode != "f":
+        return np.argmax(weights)
+    weights[values < values.max() - 9.0] = 0.0
+    f = 2 * sets @ sets.T / np.add.outer(sets.sum(axis=1), sets.sum(axis=1))
+    return np.argmax(np.where(weights >= 0.01, f @ weights, -np.inf))

@@ -292,6 +292,21 @@ def highest_merit(goal, Z, vectors, own):
     return max(found)
 
 
+def best_sets(scores):
+    """Return the score of the best set, given those of all sets."""
+    return scores.max()
+
+
+def n_best_sets(scores, n_best):
+    """Return the scores of the best sets, best first."""
+    return np.sort(scores)[::-1][:n_best]
+
+
+def best_with(scores, members, wanted):
+    """Return the score of the best set that contains a label."""
+    return scores[members[:, wanted]].max()
+
+
 def margins(scores, members):
     """Return the score of the best set with each label minus that of the best without it."""
     inside = [scores[members[:, j]].max() for j in range(members.shape[1])]
@@ -299,12 +314,92 @@ def margins(scores, members):
     return np.array(inside) - np.array(outside)
 
 
-def highest(values, skip, n):
-    """Return the places of the ``n`` highest values that are not skipped."""
-    places = np.flatnonzero(~skip)
-    return places[np.argsort(-values[places], kind="stable")[:n]]
-
-
 def project_rows(X, weights):
     """Return the scores of documents, (n_docs, rank, n_labels)."""
     return np.einsum("dw,wqj->dqj", X, weights)
+
+
+# Twins of the kernels for training, with dense weights (n_words, rank * n_labels)
+
+
+def embed(labels, vectors, n_labels):
+    """Return the embedding of a label set: the sum of e_j ⊗ u_n over its labels, flat."""
+    phi = np.zeros((vectors.shape[1], n_labels))
+    phi[:, list(labels)] = vectors[len(labels)][:, None]
+    return phi.ravel()
+
+
+def direction(goal, vectors, n_labels, own, other):
+    """Return what a unit of a dual variable adds to the weights, by the document's words."""
+    _, scale = required(goal, vectors, own, other)
+    return (embed(own, vectors, n_labels) - embed(other, vectors, n_labels)) / scale
+
+
+def start_weights(x, own, alpha, goal, vectors, n_labels, W):
+    """Add to the weights what the dual variables {set: value} of a document contribute."""
+    for other, value in alpha.items():
+        W += value * np.outer(x, direction(goal, vectors, n_labels, own, other))
+
+
+def ascend_neighbours(x, own, alpha, vectors, C, W, *, empty):
+    """Visit a document: a step for each set with one label more, then with one less.
+
+    Return the document's part of the gap before, and of the linear term.
+    """
+    n_labels, gap = W.shape[1] // vectors.shape[1], 0.0
+    larger = [own | {label} for label in range(n_labels) if label not in own]
+    smaller = [own - {label} for label in sorted(own)]
+    for other in larger + [labels for labels in smaller if labels or empty]:
+        delta = direction("exact", vectors, n_labels, own, other)
+        slope, before = 1 - x @ W @ delta, alpha.get(other, 0.0)
+        gap += C * max(slope, 0.0) - before * slope
+        alpha[other] = np.clip(before + slope, 0, C)
+        W += (alpha[other] - before) * np.outer(x, delta)
+    return gap, sum(alpha.values())
+
+
+def ascend_sets(x, own, alpha, goal, vectors, sets, C, tol, W):
+    """Visit a document: add the most violated of all sets, then make passes over the working set.
+
+    Return the document's part of the gap before, the violation of a new set, and the linear term.
+    """
+    n_labels, enough, shared = W.shape[1] // vectors.shape[1], 0.1 * tol, goal == "f"
+    others = [labels for labels in sets if labels != own]
+    delta = {s: direction(goal, vectors, n_labels, own, s) for s in others}
+    need = {s: required(goal, vectors, own, s)[0] for s in others}
+
+    def slope(s):
+        return need[s] - x @ W @ delta[s]
+
+    def move(s, step):
+        alpha[s] += step
+        W[:] += step * np.outer(x, delta[s])
+
+    worst, missed = max(others, key=slope), 0.0
+    violation = max(slope(worst), 0.0)
+    if worst not in alpha and violation > enough:
+        alpha[worst], missed = 0.0, violation
+    gap = -sum(value * slope(s) for s, value in alpha.items())
+    gap += C * (violation if shared else sum(max(slope(s), 0.0) for s in alpha))
+    for _ in range(12 if alpha else 0):
+        largest = 0.0
+        for s in alpha:
+            limit = C - sum(alpha.values()) + alpha[s] if shared else C
+            now = slope(s)
+            after = min(max(alpha[s] + now / (delta[s] @ delta[s]), 0.0), limit)
+            least = min((t for t in alpha if t != s and alpha[t] > 0), key=slope, default=None)
+            if after != alpha[s]:
+                move(s, after - alpha[s])
+                largest = max(largest, abs(now))
+            elif shared and now > 0 and least is not None and slope(least) < now:
+                apart = delta[s] - delta[least]
+                step = min((now - slope(least)) / (apart @ apart), alpha[least])
+                largest = max(largest, now - slope(least))
+                move(s, step)
+                move(least, -step)
+        if largest <= enough:
+            break
+    linear, is_visited = sum(value * need[s] for s, value in alpha.items()), bool(alpha)
+    for s in [s for s, value in alpha.items() if value <= 0]:
+        del alpha[s]
+    return gap if is_visited else 0.0, missed, linear

@@ -81,7 +81,7 @@ def show(explanation, text, k):
     from rich.console import Console
     from rich.text import Text
 
-    from polytopic.explain.display import DIGITS, percent, shown_words
+    from polytopic.explain.display import DIGITS, percent, words_to_show
 
     digits = DIGITS[explanation.unit]
     console = Console(highlight=False)
@@ -96,7 +96,7 @@ def show(explanation, text, k):
                 percent(reason.share),
                 percent(reason.probability),
                 Text(printable(reason.label), _style(place)),
-                _listed(_evidence(shown_words(reason, k, digits)), digits),
+                _listed(_evidence(words_to_show(reason, k, digits)), digits),
             )
             for place, reason in enumerate(explanation.labels)
         ],

@@ -57,7 +57,7 @@ def _show_pairs(found):
         "Positive correlation": found.positive,
         "Negative correlation": found.negative,
     }
-    shown = found.shown
+    shown = found.display_names
     for title, pairs in sides.items():
         if pairs:
             rows = [(p.correlation, p.documents, shown[p.first], shown[p.second]) for p in pairs]
@@ -72,7 +72,7 @@ def _show_clusters(found):
 
     console = Console(highlight=False)
     console.print("Labels by their words", style="bold")
-    names = [printable(label.shown) for label in found.in_order]
+    names = [printable(label.display_name) for label in found.in_order]
     width = min(max(map(len, names)), max(20, console.width // 2 - TREE_WIDTH))
     for line, name, label in zip(
         found.dendrogram.lines(TREE_WIDTH), names, found.in_order, strict=True

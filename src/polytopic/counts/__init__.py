@@ -8,6 +8,7 @@ from polytopic.counts.table import (
     LabelSetCounts,
     canonical_counts,
     group_rows,
+    look_up_counts,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "TextSample",
     "canonical_counts",
     "group_rows",
+    "look_up_counts",
 ]

@@ -42,14 +42,15 @@ class DocumentRows:
         Indicator of the label sets, none of them empty.
     terms, labels : tuple of str
         Names of the columns.
-    before : ndarray of shape (n_docs,) or None
-        After a sum or difference, the row of each document in the first operand, or -1.
+    previous_rows : ndarray of shape (n_docs,) or None
+        After a sum or difference, the row of each document in the first operand; -1 for a new
+        document.
     """
 
     def __init__(self, X: sparse.csr_matrix, Y: sparse.csr_matrix, terms, labels):
         self.X, self.Y = X, Y
         self.terms, self.labels = tuple(terms), tuple(labels)
-        self.before: np.ndarray | None = None
+        self.previous_rows: np.ndarray | None = None
 
     @property
     def targets(self) -> Targets:
@@ -71,28 +72,28 @@ class DocumentRows:
         for rows in (self, other):
             both.add(rows.X, rows.terms, rows.targets)
         new = np.full(other.X.shape[0], -1)
-        return both.rows(before=np.concatenate([np.arange(self.X.shape[0]), new]))
+        return both.rows(previous_rows=np.concatenate([np.arange(self.X.shape[0]), new]))
 
     def __sub__(self, other: DocumentRows) -> DocumentRows:
         """Return the documents without the others; of equal ones, the last is removed first.
 
-        So adding and removing documents is exact.
+        This makes adding and removing documents exact.
         """
         wanted = Counter(other._keys(range(other.X.shape[0]), self.terms, self.labels))
-        kept = np.ones(self.X.shape[0], dtype=bool)
+        keep = np.ones(self.X.shape[0], dtype=bool)
         backwards = range(self.X.shape[0] - 1, -1, -1)
         for row, key in zip(backwards, self._keys(backwards, self.terms, self.labels), strict=True):
             if wanted[key]:
                 wanted[key] -= 1
-                kept[row] = False
+                keep[row] = False
         if wanted.total():
             raise ValueError(
                 "these documents with these labels were not learned, so they cannot be removed; "
                 "nothing was changed."
             )
         left = RowCollector()
-        left.add(self.X[kept], self.terms, Targets(self.Y[kept], self.labels))
-        return left.rows(before=np.flatnonzero(kept))
+        left.add(self.X[keep], self.terms, Targets(self.Y[keep], self.labels))
+        return left.rows(previous_rows=np.flatnonzero(keep))
 
     def _keys(self, rows: Sequence[int], terms, labels) -> Iterator[tuple]:
         """Yield keys that are equal for equal documents, over the given terms and labels."""
@@ -150,15 +151,15 @@ class RowCollector:
         X, Y = canonical_counts(X), targets.Y
         if not used.all():
             X, Y = X[used], Y[used]
-        self._X.append(_renumbered(X, _numbers(terms, self._terms)))
-        self._Y.append(_renumbered(Y, _numbers(targets.labels, self._labels)))
+        self._X.append(_renumber(X, _numbers(terms, self._terms)))
+        self._Y.append(_renumber(Y, _numbers(targets.labels, self._labels)))
 
-    def rows(self, before=None) -> DocumentRows:
+    def rows(self, previous_rows=None) -> DocumentRows:
         """Return all documents, under the terms and labels that occur."""
-        X, terms = _stacked(self._X, self._terms)
-        Y, labels = _stacked(self._Y, self._labels)
+        X, terms = _stack(self._X, self._terms)
+        Y, labels = _stack(self._Y, self._labels)
         rows = DocumentRows(X, Y, terms, labels)
-        rows.before = before
+        rows.previous_rows = previous_rows
         return rows
 
 
@@ -174,12 +175,12 @@ def _numbers(names: Sequence[str], known: dict[str, int]) -> np.ndarray:
     return np.fromiter(numbers, dtype=np.int32, count=len(names))
 
 
-def _renumbered(matrix, numbers):
+def _renumber(matrix, numbers):
     """Return the parts of a matrix, with the numbers of its columns."""
     return matrix.data, numbers[matrix.indices], np.diff(matrix.indptr)
 
 
-def _stacked(blocks, known: dict[str, int]):
+def _stack(blocks, known: dict[str, int]):
     """Return the matrix of all blocks, with the columns that occur in sorted order; their names."""
     if len(blocks) == 1:
         data, indices, sizes = blocks[0]

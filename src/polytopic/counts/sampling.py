@@ -5,11 +5,11 @@ divided. Each document gets a mark that is computed from its content, and those 
 marks are the sample. What the content is depends on where the documents are:
 
 - :class:`TextSample` hashes texts, of a stream or of the parts of a corpus.
-- :func:`smallest_digests` takes the digests that a store keeps of its documents.
+- :func:`smallest_digests` uses the digests that a store holds for its documents.
 - :func:`sample_rows` projects rows of counts and labels onto random numbers.
 
 A model whose training is random by itself draws its documents with :func:`draw_documents`.
-Dividing a corpus into training and test documents is another task, see
+To divide a corpus into training and test documents, see
 :mod:`polytopic.corpus.splits`.
 """
 
@@ -72,29 +72,29 @@ class TextSample:
             both._push(mark, names, text)
         return both
 
-    def counted(self, analyzer, fields) -> TextSample:
-        """Return the sample with bags of words, which count the same, in place of texts."""
+    def count_terms(self, analyzer, fields) -> TextSample:
+        """Return the same sample with the texts replaced by their bags of words."""
         X, terms = analyzer.count(self.texts, fields)
-        counted = TextSample(self.size)
-        for row, (mark, names, *_) in enumerate(self._sorted()):
+        sample = TextSample(self.size)
+        for row, (mark, names, *_) in enumerate(self._entries()):
             own = slice(*X.indptr[row : row + 2])
             words = [terms[column] for column in X.indices[own].tolist()]
-            counted._push(mark, names, dict(zip(words, X.data[own].tolist(), strict=True)))
-        return counted
+            sample._push(mark, names, dict(zip(words, X.data[own].tolist(), strict=True)))
+        return sample
 
-    def _sorted(self) -> list[tuple]:
+    def _entries(self) -> list[tuple]:
         """Return the sample in an order that does not depend on that of the stream."""
         return sorted(self._heap, key=lambda entry: entry[:2])
 
     @property
     def texts(self) -> list:
         """The texts of the sample."""
-        return [text for *_, text in self._sorted()]
+        return [text for *_, text in self._entries()]
 
     @property
     def labels(self) -> list:
         """Their labels."""
-        return [names for _, names, *_ in self._sorted()]
+        return [names for _, names, *_ in self._entries()]
 
 
 def _mark(text) -> int:
@@ -124,5 +124,5 @@ def sample_rows(X, Y, n_docs: int = TUNING_DOCS) -> np.ndarray:
 
 
 def draw_documents(n_docs: int, most: int, random_state) -> np.ndarray:
-    """Return ``most`` rows of ``n_docs`` at most, drawn at random, in random order."""
+    """Return at most ``most`` of ``n_docs`` rows, drawn at random, in random order."""
     return check_random_state(random_state).permutation(n_docs)[:most]

@@ -39,7 +39,7 @@ class LabelSetCounts:
 
     Everything in the table is a sum over documents, so adding, removing and merging corpora
     are sums and differences of tables. Integers are exact: what was added can be removed
-    without a trace. Label sets, labels and terms are kept in sorted order; documents without
+    without a trace. Label sets, labels and terms are in sorted order; documents without
     a label are ignored.
 
     Parameters
@@ -96,7 +96,7 @@ class LabelSetCounts:
         if X.shape[0] != targets.Y.shape[0]:
             raise ValueError(
                 f"X has {X.shape[0]} documents and Y has {targets.Y.shape[0]}; "
-                "they must be as many."
+                "the numbers must be equal."
             )
         weight = np.ones(X.shape[0])
         if sample_weight is not None:
@@ -119,7 +119,7 @@ class LabelSetCounts:
         frequency = np.bincount(X.indices, weights=each, minlength=X.shape[1])
         table.document_frequency = frequency.astype(np.float64, copy=False)
         table.exact = bool((weight % 1 == 0).all() and (X.data % 1 == 0).all())
-        return table._in_order()._grouped()
+        return table._sort_terms()._group()
 
     # What it holds
 
@@ -164,18 +164,15 @@ class LabelSetCounts:
         sample_weight : array of shape (n_docs,), default=None
             How many times each document counts.
         """
-        self._become(self + _table_of(documents, labels, sample_weight))
+        vars(self).update(vars(self + _read_table(documents, labels, sample_weight)))
 
     def remove(self, documents, labels=None, *, sample_weight=None) -> None:
         """Remove documents; raise if they cannot have been added."""
-        self._become(self - _table_of(documents, labels, sample_weight))
-
-    def _become(self, other: LabelSetCounts) -> None:
-        vars(self).update(vars(other))
+        vars(self).update(vars(self - _read_table(documents, labels, sample_weight)))
 
     def __add__(self, other: LabelSetCounts) -> LabelSetCounts:
         """Return the table of both corpora together."""
-        return self._stacked(other, 1)._grouped()
+        return self._stack(other, 1)._group()
 
     def __sub__(self, other: LabelSetCounts) -> LabelSetCounts:
         """Return the table without the documents of the other; raise if they cannot be in it."""
@@ -183,7 +180,7 @@ class LabelSetCounts:
             raise ValueError(
                 "counts are not all integers, so removing would not be exact; fit again instead."
             )
-        return self._stacked(other, -1)._grouped()._checked()._pruned()
+        return self._stack(other, -1)._group()._check_consistent()._prune()
 
     def copy(self) -> LabelSetCounts:
         """Return an independent copy."""
@@ -195,8 +192,8 @@ class LabelSetCounts:
             and self.labels == other.labels
             and self.terms == other.terms
             and self.exact == other.exact
-            and _same(self.indicator, other.indicator)
-            and _same(self.matrix, other.matrix)
+            and _equal(self.indicator, other.indicator)
+            and _equal(self.matrix, other.matrix)
             and np.array_equal(self.set_docs, other.set_docs)
             and np.array_equal(self.document_frequency, other.document_frequency)
         )
@@ -254,12 +251,12 @@ class LabelSetCounts:
         if self.exact:
             counts = self.matrix.data, self.set_docs, self.document_frequency
             if any((np.floor(a) != a).any() or a.sum() >= LARGEST_EXACT for a in counts):
-                raise ValueError("counts are not all integers, and are said to be")
-            self._checked()
+                raise ValueError("counts are not all integers, although the table claims so")
+            self._check_consistent()
 
-    # How it is kept in order
+    # Canonical form
 
-    def _stacked(self, other: LabelSetCounts, sign: int) -> LabelSetCounts:
+    def _stack(self, other: LabelSetCounts, sign: int) -> LabelSetCounts:
         """Stack the rows of both tables, the other's times ``sign``, over common columns."""
         stacked = LabelSetCounts()
         stacked.labels = self.labels
@@ -267,12 +264,12 @@ class LabelSetCounts:
             stacked.labels = tuple(canonical([*self.labels, *other.labels]))
         stacked.terms = _common_terms(self, other)
         stacked.indicator = sparse.vstack(
-            [_widened(t.indicator, t.labels, stacked.labels) for t in (self, other)], format="csr"
+            [_widen(t.indicator, t.labels, stacked.labels) for t in (self, other)], format="csr"
         )
         stacked.matrix = sparse.vstack(
             [
-                _widened(self.matrix, self.terms, stacked.terms),
-                _widened(other.matrix, other.terms, stacked.terms) * sign,
+                _widen(self.matrix, self.terms, stacked.terms),
+                _widen(other.matrix, other.terms, stacked.terms) * sign,
             ],
             format="csr",
         )
@@ -284,7 +281,7 @@ class LabelSetCounts:
         stacked.exact = self.exact and other.exact
         return stacked
 
-    def _in_order(self) -> LabelSetCounts:
+    def _sort_terms(self) -> LabelSetCounts:
         """Sort the columns by term, and drop labels and terms that do not occur."""
         if not isinstance(self.terms, range):
             order = sorted(range(len(self.terms)), key=self.terms.__getitem__)
@@ -292,9 +289,9 @@ class LabelSetCounts:
                 self.matrix = self.matrix[:, order]
                 self.document_frequency = self.document_frequency[order]
                 self.terms = tuple(self.terms[column] for column in order)
-        return self._pruned()
+        return self._prune()
 
-    def _grouped(self) -> LabelSetCounts:
+    def _group(self) -> LabelSetCounts:
         """Sum the rows with the same label set."""
         group = group_rows(self.indicator)
         n_sets = int(group.max(initial=-1)) + 1
@@ -307,14 +304,14 @@ class LabelSetCounts:
         self.matrix = sparse.csr_matrix(rows @ self.matrix)
         self.matrix.eliminate_zeros()
         self.matrix.sort_indices()
-        # of no documents at all, bincount gives whole numbers
+        # bincount returns integers if there is no document
         docs = np.bincount(group, weights=self.set_docs, minlength=n_sets)
         self.set_docs = docs.astype(np.float64, copy=False)
         total = max(self.matrix.sum(), self.set_docs.sum())
         self.exact = self.exact and bool(total < LARGEST_EXACT)
         return self
 
-    def _checked(self) -> LabelSetCounts:
+    def _check_consistent(self) -> LabelSetCounts:
         """Raise if the removed documents cannot have been in the table."""
         words, terms = self.matrix.sum(axis=1).A1, self.matrix.sum(axis=0).A1
         if (
@@ -331,12 +328,12 @@ class LabelSetCounts:
             )
         return self
 
-    def _pruned(self) -> LabelSetCounts:
+    def _prune(self) -> LabelSetCounts:
         """Drop label sets without documents, then labels and terms that do not occur."""
-        kept = self.set_docs != 0
-        if not kept.all():
-            self.indicator, self.matrix = self.indicator[kept], self.matrix[kept]
-            self.set_docs = self.set_docs[kept]
+        keep = self.set_docs != 0
+        if not keep.all():
+            self.indicator, self.matrix = self.indicator[keep], self.matrix[keep]
+            self.set_docs = self.set_docs[keep]
         used = np.bincount(self.indicator.indices, minlength=len(self.labels)) > 0
         if not used.all():
             self.indicator = self.indicator[:, used]
@@ -373,7 +370,7 @@ def group_rows(Y: sparse.csr_matrix) -> np.ndarray:
     return group
 
 
-def _table_of(documents, labels, sample_weight) -> LabelSetCounts:
+def _read_table(documents, labels, sample_weight) -> LabelSetCounts:
     """Return the table of documents in any form that :meth:`LabelSetCounts.add` accepts."""
     if labels is not None and (sparse.issparse(documents) or isinstance(documents, np.ndarray)):
         return LabelSetCounts.from_matrix(
@@ -413,6 +410,13 @@ def canonical_counts(X) -> sparse.csr_matrix:
     return clean
 
 
+def look_up_counts(matrix: sparse.csr_matrix, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the counts at these places of a CSR matrix, 0 where it has none."""
+    if not rows.size:
+        return np.zeros(0)
+    return np.asarray(matrix[rows, columns]).ravel()
+
+
 def _check_counts(counts) -> None:
     if counts.size and not (counts.min() >= 0 and counts.max() <= LARGEST):  # false for NaN, too
         raise ValueError(f"counts and weights must be numbers from 0 to {LARGEST}.")
@@ -436,7 +440,7 @@ def _common_terms(one: LabelSetCounts, other: LabelSetCounts) -> Sequence:
     if isinstance(one.terms, range) or isinstance(other.terms, range):
         raise ValueError(
             f"tables with {len(one.terms)} and {len(other.terms)} columns do not fit together; "
-            "numbered columns must be as many, and named ones need names on both sides."
+            "numbered columns must be equally many, and named columns need names on both sides."
         )
     new = set(other.terms).difference(one.terms)
     return tuple(sorted([*one.terms, *sorted(new)])) if new else one.terms
@@ -450,7 +454,7 @@ def _places(names: Sequence, among: Sequence) -> np.ndarray:
     return np.fromiter((index[name] for name in names), dtype=np.intp, count=len(names))
 
 
-def _widened(matrix, names: Sequence, among: Sequence) -> sparse.csr_matrix:
+def _widen(matrix, names: Sequence, among: Sequence) -> sparse.csr_matrix:
     """Return the matrix with its columns at the places of their names among others."""
     if len(names) == len(among):
         return matrix
@@ -460,7 +464,7 @@ def _widened(matrix, names: Sequence, among: Sequence) -> sparse.csr_matrix:
     )
 
 
-def _same(one: sparse.csr_matrix, other: sparse.csr_matrix) -> bool:
+def _equal(one: sparse.csr_matrix, other: sparse.csr_matrix) -> bool:
     return (
         one.shape == other.shape
         and np.array_equal(one.indptr, other.indptr)

@@ -2,8 +2,8 @@
 
 ``rules`` has the base class :class:`Rule` and the rules, which turn scores into label sets with the
 compiled loops in ``kernels``; ``registry`` lists them. ``estimator`` applies a rule to the scores
-of any estimator (:class:`LabelDecision`). ``tuning`` finds the best rule on held-out documents, and
-``surface`` is its result. Modules are imported when one of their names is first used.
+of any estimator (:class:`LabelDecision`). ``tuning`` finds the best rule on held-out documents.
+Modules are imported when one of their names is first used.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
         UnconstrainedCohort,
         WorldModel,
     )
-    from polytopic.decision.surface import DecisionSurface, describe_rule
-    from polytopic.decision.tuning import tune_decision
+    from polytopic.decision.tuning import DecisionSurface, describe_rule, tune_decision
 
 __all__ = [
     "RULES",
@@ -49,8 +48,8 @@ _MODULES = {name: entry.module for name, entry in RULES.items()} | {
     "Rule": "polytopic.decision.rules",
     "LabelDecision": "polytopic.decision.estimator",
     "apply_rule": "polytopic.decision.estimator",
-    "DecisionSurface": "polytopic.decision.surface",
-    "describe_rule": "polytopic.decision.surface",
+    "DecisionSurface": "polytopic.decision.tuning",
+    "describe_rule": "polytopic.decision.tuning",
     "tune_decision": "polytopic.decision.tuning",
 }
 

@@ -1,4 +1,4 @@
-"""LabelDecision: any decision rule on any estimator's scores."""
+"""LabelDecision: applies any decision rule to any estimator's scores."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
         return self._unseen
 
     def predict(self, X):
-        """Return the labels the rule accepts; for a 1-D ``y`` the estimator's own prediction."""
+        """Return the labels that the rule accepts; with a 1-D ``y``, the estimator's prediction."""
         check_is_fitted(self)
         if self._form.kind == "single":
             return self.estimator_.predict(X)
-        return self._form.give_back(self.predict_indicator(X))
+        return self._form.convert(self.predict_indicator(X))
 
     def predict_indicator(self, X):
         """Return the labels of :meth:`predict` as a sparse indicator."""

@@ -134,14 +134,14 @@ class Rule(BaseEstimator, ABC):
         """
         values = None if self.swept is None else [getattr(self, self.swept)]
 
-        def labels(scores, cut, ties, rows):
-            found, ends = np.empty(scores.size, np.int32), np.empty(len(scores), np.int64)
-            return accept(scores, cut, ties, found, ends) and (found[: ends[-1]].copy(), ends)
+        def accept_block(scores, cut, ties, rows):
+            labels, ends = np.empty(scores.size, np.int32), np.empty(len(scores), np.int64)
+            return accept(scores, cut, ties, labels, ends) and (labels[: ends[-1]].copy(), ends)
 
-        parts = self._over_blocks(labels, scores, reference, values)
+        parts = self._over_blocks(accept_block, scores, reference, values)
         lengths = [np.diff(ends, prepend=0) for _, ends in parts]
         indptr = np.concatenate([[0], *lengths]).cumsum()
-        indices = np.concatenate([np.empty(0, np.int32), *(found for found, _ in parts)])
+        indices = np.concatenate([np.empty(0, np.int32), *(labels for labels, _ in parts)])
         return indicator(indices, indptr, np.shape(scores)[1])
 
     def count(self, scores, Y, values, *, reference=None, measure=None) -> list:
@@ -168,13 +168,13 @@ class Rule(BaseEstimator, ABC):
         """
         indices, indptr = Y.indices.astype(np.int64), Y.indptr.astype(np.int64)
 
-        def counts(scores, cut, ties, rows):
+        def count_block(scores, cut, ties, rows):
             taken, right = np.empty(cut.shape, np.int32), np.empty(cut.shape, np.int32)
             own = indptr[rows.start : rows.stop + 1]
             complete = count_accepted(scores, cut, ties, indices, own, taken, right)
             return complete and (measure(taken, right, rows),)
 
-        return [part[0] for part in self._over_blocks(counts, scores, reference, values)]
+        return [part[0] for part in self._over_blocks(count_block, scores, reference, values)]
 
     def _over_blocks(self, function, scores, reference, values) -> list:
         """Call ``function(scores, cut, ties, rows)`` for each block; it returns False for NaN."""

@@ -1,11 +1,15 @@
-"""Find the best rule and its parameters on documents that the model has not learned."""
+"""Tuning: the best rule and its parameters, on documents that the model has not learned.
+
+`tune_decision` scores held-out documents once (`HeldOut`), tries every rule with all parameters on
+these scores, and returns the results as a `DecisionSurface`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from numbers import Integral
 from typing import Any
 
@@ -24,13 +28,16 @@ from polytopic.decision.estimator import (
 )
 from polytopic.decision.registry import RULES
 from polytopic.decision.rules import Rule, TopK, check_scores
-from polytopic.decision.surface import DecisionSurface
+from polytopic.errors import PolytopicError
 from polytopic.labels import LabelSpace, Targets, indicator, read_targets
 from polytopic.metrics.label_sets import PER_DOCUMENT, f1, harmonic_mean
 from polytopic.models import LabelSetClassifier, Model
 
 N_THRESHOLDS = 101
 SAMPLE = 1 << 21  # scores by which thresholds are chosen
+
+SHOWN = ("samples_precision", "samples_recall", "document_f1", "subset_accuracy")
+FIXED_RATIOS = (0.7, 0.8)  # of Figure 2a in Skorkovská et al.
 
 COUNTED = (*PER_DOCUMENT, "micro_f1", "document_f1")  # from numbers of labels, in one pass
 DECIDED = ("macro_f1", "hierarchical_f1", "hierarchical_precision", "hierarchical_recall")
@@ -109,7 +116,7 @@ def tune_decision(
     for rule in rules:
         if rule.needs_reference and held_out.reference is None:
             world_score(estimator, rule, X)  # raises: there is none
-        for candidate in _fixed_settings(rule, values, held_out, tree):
+        for candidate in _rules_to_sweep(rule, values, held_out, tree):
             points += _measure(candidate, values, held_out, name, decided_metric)
     return DecisionSurface.of_points(points, list(values), name, held_out.scores.shape[0])
 
@@ -271,10 +278,10 @@ def _usable_rules(held_out: HeldOut, tree) -> list[Rule]:
 
 
 def _check_rules(rules) -> list[Rule]:
-    found = list(rules) if isinstance(rules, Iterable) else []
-    if not found or not all(isinstance(rule, Rule) for rule in found):
+    rules = list(rules) if isinstance(rules, Iterable) else []
+    if not rules or not all(isinstance(rule, Rule) for rule in rules):
         raise ValueError("rules must be a list of rules, such as [TNorm(), TopK()].")
-    return found
+    return rules
 
 
 def _check_grid(grid, rules) -> dict[str, Sequence]:
@@ -297,7 +304,7 @@ def _check_grid(grid, rules) -> dict[str, Sequence]:
 def _check_metric(metric, tree):
     """Return the name of a metric, and its function if it needs the decided labels."""
     if callable(metric):
-        return getattr(metric, "__name__", "metric"), lambda Y, found, classes: metric(Y, found)
+        return getattr(metric, "__name__", "metric"), lambda Y, Y_pred, classes: metric(Y, Y_pred)
     if metric not in COUNTED and metric not in DECIDED:
         raise ValueError(
             f"metric == {metric!r}, must be one of {', '.join(COUNTED + DECIDED)}, or a function."
@@ -306,14 +313,14 @@ def _check_metric(metric, tree):
         return metric, None
     function = getattr(metrics, metric)
     if metric == "macro_f1":
-        return metric, lambda Y, found, classes: function(Y, found)
+        return metric, lambda Y, Y_pred, classes: function(Y, Y_pred)
     if tree is None:
-        raise ValueError(f"metric == {metric!r} needs the tree of labels; give tree.")
-    return metric, lambda Y, found, classes: function(Y, found, tree, classes=classes)
+        raise ValueError(f"metric == {metric!r} needs the tree of labels; pass tree.")
+    return metric, lambda Y, Y_pred, classes: function(Y, Y_pred, tree, classes=classes)
 
 
-def _fixed_settings(rule: Rule, grid, held_out: HeldOut, tree):
-    """Yield the rule with all combinations of tuned parameters that are not swept."""
+def _rules_to_sweep(rule: Rule, grid, held_out: HeldOut, tree):
+    """Yield the rule with every combination of its tuned parameters that are not swept."""
     rule = rule.with_labels(held_out.classes, tree)
     n_others = max(1, len(held_out.classes) - 1)
     names = [name for name in rule.grid if name != rule.swept]
@@ -322,11 +329,11 @@ def _fixed_settings(rule: Rule, grid, held_out: HeldOut, tree):
         for name in names
     ]
     for setting in product(*values):
-        yield _with(rule, **dict(zip(names, setting, strict=True)))
+        yield _set_copy(rule, **dict(zip(names, setting, strict=True)))
 
 
-def _with(rule: Rule, **parameters) -> Rule:
-    """Return the rule with other parameters; what it has learned stays."""
+def _set_copy(rule: Rule, **parameters) -> Rule:
+    """Return a copy of the rule with other parameters, and with what it has learned."""
     return copy(rule).set_params(**parameters)
 
 
@@ -336,7 +343,7 @@ def _measure(rule: Rule, grid, held_out: HeldOut, name: str, decided_metric) -> 
         candidates, values = [rule], None
     else:
         values = grid[rule.swept] if len(grid[rule.swept]) else _thresholds(held_out)
-        candidates = [_with(rule, **{rule.swept: _plain(value)}) for value in values]
+        candidates = [_set_copy(rule, **{rule.swept: _to_python(value)}) for value in values]
         for candidate in (candidates[0], candidates[-1]):
             candidate._check_parameters()
     curves = _count_curves(rule, values, held_out)
@@ -402,6 +409,175 @@ def _thresholds(held_out: HeldOut) -> np.ndarray:
     return np.unique(np.quantile(scores, 1 - shares).astype(np.float64))
 
 
-def _plain(value):
+def _to_python(value):
     """Return a number without NumPy's type."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+# The result
+
+
+@dataclass(frozen=True, repr=False)
+class DecisionSurface:
+    """The metrics of rules on held-out documents, from :func:`~polytopic.decision.tune_decision`.
+
+    Attributes
+    ----------
+    best_rule : rule
+        The best rule with its best parameters, for a :class:`~polytopic.decision.LabelDecision`.
+    best_score : float
+        Its metric on the held-out documents.
+    best_rules : dict of str to rule
+        Each kind of rule with its best parameters.
+    metric : str
+        The metric by which rules are compared.
+    n_docs : int
+        Number of held-out documents.
+    surface : list of dict
+        One point per rule and setting: ``rule`` (its name), its parameters (``size``, ``ratio``,
+        ``k``, ``value``; None for those it does not have), ``reject``, and the metrics by name.
+        ``pandas.DataFrame(tuned.surface)`` makes it a table.
+    """
+
+    best_rule: Rule
+    best_score: float
+    best_rules: dict[str, Rule]
+    metric: str
+    n_docs: int
+    surface: list[dict[str, Any]]
+
+    @classmethod
+    def of_points(
+        cls,
+        points: Sequence[tuple[Rule, dict[str, float]]],
+        parameters: Sequence[str],
+        metric: str,
+        n_docs: int,
+    ) -> DecisionSurface:
+        """Find the best of these rules, given with their metrics; ``parameters`` were tuned.
+
+        Of neighbouring points with equal scores, the middle one is chosen: it is the farthest from
+        worse ones.
+        """
+        records = [
+            {
+                "rule": type(rule).__name__,
+                **{name: rule.get_params().get(name) for name in parameters},
+                "reject": rule.reject,
+                **metrics,
+            }
+            for rule, metrics in points
+        ]
+        scores = [metrics[metric] for _, metrics in points]
+        best = {}
+        for name in dict.fromkeys(record["rule"] for record in records):
+            own = [place for place, record in enumerate(records) if record["rule"] == name]
+            best[name] = _middle_of_best([rule for rule, _ in points], own, scores)
+        top = max(best.values(), key=lambda place: (scores[place], -place))
+        rules = {name: _copy_unfitted(points[place][0]) for name, place in best.items()}
+        return cls(rules[records[top]["rule"]], scores[top], rules, metric, n_docs, records)
+
+    def __repr__(self) -> str:
+        columns = list(dict.fromkeys([self.metric, *SHOWN]))
+        best = [(rule, self._at(rule)) for rule in self.best_rules.values()]
+        best.sort(key=lambda pair: -pair[1][self.metric])
+        rows = [["rule", *columns]]
+        rows += [
+            [describe_rule(rule), *(f"{point[name]:.4f}" for name in columns)]
+            for rule, point in best
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in rows
+        ]
+        return "\n".join([f"{self.n_docs:,} held-out documents", *lines])
+
+    def _at(self, rule: Rule) -> dict[str, Any]:
+        """Return the point of a rule with its parameters."""
+        wanted = {"rule": type(rule).__name__, "reject": rule.reject, **_tuned_parameters(rule)}
+        return next(point for point in self.surface if wanted.items() <= point.items())
+
+    def plot(self):
+        """Draw the metric against the ratio for each rule, and for each size of the cohort.
+
+        These are Figures 1 and 2 of Skorkovská et al. Needs matplotlib; returns its figure.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise PolytopicError(
+                "matplotlib is not installed. Install it with: pip install 'polytopic[plots]'"
+            ) from error
+        cohort = [point for point in self.surface if point["size"] is not None]
+        figure = Figure(figsize=(5 * (3 if cohort else 1), 4), layout="constrained")
+        axes = figure.subplots(1, 3 if cohort else 1, squeeze=False)[0]
+        self._draw_rules(axes[0])
+        if cohort:
+            best = self.best_rules[cohort[0]["rule"]]
+            near = [p for p in cohort if p["ratio"] in (*FIXED_RATIOS, best.ratio)]
+            _draw_lines(axes[1], cohort, "ratio", "size", self.metric)
+            _draw_lines(axes[2], near, "size", "ratio", self.metric)
+            axes[2].set_xscale("log")
+        return figure
+
+    def _draw_rules(self, axes) -> None:
+        """Draw the metric against the ratio; rules without one are horizontal lines."""
+        styles = cycle([":", "--", "-."])
+        for name, rule in self.best_rules.items():
+            if rule.swept != "ratio":
+                score = self._at(rule)[self.metric]
+                axes.axhline(score, linestyle=next(styles), color="grey", label=describe_rule(rule))
+                continue
+            size = rule.get_params().get("size")
+            own = [p for p in self.surface if p["rule"] == name and p["size"] == size]
+            label = name if size is None else f"{name}, size {size}"
+            axes.plot([p["ratio"] for p in own], [p[self.metric] for p in own], label=label)
+        axes.set(xlabel="ratio", ylabel=self.metric, title=f"{self.n_docs:,} held-out documents")
+        axes.legend(fontsize="small")
+
+
+def describe_rule(rule: Rule) -> str:
+    """Return a rule with its tuned parameters, such as ``TNorm(ratio=0.9)``."""
+    settings = [f"{name}={value:.4g}" for name, value in _tuned_parameters(rule).items()]
+    return f"{type(rule).__name__}({', '.join(settings + ['reject=True'] * rule.reject)})"
+
+
+def _tuned_parameters(rule: Rule) -> dict[str, Any]:
+    return {name: getattr(rule, name) for name in rule.grid}
+
+
+def _draw_lines(axes, points, across: str, line: str, metric: str) -> None:
+    """Draw the metric against one parameter, with a line for each value of another."""
+    values = list(dict.fromkeys(point[line] for point in points))
+    for place, value in enumerate(values):
+        own = [point for point in points if point[line] == value]
+        shade = place / max(1, len(values) - 1)
+        axes.plot(
+            [p[across] for p in own],
+            [p[metric] for p in own],
+            color=(0.9 * (1 - shade), 0.2 + 0.4 * shade, 0.8 * shade),
+            label=f"{line} {value}",
+        )
+    axes.set(xlabel=across, ylabel=metric, title="UnconstrainedCohort")
+    axes.legend(fontsize="x-small", ncols=2)
+
+
+def _copy_unfitted(rule: Rule) -> Rule:
+    return type(rule)(**rule.get_params(deep=False))
+
+
+def _middle_of_best(rules: Sequence[Rule], places: Sequence[int], scores: Sequence[float]) -> int:
+    """Return the middle of the first run of highest scores along the swept parameter."""
+    first = max(places, key=lambda place: (scores[place], -place))
+    last = first
+    while last + 1 in places and (
+        scores[last + 1] == scores[first] and _unswept(rules[last + 1]) == _unswept(rules[first])
+    ):
+        last += 1
+    return (first + last) // 2
+
+
+def _unswept(rule: Rule) -> dict[str, Any]:
+    """Return the tuned parameters that are not swept."""
+    return {name: value for name, value in _tuned_parameters(rule).items() if name != rule.swept}

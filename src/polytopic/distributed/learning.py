@@ -213,7 +213,9 @@ def count_part(part, settings) -> CorpusSummary:
     reading, analyzer, fields, tree, sample_size = settings
     reader, sample, labels = PartReader(part, reading), TextSample(sample_size), LabelReader(tree)
     counts = count_texts(reader.documents(), None, analyzer, fields, sample, reader=labels)
-    return CorpusSummary(counts, labels.renamed, reader.skipped, sample.counted(analyzer, fields))
+    return CorpusSummary(
+        counts, labels.renamed, reader.skipped, sample.count_terms(analyzer, fields)
+    )
 
 
 # Rows of counts that stay on workers

@@ -100,11 +100,11 @@ def strongest_pairs(
     values, docs = correlations[first, second], together[first, second]
     best = np.lexsort((second, first, -docs, -values))[:n_pairs]
     rows = zip(first[best], second[best], values[best].tolist(), docs[best].tolist(), strict=True)
-    return [LabelPair(labels[c], labels[d], value, whole(n)) for c, d, value, n in rows]
+    return [LabelPair(labels[c], labels[d], value, to_count(n)) for c, d, value, n in rows]
 
 
-def whole(number: float) -> float:
-    """Return a number of documents, as an integer unless documents have weights."""
+def to_count(number: float) -> float:
+    """Return a number of documents: an integer, unless documents have fractional weights."""
     return int(number) if float(number).is_integer() else float(number)
 
 
@@ -141,15 +141,15 @@ def labels_together(
     else:
         values = correlate(*centred_row(covariance, column), column, together)
         values = np.where(values * excess >= 0, values, np.nan)
-    found = []
+    pairs = []
     for sign in (1, -1):
-        seen = np.flatnonzero(sign * values > 0)
-        best = seen[np.lexsort((seen, -together[seen], -sign * values[seen]))[:n_pairs]]
-        found += [
-            LabelPair(labels[column], labels[other], float(values[other]), whole(together[other]))
-            for other in best.tolist()
+        candidates = np.flatnonzero(sign * values > 0)
+        order = np.lexsort((candidates, -together[candidates], -sign * values[candidates]))
+        pairs += [
+            LabelPair(labels[column], labels[c], float(values[c]), to_count(together[c]))
+            for c in candidates[order[:n_pairs]].tolist()
         ]
-    return found
+    return pairs
 
 
 def labels_alike(

@@ -105,7 +105,7 @@ class Dendrogram:
             )
             return f"({inside})", height
 
-        text, _ = self._fold(lambda place: (_quoted(str(self.labels[place])), 0.0), join)
+        text, _ = self._fold(lambda place: (_quote(str(self.labels[place])), 0.0), join)
         return f"{text};"
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ def _steps(labels: Sequence, tree: LabelTree) -> np.ndarray:
     return squareform(depth[:, None] + depth - 2 * common, checks=False)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """Return a name as Newick writes it."""
     if PLAIN.fullmatch(name):
         return name

@@ -1,4 +1,4 @@
-"""What pages and terminals show of an explanation: colours, marked words, rounded numbers."""
+"""How pages and terminals display an explanation: colours, marked words, rounded numbers."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ def with_name(label: str, name: str) -> str:
 def with_names(explanation: Explanation, names: Mapping[str, str]) -> Explanation:
     """Return the explanation for display, with the names of labels next to their ids."""
 
-    def shown(label):
+    def add_name(label):
         return with_name(label, names.get(label, label))
 
     places = [
-        place._replace(shares={shown(label): share for label, share in place.shares.items()})
+        place._replace(shares={add_name(label): share for label, share in place.shares.items()})
         for place in explanation.places
     ]
     return replace(
         explanation,
-        labels=[replace(reason, label=shown(reason.label)) for reason in explanation.labels],
-        keywords=[word._replace(label=shown(word.label)) for word in explanation.keywords],
+        labels=[replace(reason, label=add_name(reason.label)) for reason in explanation.labels],
+        keywords=[word._replace(label=add_name(word.label)) for word in explanation.keywords],
         why_not=[
-            replace(reason, label=shown(reason.label), labels=[*map(shown, reason.labels)])
+            replace(reason, label=add_name(reason.label), labels=[*map(add_name, reason.labels)])
             for reason in explanation.why_not
         ],
         find_places=lambda: places,
     )
 
 
-def shown_words(reason: LabelReason, k: int, digits: int) -> list[Word]:
+def words_to_show(reason: LabelReason, k: int, digits: int) -> list[Word]:
     """Return the words to show for a label, without those whose evidence rounds to zero."""
     return [word for word in reason.words[:k] if word.evidence >= _least(digits)]
 
@@ -87,10 +87,10 @@ def sides(reason: WhyNot, k: int, digits: int) -> dict[str, list[tuple[str, floa
 
 def percent(part: float) -> str:
     """Return a share or probability in percent; only 0 is 0%, and only 1 is 100%."""
-    shown = f"{part:.0%}"
-    if shown == "0%" and part > 0:
+    text = f"{part:.0%}"
+    if text == "0%" and part > 0:
         return "<1%"
-    return ">99%" if shown == "100%" and part < 1 else shown
+    return ">99%" if text == "100%" and part < 1 else text
 
 
 def _least(digits: int) -> float:
@@ -102,12 +102,12 @@ def breakdown_lines(explanation: Explanation) -> list[tuple[str, float]]:
     breakdown = explanation.breakdown
     if explanation.unit == "score":
         return [("evidence of the words for the labels", breakdown.words)]
-    cooled = breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood
+    scaling = breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood
     lines = [
         ("log likelihood of the words in the whole corpus", breakdown.corpus),
         ("evidence of the words for the labels", breakdown.words),
         ("cost of mixing the labels", breakdown.mixing),
-        (f"temperature: words divided by {breakdown.temperature:.3g}", cooled),
+        (f"temperature: words divided by {breakdown.temperature:.3g}", scaling),
         ("log prior of these labels", breakdown.log_prior),
     ]
     return lines[:2] + [line for line in lines[2:] if line[1]]

@@ -142,21 +142,21 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in a form for strict JSON: None stands for infinity."""
         names = ("labels", "keywords", "breakdown", "why_not", "places", "unknown", "unit")
-        return {name: plain(getattr(self, name)) for name in names}
+        return {name: to_plain(getattr(self, name)) for name in names}
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return a value in a form for strict JSON: None stands for infinity."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [to_plain(item) for item in value]
     if isinstance(value, tuple):  # a named one
-        return plain(value._asdict())  # type: ignore[attr-defined]
+        return to_plain(value._asdict())  # type: ignore[attr-defined]
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_plain(item) for key, item in value.items()}
     return value
 
 
@@ -239,15 +239,15 @@ class Reasons:
         Indicator of the label set.
     counts : csr_matrix of shape (1, n_words)
         Word counts of the document; ``x`` itself if the model reads counts.
-    sharer : mixture model, default=None
+    mixture_model : mixture model, default=None
         Divides words among labels in place of the model.
     """
 
     def __init__(
-        self, model, terms: Sequence[str], x: sparse.csr_matrix, y, *, counts, sharer=None
+        self, model, terms: Sequence[str], x: sparse.csr_matrix, y, *, counts, mixture_model=None
     ):
         self.model, self.x, self.y = model, x, y
-        self.counts, self.sharer = counts, sharer
+        self.counts, self.mixture_model = counts, mixture_model
         self.terms = [terms[w] for w in counts.indices.tolist()]
         self.labels = [str(label) for label in model.classes_[y.indices]]
         self.scores = self._word_scores(y)
@@ -263,15 +263,15 @@ class Reasons:
 
     def _word_scores(self, y) -> WordScores:
         """Return what each word of ``counts`` adds to the score of a label set."""
-        found = self.model.explain_words(self.x, y)
+        scores = self.model.explain_words(self.x, y)
         if self.x.nnz == self.counts.nnz:
-            return found
-        by_label = found.by_label
+            return scores
+        by_label = scores.by_label
         return replace(
-            found,
-            weights=self._spread(found.weights),
-            word_scores=self._spread(found.word_scores),
-            corpus_scores=self._spread(found.corpus_scores),
+            scores,
+            weights=self._spread(scores.weights),
+            word_scores=self._spread(scores.word_scores),
+            corpus_scores=self._spread(scores.corpus_scores),
             by_label=None if by_label is None else self._spread(by_label),
         )
 
@@ -294,8 +294,8 @@ class Reasons:
     def _word_shares(self):
         """Return the share of each label in each word; equal shares if a word has no weight."""
         n_labels = self.y.nnz
-        if self.sharer is not None:
-            return self.sharer.word_labels(self.counts, self.y).share.reshape(-1, n_labels)
+        if self.mixture_model is not None:
+            return self.mixture_model.word_labels(self.counts, self.y).share.reshape(-1, n_labels)
         shares = self.model.word_labels(self.x, self.y).share.reshape(-1, n_labels)
         return self._spread(shares, 1 / n_labels)
 
@@ -307,8 +307,8 @@ class Reasons:
 
     def _label_shares(self):
         """Return each label's share of the document: that of the mixture, or of the words."""
-        if self.sharer is not None:
-            return self.sharer.mixture(self.counts, self.y)[0, self.y.indices]
+        if self.mixture_model is not None:
+            return self.mixture_model.mixture(self.counts, self.y)[0, self.y.indices]
         words = self.counts.data @ self.shares  # of each label
         if self.model.has_mixture:
             of_all = np.zeros(self.y.shape)

@@ -17,8 +17,8 @@ from polytopic.explain.display import (
     breakdown_lines,
     marks,
     percent,
-    shown_words,
     sides,
+    words_to_show,
 )
 from polytopic.explain.explanation import Explanation, LabelReason, WhyNot, strings_of
 from polytopic.explain.label_map import LabelMap, MapLabel
@@ -110,7 +110,7 @@ def bar(part: float) -> str:
     return f'<span class="bar" aria-hidden="true"><span style="width: {part:.1%}"></span></span>'
 
 
-def signed(number: float, digits: int) -> str:
+def format_signed(number: float, digits: int) -> str:
     """Return a number with its sign."""
     return f"{number:+,.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
@@ -184,11 +184,11 @@ def _chips(explanation: Explanation) -> str:
 
 
 def _texts(explanation: Explanation, text, language: str | None) -> Iterator[str]:
-    found = list(marks(explanation))
+    word_marks = list(marks(explanation))
     lang = f' lang="{safe(language)}"' if language else ""
     for field, string in strings_of(text).items():
-        own, digits = [m for m in found if m.place.field == field], DIGITS[explanation.unit]
-        inside = "".join(_marked(string, own, digits))
+        own, digits = [m for m in word_marks if m.place.field == field], DIGITS[explanation.unit]
+        inside = "".join(_mark_words(string, own, digits))
         drawn = f'<div class="text" dir="auto"{lang}>{inside}</div>'
         yield section("The text" if field is None else f"The text: {field}", drawn)
     if explanation.unknown:
@@ -199,14 +199,15 @@ def _texts(explanation: Explanation, text, language: str | None) -> Iterator[str
         )
 
 
-def _marked(text: str, found: Iterable[Mark], digits: int) -> Iterator[str]:
+def _mark_words(text: str, word_marks: Iterable[Mark], digits: int) -> Iterator[str]:
     """Yield the text in pieces, each known word with its evidence as a title."""
     end = 0
-    for place, label, strength in found:
+    for place, label, strength in word_marks:
         yield safe(text[end : place.start])
         shares = sorted(place.shares.items(), key=lambda item: -item[1])[:4]
-        says = ", ".join(f"{name} {percent(share)}" for name, share in shares)
-        title = safe(f"{place.term}: {says}; evidence {signed(place.evidence, digits)}")
+        share_list = ", ".join(f"{name} {percent(share)}" for name, share in shares)
+        evidence = format_signed(place.evidence, digits)
+        title = safe(f"{place.term}: {share_list}; evidence {evidence}")
         word, end = safe(text[place.start : place.end]), place.end
         if strength:
             again = " again" if label >= len(PALETTE) else ""
@@ -230,17 +231,17 @@ def _evidence(explanation: Explanation, k: int) -> str:
 
 
 def _label_table(reason: LabelReason, strongest: float, k: int, digits: int) -> str:
-    shown = shown_words(reason, k, digits)
-    if not shown:
+    words = words_to_show(reason, k, digits)
+    if not words:
         return "<p>No word is likelier under this label than in the whole corpus.</p>"
     rows = [
         (
             safe(word.term if word.count == 1 else f"{word.term} ×{word.count:g}"),
             safe(percent(word.share)),
-            signed(word.evidence, digits),
+            format_signed(word.evidence, digits),
             bar(word.evidence / strongest),
         )
-        for word in shown
+        for word in words
     ]
     return table(["word", ">share", ">evidence", ""], rows)
 
@@ -267,8 +268,8 @@ def _why_not(reason: WhyNot, k: int, digits: int) -> str:
 
 
 def _breakdown(explanation: Explanation) -> str:
-    body = [(name, signed(value, 2)) for name, value in breakdown_lines(explanation)]
-    total = ("the score of these labels", signed(explanation.breakdown.score, 2))
+    body = [(name, format_signed(value, 2)) for name, value in breakdown_lines(explanation)]
+    total = ("the score of these labels", format_signed(explanation.breakdown.score, 2))
     unit = ">logarithm" if explanation.unit == "nats" else ">score"
     return section("What the score is made of", table(["what", unit], body, total))
 
@@ -299,42 +300,42 @@ td:first-child { padding-right: 1rem } .side td:first-child { width: 55% } .wide
 """
 
 
-def map_to_html(found: LabelMap, *, title: str = "Label map") -> str:
+def map_to_html(label_map: LabelMap, *, title: str = "Label map") -> str:
     """Return a map as a page for readers who know the labels, not the theory."""
-    sections = [_summary(found), _clusters(found), _pairs(found), _topics(found), _terms(found)]
-    return whole_page(title, sections, MAP_STYLE)
+    parts = (_summary, _clusters, _pairs, _topics, _terms)
+    return whole_page(title, [part(label_map) for part in parts], MAP_STYLE)
 
 
-def _summary(found: LabelMap) -> str:
-    counts = f"{len(found.labels):,} labels of {found.documents:,} documents."
-    agreement = math.nan if found.tree is None else found.agreement()
+def _summary(label_map: LabelMap) -> str:
+    counts = f"{len(label_map.labels):,} labels of {label_map.documents:,} documents."
+    agreement = math.nan if label_map.tree is None else label_map.agreement()
     if math.isnan(agreement):
         return f"<p>{counts}</p>"
     return (
         f"<p>{counts} The clusters below agree with the tree of labels with a "
-        f"cophenetic correlation of {signed(agreement, 2)}.</p>"
+        f"cophenetic correlation of {format_signed(agreement, 2)}.</p>"
     )
 
 
-def _clusters(found: LabelMap) -> str:
+def _clusters(label_map: LabelMap) -> str:
     note = (
         "The further to the right two labels are joined, the more similar their words are. Each "
         "label is shown with its number of documents and its most relevant words."
     )
-    width = min(LONGEST, max(len(label.shown) for label in found.labels))
-    leaves = "\n".join(map(_leaf, found.in_order))
+    width = min(LONGEST, max(len(label.display_name) for label in label_map.labels))
+    leaves = "\n".join(map(_leaf, label_map.in_order))
     content = (
-        f'<p class="soft">{note}</p>\n<div class="map">\n{_drawing(found.dendrogram)}\n'
+        f'<p class="soft">{note}</p>\n<div class="map">\n{_drawing(label_map.dendrogram)}\n'
         f'<ol class="leaves" style="--names: {width}ch">\n{leaves}\n</ol>\n</div>'
     )
     return section("Labels by their words", content)
 
 
 def _leaf(label: MapLabel) -> str:
-    shown, words = safe(label.shown), safe(_listed(label.terms))
+    name, terms = safe(label.display_name), safe(_list_terms(label.terms))
     return (
-        f'<li><strong title="{shown}">{shown}</strong> <span class="n">{label.documents:,}</span> '
-        f'<span class="soft" title="{words}">{words}</span></li>'
+        f'<li><strong title="{name}">{name}</strong> <span class="n">{label.documents:,}</span> '
+        f'<span class="soft" title="{terms}">{terms}</span></li>'
     )
 
 
@@ -360,32 +361,33 @@ def strokes(dendrogram: Dendrogram) -> Iterator[str]:
         )
 
 
-def _pairs(found: LabelMap) -> str:
-    strongest = max((abs(p.correlation) for p in (*found.positive, *found.negative)), default=1.0)
+def _pairs(label_map: LabelMap) -> str:
+    all_pairs = [*label_map.positive, *label_map.negative]
+    strongest = max((abs(pair.correlation) for pair in all_pairs), default=1.0)
+    names = label_map.display_names
     sides = [
-        ("Positive correlation", "l0", found.positive),
-        ("Negative correlation", "l5", found.negative),
+        ("Positive correlation", "l0", label_map.positive),
+        ("Negative correlation", "l5", label_map.negative),
     ]
     tables = "\n".join(
-        f'<div class="{css}">\n<h3>{heading}</h3>\n{_pair_table(pairs, found, strongest)}\n</div>'
+        f'<div class="{css}">\n<h3>{heading}</h3>\n{_pair_table(pairs, names, strongest)}\n</div>'
         for heading, css, pairs in sides
     )
     note = (
-        f"{CORRELATION_NOTES[found.measure]} The documents are those with both labels; pairs that "
-        "never occur together are not listed."
+        f"{CORRELATION_NOTES[label_map.measure]} The documents are those with both labels; pairs "
+        "that never occur together are not listed."
     )
     content = f'<p class="soft">{note}</p>\n<div class="side">\n{tables}\n</div>'
     return section("Labels that occur together", content)
 
 
-def _pair_table(pairs: list[LabelPair], found: LabelMap, strongest: float) -> str:
+def _pair_table(pairs: list[LabelPair], names: dict[str, str], strongest: float) -> str:
     if not pairs:
         return "<p>No pairs.</p>"
-    shown = found.shown
     rows = (
         (
-            f"{safe(shown[pair.first])}<br>{safe(shown[pair.second])}",
-            signed(pair.correlation, 2),
+            f"{safe(names[pair.first])}<br>{safe(names[pair.second])}",
+            format_signed(pair.correlation, 2),
             f"{pair.documents:,}",
             bar(abs(pair.correlation) / strongest),
         )
@@ -394,17 +396,17 @@ def _pair_table(pairs: list[LabelPair], found: LabelMap, strongest: float) -> st
     return table(["labels", ">correlation", ">documents", ""], rows)
 
 
-def _topics(found: LabelMap) -> str:
-    if not found.topics:
+def _topics(label_map: LabelMap) -> str:
+    if not label_map.topics:
         return ""
-    shown = found.shown
+    names = label_map.display_names
     rows = (
         (
-            safe(_listed(topic.terms)),
-            safe(", ".join(f"{shown[u.label]} {percent(u.share)}" for u in topic.labels)),
+            safe(_list_terms(topic.terms)),
+            safe(", ".join(f"{names[u.label]} {percent(u.share)}" for u in topic.labels)),
             f"{topic.documents:,.0f}",
         )
-        for topic in found.topics
+        for topic in label_map.topics
     )
     note = (
         "The most relevant words of each topic, the labels that use it most with its share of "
@@ -414,13 +416,13 @@ def _topics(found: LabelMap) -> str:
     return section("Topics", f'<p class="soft">{note}</p>\n{table(columns, rows)}')
 
 
-def _terms(found: LabelMap) -> str:
+def _terms(label_map: LabelMap) -> str:
     rows = (
-        (safe(label.shown), safe(_listed(label.terms)), f"{label.documents:,}")
-        for label in found.labels
+        (safe(label.display_name), safe(_list_terms(label.terms)), f"{label.documents:,}")
+        for label in label_map.labels
     )
     return section("All labels", table(["label", "most relevant words", ">documents"], rows))
 
 
-def _listed(terms) -> str:
+def _list_terms(terms) -> str:
     return ", ".join(term.term for term in terms)

@@ -17,18 +17,18 @@ from polytopic.explain.correlations import (
     documents_together,
     phi,
     strongest_pairs,
+    to_count,
     weight_correlations,
-    whole,
 )
 from polytopic.explain.display import with_name
-from polytopic.explain.explanation import plain
+from polytopic.explain.explanation import to_plain
 from polytopic.labels import LabelTree
 
 if TYPE_CHECKING:
     from polytopic.explain.dendrogram import Dendrogram
 
 GENERIC = 0.3  # power of a term's probability in the corpus that relevance is divided by
-NOTICED = 0.05  # smallest share of a topic in a label that is listed
+NOTICEABLE = 0.05  # smallest share of a topic in a label that is listed
 LABELS = 5  # listed per topic
 
 
@@ -98,7 +98,7 @@ def topic_shares(label_topics, docs: np.ndarray) -> np.ndarray:
 def label_topics(shares: np.ndarray) -> list[LabelTopic]:
     """Return the topics with a noticeable share in a label, largest first."""
     best = np.argsort(-shares, kind="stable").tolist()
-    return [LabelTopic(topic, float(shares[topic])) for topic in best if shares[topic] >= NOTICED]
+    return [LabelTopic(t, float(shares[t])) for t in best if shares[t] >= NOTICEABLE]
 
 
 def used_topics(
@@ -114,24 +114,24 @@ def used_topics(
 
     The number of documents of a topic is the sum over labels of their documents times its share.
     """
-    used = docs @ shares
-    noticed = np.flatnonzero(shares.max(axis=0) >= NOTICED)
+    usage = docs @ shares
+    noticeable = np.flatnonzero(shares.max(axis=0) >= NOTICEABLE)
     proba = np.asarray(topic_word_proba, dtype=np.float64)
     return [
         Topic(
             topic=topic,
-            documents=float(used[topic]),
+            documents=float(usage[topic]),
             terms=relevant_terms(proba[topic], world_proba, terms, n_terms),
             labels=_users(shares[:, topic], labels),
         )
-        for topic in noticed[np.argsort(-used[noticed], kind="stable")].tolist()
+        for topic in noticeable[np.argsort(-usage[noticeable], kind="stable")].tolist()
     ]
 
 
 def _users(shares: np.ndarray, labels: Sequence[str]) -> list[TopicShare]:
     """Return the labels with a noticeable share of a topic, largest first."""
-    best = np.argsort(-shares, kind="stable")[:LABELS]
-    return [TopicShare(labels[c], float(shares[c])) for c in best.tolist() if shares[c] >= NOTICED]
+    best = np.argsort(-shares, kind="stable")[:LABELS].tolist()
+    return [TopicShare(labels[c], float(shares[c])) for c in best if shares[c] >= NOTICEABLE]
 
 
 class MapLabel(NamedTuple):
@@ -147,8 +147,8 @@ class MapLabel(NamedTuple):
     topics: list[LabelTopic]
 
     @property
-    def shown(self) -> str:
-        """The label for display, with its name if it has one."""
+    def display_name(self) -> str:
+        """The label with its name, if it has one."""
         return with_name(self.label, self.name)
 
 
@@ -198,9 +198,9 @@ class LabelMap:
         return [self.labels[place] for place in self.dendrogram.order]
 
     @property
-    def shown(self) -> dict[str, str]:
-        """The labels for display, with their names."""
-        return {label.label: label.shown for label in self.labels}
+    def display_names(self) -> dict[str, str]:
+        """The labels with their names, by label."""
+        return {label.label: label.display_name for label in self.labels}
 
     def agreement(self, tree: LabelTree | None = None) -> float:
         """Return how well the clusters agree with a tree, by default the known one.
@@ -219,8 +219,8 @@ class LabelMap:
         """
         agreement = math.nan if self.tree is None else self.agreement()
         names = ("documents", "measure", "positive", "negative", "labels", "topics")
-        found = {name: plain(getattr(self, name)) for name in names}
-        return found | {"dendrogram": self.dendrogram.to_dict(), "agreement": plain(agreement)}
+        values = {name: to_plain(getattr(self, name)) for name in names}
+        return values | {"dendrogram": self.dendrogram.to_dict(), "agreement": to_plain(agreement)}
 
     def newick(self) -> str:
         """Return the dendrogram in the Newick format, with label ids.
@@ -293,7 +293,7 @@ def label_map(
 
     Examples
     --------
-    >>> found = label_map(
+    >>> news_map = label_map(
     ...     ["film", "space", "sport"],
     ...     [[0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.1, 0.2, 0.7]],
     ...     [0.4, 0.3, 0.3],
@@ -301,9 +301,9 @@ def label_map(
     ...     sets=[[1, 0, 0], [0, 1, 1], [0, 0, 1]],
     ...     set_docs=[4, 3, 1],
     ... )
-    >>> found.positive
+    >>> news_map.positive
     [LabelPair(first='space', second='sport', correlation=0.774..., documents=3)]
-    >>> [round(height, 3) for height in found.dendrogram.linkage[:, 2].tolist()]
+    >>> [round(height, 3) for height in news_map.dendrogram.linkage[:, 2].tolist()]
     [0.431, 1.0]
     """
     from polytopic.explain.dendrogram import Dendrogram  # here: clustering is slow to load
@@ -328,7 +328,7 @@ def label_map(
             MapLabel(
                 label,
                 name,
-                whole(n),
+                to_count(n),
                 relevant_terms(p, world_proba, terms, n_terms) if n else [],
                 label_topics(share),
             )
@@ -336,7 +336,7 @@ def label_map(
                 labels, names or labels, docs, word_proba, shares, strict=True
             )
         ],
-        documents=whole(n_docs),
+        documents=to_count(n_docs),
         positive=strongest_pairs(labels, correlations, together, n_pairs),
         negative=[pair._replace(correlation=-pair.correlation) for pair in below],
         correlations=correlations,
@@ -357,7 +357,7 @@ TICKS = 4  # on the axis of heights
 LINE, EMPTY = "#333333", "#e6e6e6"  # lines, and pairs without a correlation
 
 
-def _draw_map(found: LabelMap):
+def _draw_map(label_map: LabelMap):
     """Return a figure with the dendrogram and the correlations in its order."""
     try:
         from matplotlib.figure import Figure
@@ -365,14 +365,14 @@ def _draw_map(found: LabelMap):
         raise PolytopicError(
             "matplotlib is not installed. Install it with: pip install 'polytopic[plots]'"
         ) from error
-    names = [_drawable(label.shown) for label in found.in_order]
+    names = [_drawable(label.display_name) for label in label_map.in_order]
     row = min(ROW, LARGEST_SIDE / len(names))
     side, tree = max(2.0, row * len(names)), min(6.0, 2.0 + 0.02 * len(names))
     beside = 0.55 * row * max(map(len, names)) + 0.3
     figure = Figure(figsize=(tree + beside + side + 1.2, side + beside + 0.8), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[tree, side])
-    _draw_tree(left, found.dendrogram)
-    image = _draw_correlations(right, found)
+    _draw_tree(left, label_map.dendrogram)
+    image = _draw_correlations(right, label_map)
     _write_names(right, names, 72 * row * 0.7)
     figure.colorbar(image, ax=right, label="correlation; grey: none", shrink=min(1, 4 / side))
     return figure
@@ -394,9 +394,9 @@ def _draw_tree(axes, dendrogram: Dendrogram) -> None:
     axes.tick_params(left=False, labelleft=False)
 
 
-def _draw_correlations(axes, found: LabelMap):
-    order = found.dendrogram.order
-    values = found.correlations[np.ix_(order, order)]
+def _draw_correlations(axes, label_map: LabelMap):
+    order = label_map.dendrogram.order
+    values = label_map.correlations[np.ix_(order, order)]
     strongest = np.nanmax(np.abs(values)) if np.isfinite(values).any() else 1.0
     diagonal = np.where(np.eye(len(values), dtype=bool), 0.0, np.nan)
     axes.set_facecolor(EMPTY)
@@ -410,9 +410,9 @@ def _draw_correlations(axes, found: LabelMap):
 def _write_names(axes, names: list[str], size: float) -> None:
     """Write names next to rows and below columns, without interpreting them as formulas."""
     places = range(len(names))
-    plain = {"fontsize": size, "parse_math": False}
-    axes.set_yticks(places, names, **plain)
-    axes.set_xticks(places, names, rotation=90, **plain)
+    style = {"fontsize": size, "parse_math": False}
+    axes.set_yticks(places, names, **style)
+    axes.set_xticks(places, names, rotation=90, **style)
     axes.tick_params(labelleft=True)
 
 

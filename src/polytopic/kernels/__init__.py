@@ -61,7 +61,7 @@ def _prepare_kernel_folder(cache: Path) -> Path:
 # The folder for everything that is computed once per installation, None where none is writable.
 cache_folder = _find_folder()
 _kernel_folder = _prepare_kernel_folder(cache_folder) if cache_folder else None
-_setting = threading.Lock()  # held while numba's cache folder is another one
+_setting = threading.Lock()  # held while numba's cache folder is changed
 
 
 def compiled(function):
@@ -76,24 +76,25 @@ def compiled(function):
             numba.config.CACHE_DIR = before
 
 
-# A function that only kernels call. It is part of their cached code, so it needs no cache itself,
-# and no entry from Python, which would take time to compile. Python runs it uncompiled.
+# For functions that only kernels call. They are part of the kernels' cached code, so they need no
+# cache of their own, and no entry point for Python, which would take time to compile. Python runs
+# them uncompiled.
 #
-# Kernels and helpers divide as NumPy does, without an error: numba counts references to the arrays
-# of a function unless all ways out of it are alike. Small helpers in inner loops therefore avoid
-# early returns too.
+# Kernels and helpers divide as NumPy does, without raising an error: numba counts references to the
+# arrays of a function that has several exits. For the same reason, small helpers in inner loops
+# avoid early returns.
 helper = register_jitable(error_model="numpy")
 
 
 def reordered(function):
-    """Compile a function whose sums may be taken in any order, several terms at a time.
+    """Compile a function whose sums may be computed in any order, several terms at a time.
 
-    For bounds only: the order, and so the last digit, depends on the processor.
+    Use it for bounds only: the order, and so the last digit, depends on the processor.
     """
     return register_jitable(error_model="numpy", fastmath={"reassoc", "nsz"})(function)
 
 
-# A small helper in an inner loop, where a call would take longer than what it does.
+# For small helpers in inner loops, where a call would take longer than the work itself.
 inlined = register_jitable(error_model="numpy", forceinline=True)
 
 

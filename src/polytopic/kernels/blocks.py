@@ -3,8 +3,8 @@
 The borders of the blocks depend on the data alone, and results come in block order, so they do
 not depend on the number of threads.
 
-Ctrl+C interrupts the main thread only, and no kernel. So blocks are short, those that have
-not begun are cancelled, and tasks that run elsewhere look at each `checkpoint` whether to go on.
+Ctrl+C interrupts the main thread only, and no running kernel. So blocks are short, those that have
+not begun are cancelled, and tasks in other threads stop at their next `checkpoint`.
 """
 
 import os
@@ -20,7 +20,7 @@ _own = threading.local()  # its ``stop`` tells the task of this thread, if it ha
 
 
 def n_threads():
-    """Return how many threads to use: ``POLYTOPIC_NUM_THREADS``, or one a core."""
+    """Return how many threads to use: ``POLYTOPIC_NUM_THREADS``, or one per core."""
     wanted = os.environ.get("POLYTOPIC_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted):
         return int(wanted)
@@ -28,7 +28,7 @@ def n_threads():
 
 
 def block_borders(indptr, entries=BLOCK_ENTRIES, row_cost=1):
-    """Return borders of rows, so that a block holds about this many stored entries.
+    """Return the borders of blocks of rows that hold about this many stored entries.
 
     A row itself counts as ``row_cost`` entries.
     """
@@ -58,11 +58,11 @@ def _result(future):
 
 
 def run_tasks(function, tasks):
-    """Call a function with each task, which may take long, and return the results in their order.
+    """Call a function with each task, which may take long; return the results in task order.
 
     If one fails, or the calling thread is interrupted, the others end at their next `checkpoint`.
     """
-    if n_threads() == 1:  # a thread of its own would keep the memory that it lets go of
+    if n_threads() == 1:  # a separate thread would not return the memory that it frees
         return list(map(function, tasks))
     stop = threading.Event()
 
@@ -88,10 +88,10 @@ def checkpoint():
 
 @lru_cache(maxsize=1)
 def _pool(threads, process):
-    """Return this process's pool of threads, all started; a forked process needs its own.
+    """Return this process's pool of threads, all of them started; a forked process gets its own.
 
-    Another thread starts them: a pool does not know of a thread whose start was interrupted, so the
-    process would wait for it forever at its end.
+    They are started by another thread, which Ctrl+C does not interrupt. A pool does not know of a
+    thread whose start was interrupted, and the process would wait for it forever when it exits.
     """
     pool = ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
     all_started = threading.Barrier(threads)
@@ -111,7 +111,7 @@ def map_rows(function, X, n_labels=0):
 
     ``indptr`` is that of the block, pointing into the whole ``data`` and ``indices``. Where there
     are many labels, blocks have fewer rows, so that an array of rows × labels stays small. Kernels
-    always see the same types of integers, so that they are compiled once.
+    always get the same integer types, so that they are compiled once.
     """
     indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
     return run_blocks(

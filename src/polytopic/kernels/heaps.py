@@ -1,4 +1,4 @@
-"""A binary heap in arrays, which keeps the smallest of many items at index 0.
+"""A binary heap in arrays, with the smallest item at index 0.
 
 =========  ===============================================================
 ``key``    what items are ordered by, smallest first

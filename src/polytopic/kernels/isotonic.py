@@ -1,11 +1,11 @@
 """Isotonic regression.
 
-===========  ==========================================================================
+===========  =============================================================================
 ``values``   what is approximated by rising steps, in the order of their scores
 ``weights``  how much each value counts
-``begins``   (n_values + 1,) takes where each step begins, and then the number of values
-``heights``  (n_values,) takes the height of each step
-===========  ==========================================================================
+``begins``   (n_values + 1,) receives where each step begins, then the number of values
+``heights``  (n_values,) receives the height of each step
+===========  =============================================================================
 """
 
 import numpy as np
@@ -15,10 +15,14 @@ from polytopic.kernels import compiled
 
 @compiled
 def pool_adjacent(values, weights, begins, heights):
-    """Find the rising steps nearest to values, in weighted squares; return how many there are.
+    """Fit rising steps to values by weighted least squares; return the number of steps.
 
-    Neighbours that fall, or are level, are merged into one step at their weighted mean, until none
-    do. Equivalent to ``scipy.optimize.isotonic_regression(values, weights=weights)``.
+    Neighbouring steps that do not rise are merged at their weighted mean, until all do. Equivalent
+    to::
+
+        fit = scipy.optimize.isotonic_regression(values, weights=weights)
+        n = fit.blocks.size - 1
+        begins[: n + 1], heights[:n] = fit.blocks, fit.x[fit.blocks[:-1]]
     """
     masses, n = np.empty(values.size), 0
     for k in range(values.size):

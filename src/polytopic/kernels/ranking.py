@@ -1,10 +1,12 @@
 """The highest of many values.
 
-====================  ==========================================================================
-``values``, ``scores``  one value per place; one row of scores per document
-``skip``              (n_values,) places that are left out
-``top``               takes places, highest value first; of equal values the first place is first
-====================  ==========================================================================
+===========  ================================================================================
+``values``   (n_values,) one value per place
+``skip``     (n_values,) places that are left out
+``top``      receives places, highest value first; of equal values, the first place comes first
+``scores``   (n_docs, n_labels) one row of values per document
+``order``    (n_docs, n_labels) receives the labels of each document in order
+===========  ================================================================================
 """
 
 import numpy as np

@@ -3,6 +3,12 @@
 ``digamma`` agrees with SciPy to 1e-14. CoL mostly needs ``exp(digamma(x))``, for which there is a
 faster series without a logarithm, exact to 2e-11; ``log_exp_digamma`` is the logarithm of that
 series, for sums that must be consistent with it.
+
+===========  ==============================================================================
+``z, x``     the argument, above zero
+``y``        ``1 / z**2``, the variable of the series
+``a, b``     ``exp(digamma(x))`` as ``a * exp(-b)``, which may underflow although both do not
+===========  ==============================================================================
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Loops over the words of documents that all count models share.
+"""Loops over the words of documents, shared by all count models.
 
 ======================  ==========================================================================
 ``data, indices,        word counts ``X`` of documents, rows of a CSR matrix

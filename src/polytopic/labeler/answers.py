@@ -185,7 +185,7 @@ def explain_labels(state, text, fields, given, why_not, choose=None, sharer=None
     for label, column in why_not.items():
         if column in y.indices:
             raise ValueError(f"why_not == {label!r}, must not be one of the explained labels.")
-    reasons = Reasons(model, vocabulary.terms, x, y, counts=known, sharer=sharer)
+    reasons = Reasons(model, vocabulary.terms, x, y, counts=known, mixture_model=sharer)
     return Explanation(
         labels=reasons.of_labels(scores[0], proba[0]),
         keywords=reasons.keywords(),

@@ -159,7 +159,7 @@ def learn_rows(
     rows : DocumentRows
         The documents.
     start : Model, default=None
-        The model to start from, whose documents ``rows.before`` refers to.
+        The model to start from, whose documents ``rows.previous_rows`` refers to.
     """
 
     def fit(model: Any, vocabulary: Vocabulary, weights: TermWeights | None) -> None:
@@ -170,7 +170,7 @@ def learn_rows(
         if start is None:  # no reference is held here, so that a model can free the matrix
             model.fit(read(), rows.targets, tuned=tuned)
         else:
-            model.fit(read(), rows.targets, tuned=tuned, warm=start, rows=rows.before)
+            model.fit(read(), rows.targets, tuned=tuned, warm=start, rows=rows.previous_rows)
 
     state = learn_elsewhere(labeler, rows.table(), fit, analyzer, fitted_from=fitted_from)
     return replace(state, documents=rows) if labeler.keep_documents else state

@@ -75,7 +75,7 @@ class LabelReader:
         ids = {label: self.resolve(label) for label in targets.labels}
         renamed = {label: other for label, other in ids.items() if other != label}
         self.renamed |= renamed
-        return targets.renamed(ids) if renamed else targets
+        return targets.rename(ids) if renamed else targets
 
     def resolve(self, label: str) -> str:
         """Return the id of a label: itself, unless it is a name that the tree knows."""

@@ -1,7 +1,16 @@
 """Labels: their ids and names, their tree, and the forms of a target ``Y``."""
 
-from polytopic.labels.space import LabelSpace, canonical, indicator, widen, with_fallback
-from polytopic.labels.targets import TargetForm, Targets, read_targets
+from polytopic.labels.targets import (
+    LabelSpace,
+    TargetForm,
+    Targets,
+    canonical,
+    indicator,
+    read_targets,
+    stack_sets,
+    widen,
+    with_fallback,
+)
 from polytopic.labels.tree import LabelTree, Level
 
 __all__ = [
@@ -13,6 +22,7 @@ __all__ = [
     "canonical",
     "indicator",
     "read_targets",
+    "stack_sets",
     "widen",
     "with_fallback",
 ]

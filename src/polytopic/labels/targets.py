@@ -1,11 +1,16 @@
-"""The forms of a target ``Y``: indicators, collections of names, one label per document."""
+"""Labels as columns of an indicator: label ids, and the forms of a target ``Y``.
+
+A `LabelSpace` numbers labels. Models compute with a CSR indicator that has one row per document.
+`read_targets` turns each form of ``Y`` into one: an indicator, collections of names, or one label
+per document.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +19,151 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from polytopic.labels.space import LabelSpace, indicator, merge, merged, widen
+
+class LabelSpace:
+    """Label ids in canonical order, separate from display names.
+
+    Parameters
+    ----------
+    ids : iterable
+        Label ids; stored sorted and distinct.
+    names : mapping of id to name, or of id to {language: name}, default=None
+        Display names. A label without a name is shown as its id.
+
+    Examples
+    --------
+    >>> space = LabelSpace(["t2", "t1"], names={"t1": {"en": "Space", "cs": "Vesmír"}})
+    >>> space.ids
+    ('t1', 't2')
+    >>> space.name("t1", "cs"), space.name("t2")
+    ('Vesmír', 't2')
+    """
+
+    def __init__(self, ids: Iterable = (), names: Mapping | None = None):
+        self.ids = tuple(canonical(ids))
+        self.names = {
+            label: dict(name) if isinstance(name, Mapping) else {"": str(name)}
+            for label, name in (names or {}).items()
+        }
+        self._index = {label: column for column, label in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self):
+        return iter(self.ids)
+
+    def __contains__(self, label) -> bool:
+        return label in self._index
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, LabelSpace) and self.ids == other.ids and self.names == other.names
+
+    def __hash__(self) -> int:
+        return hash(self.ids)
+
+    def __repr__(self) -> str:
+        return f"LabelSpace({list(self.ids)!r})"
+
+    def index(self, label) -> int:
+        """Return the column of a label."""
+        try:
+            return self._index[label]
+        except KeyError:
+            raise ValueError(f"label {label!r} is not known.") from None
+
+    def name(self, label, language: str | None = None) -> str:
+        """Return the display name in this language, else in any language, else the id."""
+        return name_in(self.names.get(label, {}), language) or str(label)
+
+    def encode(self, label_sets: Iterable[Collection]) -> sparse.csr_matrix:
+        """Return the indicator of collections of label ids."""
+        try:
+            columns = [sorted({self._index[label] for label in labels}) for labels in label_sets]
+        except KeyError as error:
+            raise ValueError(f"label {error.args[0]!r} is not known.") from None
+        indptr = np.cumsum([0, *map(len, columns)])
+        indices = np.fromiter((c for row in columns for c in row), dtype=np.intp, count=indptr[-1])
+        return indicator(indices, indptr, len(self))
+
+    def decode(self, Y) -> list[list]:
+        """Return each row's label ids, in canonical order."""
+        Y = sparse.csr_matrix(Y, copy=True)
+        Y.eliminate_zeros()
+        Y.sort_indices()
+        ids = list(map(self.ids.__getitem__, Y.indices.tolist()))
+        return [ids[start:stop] for start, stop in pairwise(Y.indptr.tolist())]
+
+
+def indicator(indices, indptr, n_labels: int) -> sparse.csr_matrix:
+    """Return the 0/1 matrix with ones in these columns of its rows."""
+    ones = np.ones(len(indices))
+    return sparse.csr_matrix((ones, indices, indptr), shape=(len(indptr) - 1, n_labels))
+
+
+def stack_sets(blocks, n_labels) -> sparse.csr_matrix:
+    """Return the indicator of label sets that come in blocks, as pairs of sizes and labels."""
+    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(size for size, _ in blocks)])
+    labels = np.concatenate([np.zeros(0, dtype=np.int64), *(label for _, label in blocks)])
+    return indicator(labels, np.concatenate([[0], np.cumsum(sizes)]), n_labels)
+
+
+def widen(Y: sparse.csr_matrix, labels: Sequence, space: LabelSpace) -> sparse.csr_matrix:
+    """Return an indicator over ``labels`` as one over a larger space."""
+    place = np.array([space.index(label) for label in labels], dtype=np.intp)
+    return indicator(place[Y.indices], Y.indptr, len(space))
+
+
+def group_columns(labels: Sequence) -> tuple[LabelSpace, sparse.csr_matrix]:
+    """Return the space of the columns' new labels, and the indicator (columns, labels) of them."""
+    space = LabelSpace(labels)
+    place = np.array([space.index(label) for label in labels], dtype=np.intp)
+    return space, indicator(place, np.arange(place.size + 1), len(space))
+
+
+def merge(Y: sparse.csr_matrix, matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the indicator of the new labels of each row."""
+    Y = sparse.csr_matrix(Y) @ matrix
+    Y.data[:] = 1.0
+    Y.sort_indices()
+    return Y
+
+
+def with_fallback(X, Y: sparse.csr_matrix, fallback) -> sparse.csr_matrix:
+    """Return the label sets ``Y``, with ``fallback`` (columns) for documents without words."""
+    X = X if sparse.issparse(X) and X.format == "csr" else sparse.csr_matrix(X)
+    if not X.data.all():
+        X = X.copy()
+        X.eliminate_zeros()
+    known = np.diff(X.indptr) > 0
+    if known.all():
+        return Y
+    rest = sparse.diags_array(known.astype(np.float64)) @ Y
+    empty = sparse.csr_matrix((~known)[:, None].astype(np.float64))
+    row = indicator(np.asarray(fallback), [0, len(fallback)], Y.shape[1])
+    return sparse.csr_matrix(rest + empty @ row)
+
+
+def canonical(labels: Iterable) -> list:
+    """Return distinct label ids in sorted order."""
+    try:
+        return sorted(set(labels))
+    except TypeError:
+        raise TypeError(
+            "label ids have several types, must be all strings or all numbers."
+        ) from None
+
+
+def name_in(names: Mapping[str, str], language: str | None) -> str | None:
+    """Return the name in a language, else in a variant of it, in no language, English, or any."""
+    wanted = (language or "").lower()
+    stem = wanted.partition("-")[0]
+    variants = [other for other in names if other.partition("-")[0] == stem]
+    languages = [key for key in (wanted, *variants, "", "en", *names) if key in names]
+    return names[languages[0]] if languages else None
+
+
+# Targets
 
 
 @dataclass(frozen=True)
@@ -37,12 +186,12 @@ class TargetForm:
         """Whether labels are columns without names."""
         return self.kind in ("dense", "sparse")
 
-    def fits(self, other: TargetForm) -> bool:
+    def is_compatible(self, other: TargetForm) -> bool:
         """Return whether targets of both forms can be mixed."""
         return self.kind == other.kind or (self.is_indicator and other.is_indicator)
 
-    def give_back(self, Y: sparse.csr_matrix):
-        """Return an indicator in this form (not for ``single``)."""
+    def convert(self, Y: sparse.csr_matrix):
+        """Return an indicator in this form; not for the kind ``single``."""
         Y = Y.astype(self.dtype)
         return Y if self.kind == "sparse" else Y.toarray()
 
@@ -73,9 +222,9 @@ class Targets:
         """Return the labels of each document, sorted."""
         return LabelSpace(self.labels).decode(self.Y)
 
-    def renamed(self, ids: Mapping) -> Targets:
+    def rename(self, ids: Mapping) -> Targets:
         """Return the targets with other label ids; labels that get the same id are merged."""
-        space, matrix = merged([ids.get(label, label) for label in self.labels])
+        space, matrix = group_columns([ids.get(label, label) for label in self.labels])
         return Targets(merge(self.Y, matrix), space.ids, self.form)
 
 

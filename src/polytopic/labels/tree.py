@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_scalar
 
-from polytopic.labels.space import (
-    Alternatives,
-    Name,
-    merge,
-    merged,
-    name_in,
-    one_line,
-    read_alternatives,
-    read_name,
-)
+from polytopic.labels.targets import group_columns, merge, name_in
 from polytopic.labels.tree_files import read_tree, write_tree
 
+Name = str | Mapping[str, str]
+"""A name without a language, or names by language."""
+Alternatives = Iterable[str] | Mapping[str, Iterable[str]]
+"""Alternative names without a language, or by language."""
+
+Value = TypeVar("Value")
+
 SEPARATORS = ("/", "::", "--")
+_LANGUAGE = re.compile(r"[a-z]{1,8}(-[a-z0-9]{1,8})*")
 
 
 class LabelTree:
@@ -76,15 +76,15 @@ class LabelTree:
         self._parents = _with_roots(parents)
         self._levels = _levels(self._parents)
         self._children = _children(self._parents)
-        self._names = self._of_labels(names, read_name)
-        self._alternatives = self._of_labels(alternatives, read_alternatives)
-        self._notations = self._of_labels(notations, one_line)
+        self._names = self._of_labels(names, _read_name)
+        self._alternatives = self._of_labels(alternatives, _read_alternatives)
+        self._notations = self._of_labels(notations, _one_line)
 
     def _of_labels(self, values, read) -> dict[str, Any]:
         """Return the values of labels, sorted, without empty ones."""
         values = values or {}
-        found = {self._check(label): read(values[label]) for label in sorted(values)}
-        return {label: value for label, value in found.items() if value}
+        readings = {self._check(label): read(values[label]) for label in sorted(values)}
+        return {label: value for label, value in readings.items() if value}
 
     @classmethod
     def from_names(cls, labels: Iterable[str], separator: str | None = "/") -> LabelTree:
@@ -109,12 +109,12 @@ class LabelTree:
     def from_file(cls, path: str | Path) -> LabelTree:
         r"""Read a tree, or a flat list, of labels with their names from a file.
 
-        The format follows from the ending:
+        The extension determines the format:
 
         - ``.ttl``, ``.rdf`` and ``.nt`` are SKOS: concepts with broader and narrower concepts,
           preferred and alternative labels, and notations. Ids are the concepts' URIs. If a concept
-          has several broader ones, the first in sorted order is kept, with a warning. Deprecated
-          concepts are left out.
+          has several broader ones, the first in sorted order is used, with a warning. Deprecated
+          concepts are skipped.
         - ``.csv`` has columns separated by commas, ``.tsv`` by tabs, without quotes; other files
           by tabs if there are any. A header names the columns: ``id`` (or ``uri``, ``label``,
           ``child``), ``parent``, ``name`` (or ``label``), ``alt``, ``notation``, and names by
@@ -140,12 +140,12 @@ class LabelTree:
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as a dict of plain values, ready for JSON."""
         alternatives = {
-            label: {language: list(names) for language, names in found.items()}
-            for label, found in self._alternatives.items()
+            label: {language: list(texts) for language, texts in names.items()}
+            for label, names in self._alternatives.items()
         }
         return {
             "parents": dict(self._parents),
-            "names": {label: dict(found) for label, found in self._names.items()},
+            "names": {label: dict(names) for label, names in self._names.items()},
             "alternatives": alternatives,
             "notations": dict(self._notations),
         }
@@ -199,10 +199,10 @@ class LabelTree:
 
         Names in every language count. None is returned if there is no such label, or several.
         """
-        return self._meant.get(label)
+        return self._labels_by_name.get(label)
 
     @cached_property
-    def _meant(self) -> dict[str, str | None]:
+    def _labels_by_name(self) -> dict[str, str | None]:
         """Labels by id, notation, name and alternative name."""
         kinds = (
             ((text, label) for label, text in self._notations.items()),
@@ -214,13 +214,13 @@ class LabelTree:
                 for text in texts
             ),
         )
-        meant: dict[str, str | None] = {label: label for label in self._parents}
+        labels: dict[str, str | None] = {label: label for label in self._parents}
         for pairs in kinds:
-            found: dict[str, str | None] = {}
+            labels_of_kind: dict[str, str | None] = {}
             for text, label in pairs:
-                found[text] = label if found.get(text, label) == label else None
-            meant = found | meant
-        return meant
+                labels_of_kind[text] = label if labels_of_kind.get(text, label) == label else None
+            labels = labels_of_kind | labels
+        return labels
 
     def parent(self, label: str) -> str | None:
         """Return the parent, None for a root."""
@@ -236,21 +236,21 @@ class LabelTree:
 
     def ancestors(self, label: str) -> list[str]:
         """Return all ancestors, nearest first."""
-        found = []
+        ancestors = []
         above = self.parent(label)
         while above is not None:
-            found.append(above)
+            ancestors.append(above)
             above = self._parents[above]
-        return found
+        return ancestors
 
     def descendants(self, label: str) -> list[str]:
         """Return all descendants, each before its own descendants."""
-        found = []
-        waiting = self.children(label)[::-1]
-        while waiting:
-            found.append(waiting.pop())
-            waiting.extend(reversed(self._children[found[-1]]))
-        return found
+        descendants = []
+        stack = self.children(label)[::-1]
+        while stack:
+            descendants.append(stack.pop())
+            stack.extend(reversed(self._children[descendants[-1]]))
+        return descendants
 
     def level(self, label: str) -> int:
         """Return the number of ancestors; a root has 0."""
@@ -331,7 +331,7 @@ class Level:
     def __init__(self, labels: Sequence[str], tree: LabelTree, level: int) -> None:
         check_scalar(level, "level", Integral, min_val=0)
         above = [tree.at_level(label, level) if label in tree else label for label in labels]
-        space, self.matrix = merged(above)
+        space, self.matrix = group_columns(above)
         self.labels: tuple[str, ...] = space.ids
         place = self.matrix.indices
         self._order = np.argsort(place, kind="stable")
@@ -423,21 +423,64 @@ def _parents_of_paths(labels: Iterable[str], separator: str | None) -> dict[str,
 
 def _guess_separator(labels: list[str]) -> str:
     """Return the one separator that occurs in the labels."""
-    found = [mark for mark in SEPARATORS if any(mark in label for label in labels)]
-    if len(found) != 1:
-        what = f"{' and '.join(map(repr, found))} occur" if found else "no '/', '::' or '--' occurs"
+    separators = [mark for mark in SEPARATORS if any(mark in label for label in labels)]
+    if len(separators) != 1:
+        several = " and ".join(map(repr, separators))
+        what = f"{several} occur" if several else "no '/', '::' or '--' occurs"
         raise ValueError(f"the separator is ambiguous: {what} in the labels. Give separator.")
-    return found[0]
+    return separators[0]
 
 
 def _upper(label: str, separator: str) -> str | None:
     """Return the path one step up, None at the top; repeated separators count as one."""
-    upper = _trimmed(_trimmed(label, separator).rpartition(separator)[0], separator)
+    upper = _trim(_trim(label, separator).rpartition(separator)[0], separator)
     return upper or None
 
 
-def _trimmed(path: str, separator: str) -> str:
+def _trim(path: str, separator: str) -> str:
     """Return a path without trailing separators."""
     while path.endswith(separator):
         path = path.removesuffix(separator)
     return path
+
+
+# Names
+
+
+def _read_name(name: Name) -> Mapping[str, str]:
+    """Return names by language, sorted and read-only; ``""`` means no language."""
+    named = name if isinstance(name, Mapping) else {"": name}
+    return _by_language({language: _one_line(text) for language, text in named.items()})
+
+
+def _read_alternatives(names: Alternatives) -> Mapping[str, tuple[str, ...]]:
+    """Return alternative names by language, sorted, distinct and read-only."""
+    if isinstance(names, str):
+        raise TypeError(f"alternatives == {names!r} is one string, must be a list of names.")
+    named = names if isinstance(names, Mapping) else {"": names}
+    return _by_language(
+        {
+            language: tuple(sorted({line for text in texts if (line := _one_line(text))}))
+            for language, texts in named.items()
+        }
+    )
+
+
+def _one_line(text: str) -> str:
+    """Return a name with single spaces."""
+    return " ".join(str(text).split())
+
+
+def _by_language(values: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Return values by language, in lower case and sorted, without empty values."""
+    tagged = {_tag(language): value for language, value in values.items() if value}
+    return MappingProxyType(dict(sorted(tagged.items())))
+
+
+@lru_cache
+def _tag(language: str) -> str:
+    """Return a language tag in lower case; the empty tag is allowed."""
+    tag = language.lower()
+    if tag and not _LANGUAGE.fullmatch(tag):
+        raise ValueError(f"language == {language!r}, must be a tag such as 'en' or 'pt-br'.")
+    return tag

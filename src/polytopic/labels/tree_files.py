@@ -133,16 +133,16 @@ def _read_cells(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _read_header(path: Path, cells: list[str]) -> list[Column | None] | None:
-    """Return the columns, None for an unknown one; None if this is not a header."""
+    """Return the columns, with None for an unknown one; None if this is not a header."""
     titles = [cell.lower() for cell in cells]
     known = all(title in IDS or _meaning(title) for title in titles)
     if titles[0] not in IDS and "uri" not in titles and not (known and set(titles) & set(IDS)):
         return None
     label = next(title for title in IDS if title in titles)
     columns = [ID if title == label else _meaning(title) for title in titles]
-    twice = next((c for c in columns if c is not None and columns.count(c) > 1), None)
-    if twice:
-        same = [cell for cell, column in zip(cells, columns, strict=True) if column == twice]
+    repeated = next((c for c in columns if c is not None and columns.count(c) > 1), None)
+    if repeated:
+        same = [cell for cell, column in zip(cells, columns, strict=True) if column == repeated]
         raise ValueError(
             f"{str(path)!r} has the columns {' and '.join(same)}, which mean the same; keep one."
         )
@@ -196,9 +196,9 @@ def _table(tree: LabelTree, *, tabs: bool) -> bytes:
 
 def _columns(tree: LabelTree) -> list[Column]:
     """Return the columns of a tree."""
-    names = {language for found in tree.names.values() for language in found}
-    others = {language for found in tree.alternatives.values() for language in found}
-    columns = [ID, PARENT, *(Column("name", language) for language in sorted(names))]
+    languages = {language for names in tree.names.values() for language in names}
+    others = {language for names in tree.alternatives.values() for language in names}
+    columns = [ID, PARENT, *(Column("name", language) for language in sorted(languages))]
     columns += [Column("alt", language) for language in sorted(others)]
     return [*columns, NOTATION] if tree.notations else columns
 
@@ -254,7 +254,7 @@ def _read_skos(path: Path) -> dict[str, dict[str, Any]]:
         "parents": _parents(path, graph, concepts),
         "names": names,
         "alternatives": alternatives,
-        "notations": {label: min(text for _, text in found) for label, found in codes.items()},
+        "notations": {label: min(text for _, text in texts) for label, texts in codes.items()},
     }
 
 
@@ -304,12 +304,12 @@ def _concepts(graph) -> set:
     """Return the concepts that are in use and have a URI."""
     rdflib = _rdflib()
     SKOS, RDF, OWL = rdflib.SKOS, rdflib.RDF, rdflib.OWL
-    found = set(graph.subjects(RDF.type, SKOS.Concept))
+    concepts = set(graph.subjects(RDF.type, SKOS.Concept))
     for relation in (SKOS.broader, SKOS.narrower):
-        found.update(graph.subjects(relation), graph.objects(None, relation))
-    found.update(graph.subjects(SKOS.topConceptOf), graph.objects(None, SKOS.hasTopConcept))
+        concepts.update(graph.subjects(relation), graph.objects(None, relation))
+    concepts.update(graph.subjects(SKOS.topConceptOf), graph.objects(None, SKOS.hasTopConcept))
     old = {s for s, o in graph.subject_objects(OWL.deprecated) if str(o).lower() in ("true", "1")}
-    return {concept for concept in found - old if isinstance(concept, rdflib.URIRef)}
+    return {concept for concept in concepts - old if isinstance(concept, rdflib.URIRef)}
 
 
 def _parents(path: Path, graph, concepts: set) -> dict[str, str | None]:
@@ -323,10 +323,10 @@ def _parents(path: Path, graph, concepts: set) -> dict[str, str | None]:
             broader[_label(below)].add(_label(above))
     several = sorted(label for label, above in broader.items() if len(above) > 1)
     if several:
-        kept, other, *_ = sorted(broader[several[0]])
+        first, other, *_ = sorted(broader[several[0]])
         warnings.warn(
             f"{len(several):,} labels of {str(path)!r} have several parents; a tree keeps the "
-            f"first: {several[0]!r} is under {kept!r}, not under {other!r}.",
+            f"first: {several[0]!r} is under {first!r}, not under {other!r}.",
             LabelWarning,
             stacklevel=2,
         )
@@ -340,13 +340,13 @@ def _names(graph, concepts: set) -> tuple[dict, dict]:
     """
     names: dict[str, dict[str, str]] = {}
     others: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for label, found in _texts(graph, "prefLabel", concepts).items():
+    for label, texts in _texts(graph, "prefLabel", concepts).items():
         names[label] = {}
-        for language, text in sorted(found):
+        for language, text in sorted(texts):
             if names[label].setdefault(language, text) != text:
                 others[label][language].append(text)
-    for label, found in _texts(graph, "altLabel", concepts).items():
-        for language, text in found:
+    for label, texts in _texts(graph, "altLabel", concepts).items():
+        for language, text in texts:
             others[label][language].append(text)
     return names, others
 
@@ -354,11 +354,11 @@ def _names(graph, concepts: set) -> tuple[dict, dict]:
 def _texts(graph, relation: str, concepts: set) -> dict[str, list[tuple[str, str]]]:
     """Return the languages and texts of each label."""
     rdflib = _rdflib()
-    found = defaultdict(list)
+    texts = defaultdict(list)
     for concept, text in graph.subject_objects(rdflib.SKOS[relation]):
         if concept in concepts and isinstance(text, rdflib.Literal) and text.strip():
-            found[_label(concept)].append(((text.language or "").lower(), str(text)))
-    return found
+            texts[_label(concept)].append(((text.language or "").lower(), str(text)))
+    return texts
 
 
 def _label(concept) -> str:
@@ -370,7 +370,7 @@ def _label(concept) -> str:
 
 def _skos(tree: LabelTree, format: str) -> bytes:
     """Return a tree as one concept scheme."""
-    return _turtle(tree) if format == "turtle" else _serialized(tree, format)
+    return _turtle(tree) if format == "turtle" else _serialize(tree, format)
 
 
 def _turtle(tree: LabelTree) -> bytes:
@@ -390,7 +390,7 @@ def _turtle(tree: LabelTree) -> bytes:
     return "\n".join(blocks).encode()
 
 
-def _serialized(tree: LabelTree, format: str) -> bytes:
+def _serialize(tree: LabelTree, format: str) -> bytes:
     """Return a tree in another format of RDF."""
     graph = _rdflib().Graph()
     for triple in _triples(tree):

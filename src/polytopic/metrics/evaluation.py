@@ -10,7 +10,7 @@ from polytopic.metrics.scores import ScoreTally
 
 
 def evaluate(Y_true, Y_pred, scores=None, *, classes=None, tree=None):
-    """Return all metrics of label sets; with a tree and with scores those as well.
+    """Return all metrics of label sets and, if given a tree or scores, those of these as well.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def evaluate(Y_true, Y_pred, scores=None, *, classes=None, tree=None):
     scores : array or sparse matrix of shape (n_docs, n_labels), optional
         Score of each label, not NaN.
     classes : sequence of str, optional
-        All labels the model knows; with names and scores, the label of each column.
+        All labels that the model knows; with names and scores, the label of each column.
     tree : LabelTree, optional
         The tree of labels, for the hierarchical metrics.
 
@@ -51,7 +51,7 @@ class Tally:
     Parameters
     ----------
     classes : sequence of str, default=None
-        All labels the model knows; with names and scores, the label of each column.
+        All labels that the model knows; with names and scores, the label of each column.
     tree : LabelTree, default=None
         The tree of labels, for the hierarchical metrics and those by level.
 

@@ -23,19 +23,19 @@ def read_pair(Y_true, Y_pred, classes=None):
 
 
 def read_named_pair(Y_true, Y_pred, classes):
-    """Return what :func:`read_pair` returns, where the labels of columns must be known."""
+    """Return what :func:`read_pair` returns, but require the labels of the columns."""
     true, pred, labels = read_pair(Y_true, Y_pred, classes)
     if labels is None:
         raise ValueError("Y_true is an indicator: give the label of each column as classes.")
     return true, pred, labels
 
 
-def read_scored(Y_true, scores, classes, name):
+def read_scores(Y_true, scores, classes, name):
     """Return true labels as a CSR matrix of ones, the scores, and the labels or None.
 
     Scored labels come first; true labels without a column of scores follow.
     """
-    true, scores = _read_labels(Y_true, "Y_true"), _read_scores(scores, name)
+    true, scores = _read_labels(Y_true, "Y_true"), _read_matrix(scores, name)
     if isinstance(true, list) and classes is None:
         raise ValueError(f"Y_true holds names: give the label of each column of {name} as classes.")
     if classes is not None:
@@ -81,8 +81,8 @@ def names_to_indicator(rows, labels):
     places = [sorted({column[label] for label in row}) for row in rows]
     indptr = np.cumsum([0, *map(len, places)])
     indices = np.fromiter(chain.from_iterable(places), dtype=np.int64, count=indptr[-1])
-    ones = np.ones(indices.size, dtype=np.int64)
-    return csr_array((ones, indices, indptr), shape=(len(rows), len(labels)))
+    values = np.ones(indices.size, dtype=np.int64)
+    return csr_array((values, indices, indptr), shape=(len(rows), len(labels)))
 
 
 def all_labels(first, *sides):
@@ -120,7 +120,7 @@ def _read_indicator(Y, name):
     return ones(Y)
 
 
-def _read_scores(scores, name):
+def _read_matrix(scores, name):
     """Return scores as an array or as a canonical CSR matrix."""
     scores = scores if issparse(scores) else _to_array(scores, name, "numbers")
     _check_2d(scores, name)

@@ -436,9 +436,9 @@ def with_ancestors(true, pred, labels, tree):
 
 def at_level(true, pred, labels, tree, level):
     """Return both indicators, and their labels, rolled up to a level of the tree."""
-    rolled = Level(labels, tree, level)
-    true, pred = (ones(csr_array(Y @ rolled.matrix)) for Y in (true, pred))
-    return true, pred, list(rolled.labels)
+    rollup = Level(labels, tree, level)
+    true, pred = (ones(csr_array(Y @ rollup.matrix)) for Y in (true, pred))
+    return true, pred, list(rollup.labels)
 
 
 def depth(labels, tree):

@@ -1,4 +1,4 @@
-"""Metrics of scores: how early true labels are listed, and how well probabilities hold."""
+"""Metrics of scores: how high true labels rank, and how well probabilities are calibrated."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_scalar
 
-from polytopic.metrics.inputs import (
-    check_probabilities,
-    count_documents,
-    read_scored,
-)
+from polytopic.metrics.inputs import check_probabilities, count_documents, read_scores
 
-BLOCK_DOCS = 2**16  # documents ranked at once: their numbers fit 16 bits
-BLOCK_CELLS = 2**20  # with dense scores, about as many cells at once
+BLOCK_DOCS = 2**16  # documents ranked at once: their numbers fit into 16 bits
+BLOCK_CELLS = 2**20  # cells ranked at once, if scores are dense
 
 
 def precision_at_k(Y_true, scores, k, *, classes=None):
@@ -136,7 +132,7 @@ def propensity_precision_at_k(Y_true, scores, k, *, Y_train, classes=None, a=0.5
     0.474...
     """
     check_scalar(k, "k", Integral, min_val=1)
-    true, scores, labels = read_scored(Y_true, scores, classes, "scores")
+    true, scores, labels = read_scores(Y_true, scores, classes, "scores")
     n_docs, label_docs = count_documents(Y_train, labels, true.shape[1], "Y_train")
     gain = 1 / label_propensities(label_docs, n_docs, a=a, b=b)
     reached = best = 0.0
@@ -205,7 +201,7 @@ def class_perplexity(Y_true, proba, *, classes=None):
     >>> class_perplexity([[1, 1], [0, 1]], [[0.5, 0.5], [0.75, 0.25]])
     2.519...
     """
-    true, proba, _ = read_scored(Y_true, proba, classes, "proba")
+    true, proba, _ = read_scores(Y_true, proba, classes, "proba")
     if not true.nnz:
         raise ValueError("Y_true has no label, needs at least 1.")
     total = 0.0
@@ -250,7 +246,7 @@ def calibration_bins(Y_true, proba, *, n_bins, classes=None):
     A bin holds its upper border, as in :func:`sklearn.calibration.calibration_curve`.
     """
     check_scalar(n_bins, "n_bins", Integral, min_val=1)
-    true, proba, _ = read_scored(Y_true, proba, classes, "proba")
+    true, proba, _ = read_scores(Y_true, proba, classes, "proba")
     borders = np.linspace(0, 1, n_bins + 1)[1:-1]
     sums = np.zeros((3, n_bins))
     for true_block, proba_block in _blocks(true, proba):
@@ -262,7 +258,7 @@ def calibration_bins(Y_true, proba, *, n_bins, classes=None):
 
 
 class ScoreTally:
-    """Sums over documents of metrics of rankings; two tallies can be added.
+    """Sums of ranking metrics over documents; two tallies can be added.
 
     Parameters
     ----------
@@ -282,7 +278,7 @@ class ScoreTally:
     @classmethod
     def count(cls, Y_true, scores, classes=None) -> ScoreTally:
         """Rank the scores of documents, and count their true labels."""
-        true, scores, _ = read_scored(Y_true, scores, classes, "scores")
+        true, scores, _ = read_scores(Y_true, scores, classes, "scores")
         sums, n_unlisted = np.zeros(len(RANKED) + 1), 0
         for true_block, score_block in _blocks(true, scores):
             ranking = _rank(true_block, score_block)
@@ -321,7 +317,7 @@ class _Ranking(NamedTuple):
 
 def _mean(metric, Y_true, scores, classes):
     """Return the mean over documents of a metric of rankings."""
-    true, scores, _ = read_scored(Y_true, scores, classes, "scores")
+    true, scores, _ = read_scores(Y_true, scores, classes, "scores")
     total = sum(metric(_rank(*block)).sum() for block in _blocks(true, scores))
     return float(total / true.shape[0])
 

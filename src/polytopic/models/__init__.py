@@ -9,33 +9,41 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polytopic.models.base import CountModel, DocumentModel, LabelSetClassifier, Model
+    from polytopic.models.base import DocumentModel, LabelSetClassifier, Model
     from polytopic.models.boostexter import BoosTexter, WordRule
     from polytopic.models.col import CoL
-    from polytopic.models.label_sets import LabelSets
+    from polytopic.models.count_model import CountModel
+    from polytopic.models.forest import RandomForest
     from polytopic.models.mixture import PDMM, PMM1, PMM2, SetPrior
     from polytopic.models.mml import MML
     from polytopic.models.naive_bayes import NaiveBayes
-    from polytopic.models.words import ScoreBreakdown, WordLabels, WordScores
+    from polytopic.models.neighbours import NearestNeighbours
+    from polytopic.models.results import LabelSets, ScoreBreakdown, WordLabels, WordScores
+    from polytopic.models.stack import Stack
+    from polytopic.models.svm import LinearSVM
 
-_HOMES = {
+_MODULES = {
     "BoosTexter": "boostexter",
     "CoL": "col",
-    "CountModel": "base",
+    "CountModel": "count_model",
     "DocumentModel": "base",
     "LabelSetClassifier": "base",
-    "LabelSets": "label_sets",
+    "LabelSets": "results",
+    "LinearSVM": "svm",
     "MML": "mml",
     "Model": "base",
     "NaiveBayes": "naive_bayes",
+    "NearestNeighbours": "neighbours",
     "PDMM": "mixture",
     "PMM1": "mixture",
     "PMM2": "mixture",
-    "ScoreBreakdown": "words",
+    "RandomForest": "forest",
+    "ScoreBreakdown": "results",
     "SetPrior": "mixture",
-    "WordLabels": "words",
+    "Stack": "stack",
+    "WordLabels": "results",
     "WordRule": "boostexter",
-    "WordScores": "words",
+    "WordScores": "results",
 }
 
 __all__ = [
@@ -49,10 +57,14 @@ __all__ = [
     "DocumentModel",
     "LabelSetClassifier",
     "LabelSets",
+    "LinearSVM",
     "Model",
     "NaiveBayes",
+    "NearestNeighbours",
+    "RandomForest",
     "ScoreBreakdown",
     "SetPrior",
+    "Stack",
     "WordLabels",
     "WordRule",
     "WordScores",
@@ -60,6 +72,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

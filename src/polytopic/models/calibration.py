@@ -27,8 +27,8 @@ def rising_curve(scores, right):
     share = np.repeat(heights, np.diff(borders))
     low, high = values[steps[:-1]], values[steps[1:] - 1]
     x, y = np.column_stack([low, high]).ravel(), np.repeat(share, 2)
-    kept = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
-    return [x[kept].tolist(), y[kept].tolist()]
+    knots = np.unique(np.linspace(0, x.size - 1, min(x.size, KNOTS)).astype(int))
+    return [x[knots].tolist(), y[knots].tolist()]
 
 
 def rising_steps(values, weights):

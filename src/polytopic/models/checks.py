@@ -1,9 +1,11 @@
-"""Validation of documents, labels, parameters and counts."""
+"""Validation of what models are given: documents, labels, parameters, and tuned values in files."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -16,6 +18,12 @@ from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts
 
 SMALLEST_PSEUDO_COUNT = 1e-300  # its logarithm and its shares keep their full precision
+LARGEST_WEIGHT = 1e15  # of linear models: products of two are finite in single precision
+SMALLEST_DIVISOR = 1 / LARGEST
+ROUNDING = 1e-6  # largest error of sums of probabilities, in double precision
+
+# The tuned values of a model: the range of a number, None for a curve of probabilities
+Ranges = Mapping[str, tuple[float, float] | None]
 
 
 def check_pseudo_count(value, name):
@@ -58,9 +66,9 @@ def check_words(model, X, *, reset=False):
 
 
 def _are_counts(model, X):
-    """Tell at once whether these are counts as they should be; scikit-learn takes long to see it.
+    """Return whether a matrix certainly holds valid counts.
 
-    A matrix of which that is not certain is checked by scikit-learn, which says what is wrong.
+    This is a fast path: scikit-learn, which is slower, checks all other matrices.
     """
     return (
         is_valid_counts(model, X, reset=False)
@@ -71,7 +79,7 @@ def _are_counts(model, X):
 
 
 def check_documents(model, X, Y, sample_weight, *, reset):
-    """Return word counts, targets and weights; their numbers are compared when they are counted."""
+    """Return word counts, targets and weights; counting them compares their numbers."""
     targets = read_targets(Y)
     X = check_words(model, X, reset=reset)
     if sample_weight is not None:
@@ -102,32 +110,33 @@ def check_sets(X, Y, classes):
             f"Y has {len(targets.labels)} columns and the model {classes.size} labels."
         )
     if X is not None:
-        check_as_many(X, targets.Y)
+        check_same_length(X, targets.Y)
     return targets.Y if targets.form.is_indicator else targets.over(classes.tolist())
 
 
-def check_as_many(X, Y):
-    """Raise if the numbers of documents and labels differ."""
+def check_same_length(X, Y):
+    """Raise if ``X`` and ``Y`` have different numbers of documents."""
     if X.shape[0] != Y.shape[0]:
         raise ValueError(
-            f"X has {X.shape[0]} documents and Y has {Y.shape[0]}; they must be as many."
+            f"X has {X.shape[0]} documents and Y has {Y.shape[0]}; the numbers must be equal."
         )
 
 
 def check_form(targets, form, declared):
-    """Raise if targets have another form, or other columns, than before."""
-    if not form.fits(targets.form):
+    """Raise if targets have another form, or other columns, than those of the first fit."""
+    if not form.is_compatible(targets.form):
         raise ValueError(
-            f"Y came as {targets.form.kind} and before as {form.kind}; keep to one form."
+            f"Y has the form {targets.form.kind!r}, but the model was fitted on {form.kind!r}; "
+            "always pass the same form."
         )
     if targets.form.is_indicator and len(targets.labels) != len(declared):
         raise ValueError(
             f"Y has {len(targets.labels)} columns and the model {len(declared)} labels; "
-            "declare new ones in classes, or give labels by name."
+            "declare new ones in classes, or pass labels by name."
         )
 
 
-def declare(known, classes, targets):
+def declare_labels(known, classes, targets):
     """Return the labels declared before, and those of ``classes``."""
     classes = canonical(np.asarray(classes).tolist())
     unknown = sorted(set(targets.labels) - set(classes) - set(known))
@@ -136,7 +145,7 @@ def declare(known, classes, targets):
     return tuple(canonical([*known, *classes]))
 
 
-def whole_documents(X, targets, sample_weight):
+def select_whole_documents(X, targets, sample_weight):
     """Return the documents whose weight is one, and their targets."""
     if sample_weight is None:
         return X, targets
@@ -147,9 +156,43 @@ def whole_documents(X, targets, sample_weight):
 
 
 def require_counts(counts, lack="it cannot learn or forget"):
-    """Return the counts; raise if a model file has left them out."""
+    """Return the counts; raise if the model was loaded from a file without them."""
     if counts is None:
         raise PolytopicError(
             f"this model was saved without its counts, so {lack}; save it with counts=True."
         )
     return counts
+
+
+def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, Any]:
+    """Return tuned parameters; raise unless each value is in its range.
+
+    A curve is a pair of ascending lists: scores, and their probabilities.
+    """
+    if tuned is not None and not isinstance(tuned, Mapping):
+        raise ValueError(f"the tuned values are a {type(tuned).__name__}, must be a mapping")
+    values = dict(tuned or {})
+    for name, value in values.items():
+        if name not in ranges:
+            raise ValueError(f"{name!r} was tuned, which this model never tunes")
+        allowed = ranges[name]
+        if allowed is None:
+            check_curve(name, value)
+        elif not isinstance(value, int | float) or not allowed[0] <= value <= allowed[1]:
+            raise ValueError(
+                f"the tuned {name} == {value!r}, must be from {allowed[0]} to {allowed[1]}"
+            )
+    return values
+
+
+def check_curve(name, curve):
+    """Raise unless these are rising scores and their rising probabilities."""
+    if not isinstance(curve, list | tuple) or len(curve) != 2:
+        raise ValueError(f"the curve {name!r} must be two lists, scores and probabilities")
+    scores, proba = (np.asarray(values, dtype=np.float64) for values in curve)
+    if scores.ndim != 1 or scores.shape != proba.shape or not scores.size:
+        raise ValueError(f"the curve {name!r} must have a probability for each score")
+    if not np.isfinite(scores).all() or not ((proba >= 0) & (proba <= 1)).all():
+        raise ValueError(f"the curve {name!r} must map numbers to probabilities")
+    if (np.diff(scores) < 0).any() or (np.diff(proba) < 0).any():
+        raise ValueError(f"the curve {name!r} falls, must rise")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from numbers import Integral
-from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,29 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from polytopic.counts import canonical_counts
 from polytopic.labels import read_targets, with_fallback
 from polytopic.models.base import LinearModel
-from polytopic.models.checks import check_as_many
-from polytopic.models.words import WordScores
+from polytopic.models.checks import check_same_length
+from polytopic.models.results import LabelEvidence, WordScores
 from polytopic.text.weights import is_valid_counts, unit_rows
-
-
-class LabelEvidence(NamedTuple):
-    """What the scores of labels are made of, for one document.
-
-    ``base + weights @ by_word`` are the scores of ``decision_function``.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_words,)
-        The weights of the document's words, as ``fit`` saw them.
-    by_word : ndarray of shape (n_words, n_labels)
-        What one unit of each word adds to the score of each label.
-    base : ndarray of shape (n_labels,)
-        The part of each score that no word of the document accounts for.
-    """
-
-    weights: np.ndarray
-    by_word: np.ndarray
-    base: np.ndarray
 
 
 class LabelScoreModel(LinearModel):
@@ -49,7 +28,6 @@ class LabelScoreModel(LinearModel):
     """
 
     reads = "weights"
-    cut: ClassVar[float]
 
     # Learning
 
@@ -69,7 +47,7 @@ class LabelScoreModel(LinearModel):
         self._check_parameters()
         targets = read_targets(y)
         X = self._check_words(X, reset=True)
-        check_as_many(X, targets.Y)
+        check_same_length(X, targets.Y)
         is_labelled = targets.Y.getnnz(axis=1) > 0
         if not is_labelled.any():
             raise ValueError("Y has no labelled document; at least one is needed.")

@@ -1,4 +1,4 @@
-"""Leave-one-out: what a count model would say about a training document without having seen it.
+"""Leave-one-out: what a count model says about a training document that it has not seen.
 
 The counts of a document are subtracted from the table, exactly. Only its own words matter, so their
 rows of the word distributions are copied, corrected, and passed to the model's ordinary methods as
@@ -17,10 +17,9 @@ from scipy import sparse
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from polytopic.counts import LabelSetCounts
+from polytopic.counts import LabelSetCounts, look_up_counts
 from polytopic.kernels import words as kernels
 from polytopic.labels import with_fallback
-from polytopic.models.arrays import lookup
 from polytopic.models.checks import require_counts
 
 BLOCK = 1 << 21  # numbers in the copied rows of word distributions
@@ -28,7 +27,7 @@ ROUNDING = 1.0 + 1e-9  # allowance for sums of fractional counts
 
 
 class Group(NamedTuple):
-    """Documents of one label set, each with the model that never saw it.
+    """Documents of one label set, each with the parameters of a model that never saw it.
 
     Attributes
     ----------
@@ -88,7 +87,7 @@ def predict(model, X, Y, em_steps=0):
     answers = sparse.csr_matrix(answers)
     if model._form.kind == "single":
         return model.classes_[answers.indices]
-    return model._form.give_back(answers)
+    return model._form.convert(answers)
 
 
 def groups(model, X, sets, em_steps=0) -> Iterator[Group]:
@@ -146,15 +145,15 @@ def _check_learned(X, rows, counts):
     used, place = np.unique(rows, return_inverse=True)
     table = counts.matrix[used]  # faster to look up in
     known = np.repeat(rows >= 0, np.diff(X.indptr))
-    count = lookup(table, np.repeat(place, np.diff(X.indptr)), X.indices)
+    count = look_up_counts(table, np.repeat(place, np.diff(X.indptr)), X.indices)
     wrong = known & (X.data > count * ROUNDING)
     doc = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    strange = np.bincount(doc, weights=wrong, minlength=X.shape[0]) > 0
+    unknown = np.bincount(doc, weights=wrong, minlength=X.shape[0]) > 0
     only = (rows >= 0) & (counts.set_docs[rows] <= 1)  # no word may remain
     words = counts.matrix.sum(axis=1).A1[rows]
-    strange |= only & (words > X.sum(axis=1).A1 * ROUNDING)
-    if strange.any():
-        raise ValueError(f"document {int(np.argmax(strange))} was not learned.")
+    unknown |= only & (words > X.sum(axis=1).A1 * ROUNDING)
+    if unknown.any():
+        raise ValueError(f"document {int(np.argmax(unknown))} was not learned.")
 
 
 def _check(model, X, Y):
@@ -170,8 +169,8 @@ def _group_theta(model, X, sets, row, em_steps):
     if not X.nnz:
         return model._theta[:1]  # never read
     if em_steps:
-        relearned = [_relearned_theta(model, x, row, em_steps) for x in X]
-        return np.ascontiguousarray(np.vstack(relearned))  # the layout that kernels expect
+        rows = [_theta_after_em(model, x, row, em_steps) for x in X]
+        return np.ascontiguousarray(np.vstack(rows))  # the layout that kernels expect
     theta = model._theta[X.indices]
     labels = sets.indices[: sets.indptr[1]]
     theta[:, labels] = loo_theta(model, X, sets).reshape(X.nnz, -1)
@@ -201,13 +200,13 @@ def loo_theta(model, X, sets) -> np.ndarray:
     return out
 
 
-def _relearned_theta(model, x, row, em_steps):
+def _theta_after_em(model, x, row, em_steps):
     """Return the distributions of one document's words after EM steps without it."""
     table: LabelSetCounts = model.counts_
     own = sparse.csr_matrix((x.data, (np.full(x.nnz, row), x.indices)), shape=table.matrix.shape)
     left = sparse.csr_matrix(table.matrix - own)
     left.eliminate_zeros()
-    counts = model._relearned(left, model._sets, em_steps)
+    counts = model._continue_em(left, model._sets, em_steps)
     totals = counts.sum(axis=1).A1 + model.smoothing_ * counts.shape[1]
     return ((counts[:, x.indices].toarray() + model.smoothing_) / totals[:, None]).T
 
@@ -260,9 +259,9 @@ def audit(model, X, Y) -> Audit:
     X, sets = _check(model, X, Y)
     own, best = np.full((2, X.shape[0]), np.nan)
     better = sparse.lil_matrix(sets.shape)
-    worded = sparse.csr_matrix(sparse.diags_array((np.diff(X.indptr) > 0) * 1.0) @ sets)
-    worded.eliminate_zeros()
-    for group in groups(model, X, worded):
+    labelled = sparse.csr_matrix(sparse.diags_array((np.diff(X.indptr) > 0) * 1.0) @ sets)
+    labelled.eliminate_zeros()
+    for group in groups(model, X, labelled):
         own[group.docs], best[group.docs], better[group.docs] = _audit_group(model, group)
     return Audit(own, best, sparse.csr_matrix(better))
 
@@ -277,10 +276,10 @@ def _audit_group(model, group):
         return np.full_like(own, -np.inf), best, chosen
     same = (chosen != group.sets).sum(axis=1).A1 == 0
     best = np.where(same, own, best)  # equal in spite of rounding
-    keep = own >= best
-    chosen = sparse.diags_array((~keep).astype(float)) @ chosen
-    kept = sparse.diags_array(keep.astype(float)) @ group.sets
-    return own, np.maximum(own, best), sparse.csr_matrix(chosen + kept)
+    own_is_best = own >= best
+    chosen = sparse.diags_array((~own_is_best).astype(float)) @ chosen
+    own_sets = sparse.diags_array(own_is_best.astype(float)) @ group.sets
+    return own, np.maximum(own, best), sparse.csr_matrix(chosen + own_sets)
 
 
 def word_gains(model, X, Y, better) -> list[np.ndarray]:

@@ -6,8 +6,7 @@ import numpy as np
 from scipy import sparse, special
 from sklearn.utils.validation import check_is_fitted
 
-from polytopic.models.base import CountModel
-from polytopic.models.words import softmax
+from polytopic.models.count_model import CountModel
 
 
 class NaiveBayes(CountModel):
@@ -86,4 +85,4 @@ class NaiveBayes(CountModel):
         """
         log_theta = self._log_theta if theta is None else np.log(theta)
         log_theta = log_theta[x.indices][:, sets.indices]
-        return log_theta @ softmax((x.data @ log_theta)[None])[0]
+        return log_theta @ special.softmax(x.data @ log_theta)

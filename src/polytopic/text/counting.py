@@ -326,12 +326,12 @@ class NewColumns:
         """Return the columns of terms given by number, -1 for -1."""
         if self._numbered and self._numbered[-1][0] is not terms:
             self._columns = None
-        found, new = np.empty(numbers.size, np.int32), np.empty(numbers.size, np.int32)
-        n_new = number_columns(numbers, self._of_all(len(terms), numbers), self._n, found, new)
+        columns, new = np.empty(numbers.size, np.int32), np.empty(numbers.size, np.int32)
+        n_new = number_columns(numbers, self._of_all(len(terms), numbers), self._n, columns, new)
         new = new[:n_new]
         self._numbered.append((terms, new, self._n))
         self._n += new.size
-        return found
+        return columns
 
     def _of_all(self, n_terms, numbers):
         """Return an array of the columns of all terms, which is valid for these numbers."""
@@ -351,7 +351,7 @@ class NewColumns:
         if len(sources) == 1 and not self._named:
             (terms,) = sources.values()
             if 4 * self._n > len(terms):
-                return _in_order(terms, np.concatenate([new for _, new, _ in self._numbered]))
+                return _sort_terms(terms, np.concatenate([new for _, new, _ in self._numbered]))
         names = [""] * self._n
         for name, column in self._named.items():
             names[column] = name
@@ -362,7 +362,7 @@ class NewColumns:
         return distinct, np.fromiter(map(places.__getitem__, names), np.int32, len(names))
 
 
-def _in_order(terms, numbers):
+def _sort_terms(terms, numbers):
     """Return the terms with these numbers in sorted order, and the position of each number."""
     ranks = terms.rank()[numbers]
     by_rank = np.full(len(terms), -1, dtype=np.int32)

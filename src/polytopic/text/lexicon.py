@@ -132,10 +132,10 @@ class Lexicon(dict):
 
     def _plain_terms(self, words):
         """Return the terms of plain packed words, empty for those that are dropped."""
-        kept = self._keep(words)
-        terms = self._reduce_many(select(words, kept))
-        kept[kept] = keep_terms = self._keep(terms)
-        return scatter(select(terms, keep_terms), kept)
+        mask = self._keep(words)
+        terms = self._reduce_many(select(words, mask))
+        mask[mask] = keep_terms = self._keep(terms)
+        return scatter(select(terms, keep_terms), mask)
 
     def _reduce_many(self, words):
         if self._reduce is None:
@@ -153,10 +153,10 @@ class Lexicon(dict):
             return np.array([self._keeps(fold(word, self._language)) for word in unpack(words)])
         starts, ends = bounds(words)
         sizes = ends - starts
-        kept = (sizes >= self._lengths[0]) & (sizes <= self._lengths[-1])
+        mask = (sizes >= self._lengths[0]) & (sizes <= self._lengths[-1])
         if self._stop_words:
-            kept &= ~self._plain_stop_words.contain(words.lower())
-        return kept
+            mask &= ~self._plain_stop_words.contain(words.lower())
+        return mask
 
     @cached_property
     def _plain_stop_words(self):

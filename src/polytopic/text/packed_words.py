@@ -150,15 +150,16 @@ class Terms:
         starts, ends = bounds(packed)
         full = ends > starts
         starts, ends, data = starts[full], ends[full], packed + bytes(PADDING)
-        now, found = self._reserve(starts.size, len(packed)), np.empty(starts.size, dtype=np.int32)
+        own_numbers = np.empty(starts.size, dtype=np.int32)
+        now = self._reserve(starts.size, len(packed))
         text, words, table = byte_view(data), word_view(data), (self._index, self._rows)
-        number_tokens(text, words, starts, ends, *table, now.letters, self._used, found)
+        number_tokens(text, words, starts, ends, *table, now.letters, self._used, own_numbers)
         n, size = self._used.tolist()
         word_ends = now.size + np.flatnonzero(now.letters[now.size : size] == 0)
         now.starts[now.n + 1 : n + 1] = word_ends + 1
         self._now = now._replace(n=n, size=size)
         numbers = np.full(full.size, -1, dtype=np.int32)
-        numbers[full] = found
+        numbers[full] = own_numbers
         return numbers
 
     def _reserve(self, n_more, size_more):

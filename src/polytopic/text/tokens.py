@@ -108,12 +108,12 @@ def spell(token):
 
 def _without_long_runs(token):
     """Drop marks after `LONGEST_RUN` in a row: sorting them takes quadratic time."""
-    run, kept = 0, []
+    run, characters = 0, []
     for character in token:
         run = run + 1 if _is_mark(character) else 0
         if run <= LONGEST_RUN:
-            kept.append(character)
-    return "".join(kept)
+            characters.append(character)
+    return "".join(characters)
 
 
 @lru_cache(1 << 14)

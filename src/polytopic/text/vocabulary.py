@@ -79,11 +79,11 @@ class Vocabulary:
             raise ValueError(
                 f"document_frequency has shape {frequency.shape}, must have one number per term."
             )
-        kept = np.flatnonzero(frequency >= min_df).tolist()
+        selected = np.flatnonzero(frequency >= min_df).tolist()
         if max_size is not None:
             check_scalar(max_size, "max_size", Integral, min_val=1)
-            kept = sorted(kept, key=lambda i: (-frequency[i], terms[i]))[:max_size]
-        return cls(terms[i] for i in kept)
+            selected = sorted(selected, key=lambda i: (-frequency[i], terms[i]))[:max_size]
+        return cls(terms[i] for i in selected)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -119,13 +119,13 @@ class Vocabulary:
                 f"{len(terms)} terms for {matrix.shape[1]} columns, must be one term per column."
             )
         columns = self.columns(terms).astype(np.int32)[matrix.indices]
-        kept = columns >= 0
-        n_before = np.zeros(kept.size + 1, dtype=matrix.indptr.dtype)
-        np.cumsum(kept, out=n_before[1:])
+        is_known = columns >= 0
+        n_before = np.zeros(is_known.size + 1, dtype=matrix.indptr.dtype)
+        np.cumsum(is_known, out=n_before[1:])
         indptr = n_before[matrix.indptr]
         del n_before
         shape = (matrix.shape[0], len(self))
-        selected = csr_matrix((matrix.data[kept], columns[kept], indptr), shape=shape)
+        selected = csr_matrix((matrix.data[is_known], columns[is_known], indptr), shape=shape)
         selected.sort_indices()
         return selected
 

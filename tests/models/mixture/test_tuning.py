@@ -11,12 +11,13 @@ from polytopic.models.mixture import candidate_kernels as kernels
 from polytopic.models.mixture.likelihood_kernels import set_bound
 from polytopic.models.mixture.tuning import loo_quality
 from tests.models.test_leave_one_out import prior_of, worded
+from tests.twins import mixture as twins
 
 TEMPERATURES = np.array([0.5, 2.0, 8.0])
 
 
 def slow_quality(model, X, Y, temperatures, n_sets=100):
-    """Return the mean goodness of answers, one document and one label set at a time."""
+    """Return the mean quality of answers, one document and one label set at a time."""
     total = np.zeros(temperatures.size)
     for group in leave_one_out.groups(model, X, Y):
         prior = prior_of(model).without(group.table_row)
@@ -24,9 +25,9 @@ def slow_quality(model, X, Y, temperatures, n_sets=100):
             rows = highest(model, x, group, n_sets)
             sets, log_prior = prior.sets[rows], prior.log_seen[rows]
             scores = [model._log_likelihood(x, one, group.theta)[0] for one in sets]
-            for t, temperature in enumerate(temperatures):
-                values = np.array(scores) / temperature + log_prior
-                total[t] += goodness(answer(values, sets.toarray(), model.decode), own, model)
+            total += twins.quality_by_temperature(
+                sets.toarray(), scores, log_prior, own, temperatures, model.decode
+            )
     return total / X.shape[0]
 
 
@@ -44,23 +45,6 @@ def highest(model, x, group, n_sets):
     ]
     values = np.array(bounds) / problem.temperature + prior.log_seen
     return np.flatnonzero(values >= np.sort(values)[-min(n_sets, values.size)])
-
-
-def answer(values, sets, decode):
-    """Return the set with the best expected F, or the most probable one."""
-    weights = np.exp(values - values.max())
-    if decode != "f":
-        return sets[np.argmax(weights)]
-    weights[values < values.max() - 9.0] = 0.0
-    f = 2 * sets @ sets.T / np.add.outer(sets.sum(axis=1), sets.sum(axis=1))
-    return sets[np.argmax(np.where(weights >= 0.01, f @ weights, -np.inf))]
-
-
-def goodness(found, own, model):
-    """Return whether an answer is right or, unless that is what is wanted, its F."""
-    if model.decode == "map":
-        return float((found == own).all())
-    return 2 * found @ own / (found.sum() + own.sum())
 
 
 def with_a_rare_label(seed):

@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from polytopic.kernels.heaps import new_heap, pop, push
-from polytopic.kernels.ranking import highest
 from polytopic.models.mml import kernels_search as search
 from polytopic.models.mml.embedding import embed_sizes, rotate, with_knots
 from polytopic.models.mml.kernels_search import EXACT, RESCALED, SCORE, best_set, bound_sum
@@ -142,9 +140,9 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
         search.best_with(Z, sizes, wanted, found)
 
         for doc, row in enumerate(scores):
-            best = np.sort(row)[::-1][:n_best]
+            best = twins.n_best_sets(row, n_best)
             chosen_score = set_scores(Z[doc], sizes.vectors, chosen[doc][None])
-            np.testing.assert_allclose(chosen_score[0], best[0], **close)
+            np.testing.assert_allclose(chosen_score[0], twins.best_sets(row), **close)
             np.testing.assert_allclose(values[doc, : best.size], best, **close)
             assert np.isneginf(values[doc, best.size :]).all()
             listed = several[doc, : best.size]
@@ -154,7 +152,9 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
             np.testing.assert_allclose(out[doc], twins.margins(row, members), **close)
             assert found[doc, wanted]
             found_score = set_scores(Z[doc], sizes.vectors, found[doc][None])
-            np.testing.assert_allclose(found_score[0], row[members[:, wanted]].max(), **close)
+            np.testing.assert_allclose(
+                found_score[0], twins.best_with(row, members, wanted), **close
+            )
 
 
 def test_of_equal_sets_the_smallest_and_first():
@@ -184,23 +184,11 @@ def test_many_sets_are_listed_in_order(n_best):
 
     n_sets = min(n_best, len(sets))
     for doc in range(7):
-        best = np.sort(set_scores(Z[doc], sizes.vectors, indicator_of(sets, 7)))[::-1][:n_sets]
+        best = twins.n_best_sets(set_scores(Z[doc], sizes.vectors, indicator_of(sets, 7)), n_sets)
         np.testing.assert_allclose(scores[doc, :n_sets], best, atol=1e-9)
         assert len({tuple(labels) for labels in found[doc, :n_sets].tolist()}) == n_sets
     assert found[-1, :n_sets].sum(axis=1).tolist() == [len(labels) for labels in sets[:n_sets]]
     assert np.isneginf(scores[:, n_sets:]).all()
-
-
-@given(st.lists(st.tuples(st.sampled_from([-np.inf, 0.0, 0.5, 2.0]), st.booleans())))
-def test_the_highest_values(rows):
-    """Those that sorting finds; of equal ones the first."""
-    values, skip = np.array([r[0] for r in rows], float), np.array([r[1] for r in rows], bool)
-    top = np.empty(values.size, np.int64)
-
-    for n in range(values.size + 1):
-        expected = twins.highest(values, skip, n)
-
-        assert top[: highest(values, skip, n, top)].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -216,23 +204,6 @@ def test_projections(dtype):
 
     expected = twins.project_rows(X.toarray(), weights)
     np.testing.assert_allclose(flat.reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
-
-
-@given(st.lists(st.sampled_from([None, 0.0, 0.5, 1.0, -np.inf]), max_size=60))
-def test_a_heap_gives_the_first_item(steps):
-    """Whatever is pushed and popped in between: the lowest key, and of equal ones the oldest."""
-    heap, there = new_heap(len(steps)), []
-
-    for age, key in enumerate(steps):
-        if key is not None:
-            push(heap, len(there), key, age, -age)
-            there.append((key, age))
-        elif there:
-            first = there.pop(there.index(min(there)))
-            assert (heap.key[0], heap.rank[0], heap.item[0]) == (*first, -first[1])
-            pop(heap, len(there) + 1)
-        if there:
-            assert (heap.key[0], heap.rank[0]) == min(there)
 
 
 def test_without_labels_the_best_set_scores_best():

@@ -8,25 +8,35 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays
 from polytopic.labels import read_targets, with_fallback
-from polytopic.models.arrays import NOTHING_TUNED, check_rules, check_tuned
-from polytopic.models.base import LinearModel
+from polytopic.models.base import LABEL_ARRAYS, LinearModel, check_label_arrays
 from polytopic.models.boostexter import kernels
 from polytopic.models.checks import (
-    check_as_many,
+    ROUNDING,
     check_number_or,
     check_pseudo_count,
+    check_same_length,
+    check_tuned,
     check_words,
 )
-from polytopic.models.words import softmax
 
 ROUNDS_PER_SUM = 200  # rounds after which sums of weights are computed anew
 ROUNDS_PER_CALL = 10  # a kernel call cannot be interrupted
 DENSE = 4  # a word with at least 1 / DENSE of the labels keeps sums for all: faster to update
+
+LARGEST_OUTPUT = 1e15
+
+# The arrays of a model in files: rules of one word each, and the labels
+RULES = LABEL_ARRAYS | {
+    "words": ArraySpec(WHOLE, ("n_rules",), 0, below="n_words"),
+    "outputs": ArraySpec(DOUBLE, ("n_rules", "n_columns"), -LARGEST_OUTPUT, LARGEST_OUTPUT),
+    "z": ArraySpec(DOUBLE, ("n_rules",), -ROUNDING, 1 + ROUNDING),  # a difference, so inexact
+}
 
 
 class WordRule(NamedTuple):
@@ -136,7 +146,7 @@ class BoosTexter(LinearModel):
         self._check_parameters()
         targets = read_targets(y)
         X = self._check_words(X, reset=True)
-        check_as_many(X, targets.Y)
+        check_same_length(X, targets.Y)
         labelled = targets.Y.getnnz(axis=1) > 0
         if not labelled.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
@@ -196,17 +206,18 @@ class BoosTexter(LinearModel):
         Raise ValueError if the arrays cannot come from a model.
         """
         self._check_parameters()
-        check_rules(arrays, len(labels), n_words)
-        self._take_labels(arrays, labels, check_tuned(tuned, NOTHING_TUNED))
+        check_arrays(arrays, RULES, n_labels=len(labels), n_words=n_words)
+        check_label_arrays(arrays)
+        self._restore_labels(arrays, labels, check_tuned(tuned, {}))
         self._set_rules(Rules(*(arrays[name] for name in Rules._fields)), n_words)
         return self
 
     def restrict_to(self, allowed):
-        """Return a model that gives only the labels where ``allowed`` is true."""
+        """Return a copy that predicts only the labels where ``allowed`` is true."""
         model = copy(self)
         model._allowed = np.asarray(allowed)[self._columns]
         if not model._allowed.any():
-            raise ValueError("none of the labels that are allowed has a document.")
+            raise ValueError("no allowed label has a document.")
         model._fallback = self._fallback_within(allowed)
         return model
 
@@ -246,7 +257,7 @@ class BoosTexter(LinearModel):
         return self._probabilities(X, self._scores(X))
 
     def _probabilities(self, X, scores):
-        proba = softmax(scores) if self._form.kind == "single" else expit(2.0 * scores)
+        proba = softmax(scores, axis=1) if self._form.kind == "single" else expit(2.0 * scores)
         proba[self._ruled_words(X).getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
         proba[np.isneginf(scores)] = 0.0
         if self._form.kind == "single":
@@ -327,7 +338,7 @@ def boost(X, Y, n_rounds, smoothing) -> Rules:
     smoothing : float
         Added to sums of weights, as a fraction of their total.
     """
-    n_labels, n_words, found = Y.shape[1], X.shape[1], [_empty_rules(0, Y.shape[1])]
+    n_labels, n_words, blocks = Y.shape[1], X.shape[1], [_empty_rules(0, Y.shape[1])]
     documents = _index_documents(X, Y)
     pairs = _index_pairs(X, Y, documents)
     D = np.full(Y.shape, 1.0)
@@ -340,9 +351,9 @@ def boost(X, Y, n_rounds, smoothing) -> Rules:
         n_rules = _boost_rounds(documents, pairs, D, sums, smoothing, rules)
         if not n_rules:
             break
-        found.append(Rules(*(part[:n_rules] for part in rules)))
+        blocks.append(Rules(*(part[:n_rules] for part in rules)))
         left -= n_rules
-    return Rules(*map(np.concatenate, zip(*found, strict=True)))
+    return Rules(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _boost_rounds(documents, pairs, D, sums, smoothing, rules):

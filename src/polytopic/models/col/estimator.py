@@ -12,29 +12,54 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from polytopic.labels import read_targets, with_fallback
-from polytopic.models.arrays import TUNED_BY_TOPICS, check_topics, check_tuned
-from polytopic.models.base import DocumentModel
+from polytopic.array_specs import DOUBLE, REAL, ArraySpec, check_arrays, check_memory
+from polytopic.counts import LARGEST
+from polytopic.labels import read_targets, stack_sets, with_fallback
+from polytopic.models.base import LABEL_ARRAYS, DocumentModel, check_label_arrays
 from polytopic.models.checks import (
-    check_as_many,
+    ROUNDING,
+    SMALLEST_DIVISOR,
+    Ranges,
     check_name,
     check_pseudo_count,
+    check_same_length,
     check_sets,
+    check_tuned,
     check_words,
 )
-from polytopic.models.col.label_prior import LabelPrior, fit_label_prior
+from polytopic.models.col.label_prior import LabelPrior, cholesky, fit_label_prior
 from polytopic.models.col.prediction import DEFAULTS, Predictor, log_odds, tune
 from polytopic.models.col.topics import Topics
 from polytopic.models.col.training import TopicDocuments, label_topics, random_topics
-from polytopic.models.label_sets import LabelSets, stack_sets
-from polytopic.models.words import WordLabels, WordScores
-from polytopic.models.words import word_labels as shared_words
+from polytopic.models.results import LabelSets, WordLabels, WordScores
 from polytopic.parameters import check_number
 
 TOPICS_PER_LABEL, FEWEST_TOPICS = 3, 100  # of n_topics="auto"
 STEPS, PASSES = 50, 2  # defaults of max_iter, without and with batches
 FEWEST_DOCS = 30  # needed for tuning
 MOST_HELD_OUT, TUNING_STEPS = 3000, 8
+SMALLEST_SINGLE = float(np.finfo(np.float32).smallest_subnormal)
+SINGLE_ROUNDING = 1e-3  # largest error of sums of probabilities, in single precision
+
+# The arrays of a model in files: topics of labels, words of topics, the prior of labels, the trace
+# of learning, and the labels
+TOPICS = LABEL_ARRAYS | {
+    "alpha": ArraySpec(DOUBLE, ("n_columns", "n_topics"), SMALLEST_DIVISOR, LARGEST),
+    "beta": ArraySpec(REAL, ("n_words", "n_topics"), SMALLEST_SINGLE, 1 + ROUNDING),
+    "label_topics": ArraySpec(DOUBLE, ("n_columns", "n_topics"), 0, 1 + ROUNDING),
+    "mean": ArraySpec(DOUBLE, ("n_columns",), -1e3, 1e3),
+    "covariance": ArraySpec(DOUBLE, ("n_columns", "n_columns"), -1e6, 1e6),
+    "size_proba": ArraySpec(DOUBLE, ("n_sizes",), 0, 1),
+    "words": ArraySpec(DOUBLE, ("n_words",), 0, LARGEST),
+    "elbo": ArraySpec(DOUBLE, ("n_steps",)),
+    "label_objective": ArraySpec(DOUBLE, ("n_label_steps",)),
+}
+TUNED: Ranges = {
+    "threshold": (-LARGEST, 0),  # below the best label's score
+    "temperature": (1e-6, 1e6),
+    "label_curve": None,
+}
+
 FAMILIES = {"joint": "joint", "paper": "factored"}  # of posteriors, by ``inference``
 
 
@@ -184,7 +209,7 @@ class CoL(DocumentModel):
         self._check_parameters()
         targets = read_targets(y)
         X = check_words(self, X, reset=True)
-        check_as_many(X, targets.Y)
+        check_same_length(X, targets.Y)
         labelled = np.flatnonzero(targets.Y.getnnz(axis=1))
         if not labelled.size:
             raise ValueError("Y has no labelled document; at least one is needed.")
@@ -192,7 +217,7 @@ class CoL(DocumentModel):
         return self._fit_documents(TopicDocuments(X[labelled], targets.Y[labelled]), tuned)
 
     def fit_documents(self, documents, labels, sets, set_docs, *, tuned=None):
-        """Learn from documents that are kept elsewhere, for example on a cluster.
+        """Learn from documents that are elsewhere, for example on a cluster.
 
         Parameters
         ----------
@@ -370,11 +395,11 @@ class CoL(DocumentModel):
         Raise ValueError if the arrays cannot come from a model.
         """
         self._check_parameters()
-        check_topics(arrays, len(labels), n_words)
-        tuned = check_tuned(tuned, TUNED_BY_TOPICS)
+        _check_topics(arrays, len(labels), n_words)
+        tuned = check_tuned(tuned, TUNED)
         if "threshold" not in tuned:
-            raise ValueError("no threshold was chosen")
-        self._take_labels(arrays, labels, tuned)
+            raise ValueError("the tuned values have no threshold")
+        self._restore_labels(arrays, labels, tuned)
         prior = LabelPrior(*(arrays[name] for name in ("mean", "covariance", "size_proba")))
         topics = Topics(arrays["alpha"], arrays["beta"], FAMILIES[self.inference])
         self._set_state(topics, prior, arrays["words"], arrays["label_topics"])
@@ -382,7 +407,7 @@ class CoL(DocumentModel):
         return self
 
     def restrict_to(self, allowed):
-        """Return a model that gives only the labels where ``allowed`` is true."""
+        """Return a copy that predicts only the labels where ``allowed`` is true."""
         model = copy(self)
         model._predictor = self._predictor.restrict_to(allowed[self._columns])
         model._fallback = self._fallback_within(allowed)
@@ -473,7 +498,7 @@ class CoL(DocumentModel):
                 "y was 1-D, one label per document, so there are no label sets; use predict_proba."
             )
         check_scalar(n_best, "n_best", Integral, min_val=1)
-        return self._search(check_words(self, X)).named(self.classes_, int(n_best))
+        return self._search(check_words(self, X)).to_label_sets(self.classes_, int(n_best))
 
     def why_no_set_probability(self):
         """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
@@ -570,8 +595,8 @@ class CoL(DocumentModel):
         words, places = np.unique(X.indices, return_inverse=True)
         own = sparse.csr_matrix((X.data, places, X.indptr), shape=(X.shape[0], words.size))
         proba = self._word_proba(np.arange(self.classes_.size), words)
-        found = shared_words(own, sets, np.ones(sets.nnz), proba)
-        return found._replace(word=words[found.word])
+        labels = WordLabels.from_distributions(own, sets, np.ones(sets.nnz), proba)
+        return labels._replace(word=words[labels.word])
 
     def _word_proba(self, labels, words):
         """Return the probabilities of words under labels, (n_words, n_labels)."""
@@ -590,3 +615,28 @@ def _canonical_order(label_sums, columns):
     """
     docs, words, labels, identity = label_sums[:, columns]
     return np.lexsort((identity, labels, words, -docs))
+
+
+def _check_topics(arrays, n_labels, n_words):
+    """Raise if arrays are not topics of this number of labels and words."""
+    sizes = check_arrays(arrays, TOPICS, n_labels=n_labels, n_words=n_words)
+    check_label_arrays(arrays)
+    check_memory(8 * n_words * sizes["n_columns"], arrays)  # the words of labels
+    if not sizes["n_topics"]:
+        raise ValueError("there is no topic")
+    if (np.abs(arrays["beta"].sum(axis=0, dtype=np.float64) - 1) > SINGLE_ROUNDING).any():
+        raise ValueError("the words of a topic must have probabilities that sum to one")
+    if not 2 <= sizes["n_sizes"] <= sizes["n_columns"] + 1:
+        raise ValueError("there are more sizes of label sets than labels, or none")
+    if abs(arrays["size_proba"].sum() - 1) > ROUNDING:
+        raise ValueError("the sizes of label sets must have probabilities that sum to one")
+    _check_covariance(arrays["covariance"])
+
+
+def _check_covariance(covariance):
+    if not np.array_equal(covariance, covariance.T):
+        raise ValueError("'covariance' must be symmetric")
+    try:
+        cholesky(covariance)
+    except np.linalg.LinAlgError:
+        raise ValueError("'covariance' must have no negative eigenvalue") from None

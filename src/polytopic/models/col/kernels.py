@@ -10,8 +10,8 @@
 ``share``      ``exp(psi)``
 ``e``          ``share.sum(axis=0)``
 ``t``          ``beta @ e``, one number per word of the document
-``said``       ``(n / t) @ beta``, one number per topic
-``counts``     ``share * said``: the expected number of words of each label and topic
+``slope``      ``(n / t) @ beta``, the derivative of ``n @ log(t)`` by ``e``, one number per topic
+``counts``     ``share * slope``: the expected number of words of each label and topic
 ``sigma``      probability that each label produced a word, one row per word, (n_words, M)
 ``phi``        probability that each topic produced a word, one row per word, (n_words, n_topics)
 ``theta``      word distribution of each label, word-major: (n_words, n_labels)
@@ -65,7 +65,7 @@ class Workspace(NamedTuple):
     share: np.ndarray
     totals: np.ndarray  # gamma.sum(axis=1), over all topics
     e: np.ndarray
-    said: np.ndarray
+    slope: np.ndarray
 
 
 @compiled
@@ -228,9 +228,9 @@ def _expect_shares(own, prior, n_active, work):
 
 @helper
 def _assign_words(n, n_active, work, ratios):
-    """Set ``ratios = n / t`` and ``said = ratios @ beta``; return ``n @ log(t)``."""
-    e, said = work.e, work.said
-    said[:n_active] = 0.0
+    """Set ``ratios = n / t`` and ``slope = ratios @ beta``; return ``n @ log(t)``."""
+    e, slope = work.e, work.slope
+    slope[:n_active] = 0.0
     fours = n_active - n_active % 4
     log_words = 0.0
     for k in range(n.size):
@@ -248,24 +248,24 @@ def _assign_words(n, n_active, work, ratios):
         ratio = n[k] / t
         ratios[k] = ratio
         for j in range(n_active):
-            said[j] += ratio * row[j]
+            slope[j] += ratio * row[j]
     return log_words
 
 
 @helper
 def _update_gamma(own, prior, n_active, least, n_words, work):
-    """Set ``gamma = alpha + share * said``, and drop topics with fewer than ``least`` words.
+    """Set ``gamma = alpha + share * slope``, and drop topics with fewer than ``least`` words.
 
     At least one topic remains. Return the number of topics and the total change of ``gamma``.
     """
-    least = min(least, (work.e[:n_active] * work.said[:n_active]).max())
+    least = min(least, (work.e[:n_active] * work.slope[:n_active]).max())
     n_kept, change = 0, 0.0
     for i in range(n_active):
-        j, said = work.active[i], work.said[i]
-        keep = work.e[i] * said >= least
+        j, slope = work.active[i], work.slope[i]
+        keep = work.e[i] * slope >= least
         for m in range(own.size):
             alpha = prior.alpha[own[m], j]
-            gamma = alpha + work.share[m, i] * said if keep else alpha
+            gamma = alpha + work.share[m, i] * slope if keep else alpha
             change += abs(gamma - work.gamma[m, i])
             if keep:
                 work.gamma[m, n_kept] = gamma
@@ -293,9 +293,9 @@ def _store(d, own, prior, n_active, work, out):
         bound += math.lgamma(prior.totals[own[m]]) - math.lgamma(work.totals[m])
         for i in range(n_active):
             alpha, gamma = prior.alpha[own[m], work.active[i]], work.gamma[m, i]
-            slope = log_exp_digamma(gamma) - psi_total
-            bound += math.lgamma(gamma) - math.lgamma(alpha) + (alpha - gamma) * slope
-            out.counts[position] = work.share[m, i] * work.said[i]
+            psi = log_exp_digamma(gamma) - psi_total
+            bound += math.lgamma(gamma) - math.lgamma(alpha) + (alpha - gamma) * psi
+            out.counts[position] = work.share[m, i] * work.slope[i]
             position += 1
     out.bounds[d] += bound
     out.ends[d + 1], out.starts[d + 1] = begin + n_active, position
@@ -518,13 +518,13 @@ def count_topic_words(word_ends, docs, ratios, ends, topics, e, beta, out):
     """
     out[:] = 0.0
     for w in range(word_ends.size - 1):
-        said = out[w]
+        row = out[w]
         for k in range(word_ends[w], word_ends[w + 1]):
             d = docs[k]
             for i in range(ends[d], ends[d + 1]):
-                said[topics[i]] += ratios[k] * e[i]
-        for j in range(said.size):
-            said[j] *= beta[w, j]
+                row[topics[i]] += ratios[k] * e[i]
+        for j in range(row.size):
+            row[j] *= beta[w, j]
 
 
 # The prior of label sets
@@ -577,7 +577,7 @@ def class_weights(data, indices, indptr, theta, start, n_steps, weights, bounds)
 
         n @ log(t) + N * log(((n / t) @ theta[W]).max() / N)
     """
-    said = np.empty(theta.shape[1])
+    slope = np.empty(theta.shape[1])
     for d in range(indptr.size - 1):
         own = weights[d]
         own[:] = start
@@ -587,7 +587,7 @@ def class_weights(data, indices, indptr, theta, start, n_steps, weights, bounds)
             continue
         for step in range(n_steps + 1):
             log_words = 0.0
-            said[:] = 0.0
+            slope[:] = 0.0
             for k in range(indptr[d], indptr[d + 1]):
                 row = theta[indices[k]]
                 t = 0.0
@@ -596,12 +596,12 @@ def class_weights(data, indices, indptr, theta, start, n_steps, weights, bounds)
                 ratio = data[k] / t
                 log_words += data[k] * math.log(t)
                 for c in range(own.size):
-                    said[c] += ratio * row[c]
+                    slope[c] += ratio * row[c]
             if step == n_steps:
-                bounds[d] = log_words + length * math.log(said.max() / length)
+                bounds[d] = log_words + length * math.log(slope.max() / length)
             else:
                 for c in range(own.size):
-                    own[c] *= said[c] / length
+                    own[c] *= slope[c] / length
 
 
 @compiled

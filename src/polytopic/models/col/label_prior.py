@@ -101,7 +101,7 @@ class LabelPrior:
 
     def correlations(self) -> np.ndarray:
         """Return the correlations of labels, by the centred covariance."""
-        _, covariance = centred(self.mean, self.covariance)
+        _, covariance = centre(self.mean, self.covariance)
         scale = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
         return covariance / np.outer(scale, scale)
 
@@ -198,11 +198,11 @@ def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1
             ridge = 0.0 if as_printed else RIDGE
             mean, covariance, objective = climb_bound(sets, docs, max_iter, tol, ridge)
         if not as_printed:
-            mean, covariance = centred(mean, covariance)
+            mean, covariance = centre(mean, covariance)
         return LabelPrior(mean, covariance, sizes / sizes.sum()), objective
 
 
-def centred(mean, covariance):
+def centre(mean, covariance):
     """Return the parameters without a common shift of all labels."""
     covariance = covariance - covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1, keepdims=True)

@@ -19,7 +19,7 @@ from polytopic.metrics import samples_f1
 from polytopic.models.calibration import rising_curve
 from polytopic.models.col import kernels
 from polytopic.models.col.topics import Topics
-from polytopic.models.label_sets import LabelSets
+from polytopic.models.results import LabelSets
 
 WEIGHT_STEPS = 6  # EM steps for class weights; with more, they follow single words too closely
 N_CANDIDATES = 10  # labels that the search builds label sets from
@@ -62,10 +62,10 @@ class Predictor:
         return cls(mode, topics, prior, topics.label_words(), shares, columns)
 
     def restrict_to(self, allowed) -> Predictor:
-        """Return a predictor that gives only the labels where ``allowed`` is true."""
+        """Return a copy that predicts only the labels where ``allowed`` is true."""
         shares = np.where(allowed, self.label_shares, 0.0)
         if not shares.any():
-            raise ValueError("none of the labels that are allowed has a document.")
+            raise ValueError("no allowed label has a document.")
         return replace(self, label_shares=shares / shares.sum())
 
     def log_scores(self, X) -> np.ndarray:
@@ -120,7 +120,7 @@ class Predictor:
     def search_sets(self, X, temperature, label=None) -> VisitedSets:
         """Return the label sets that a greedy search visits.
 
-        Log likelihoods are divided by ``temperature``. With a ``label``, all sets contain it.
+        Log likelihoods are divided by ``temperature``. If given a ``label``, all sets contain it.
         """
         shares = np.ascontiguousarray(np.exp(self.prior.log_shares.T))
         n_docs, n_candidates = X.shape[0], min(N_CANDIDATES, self.label_shares.size)
@@ -193,7 +193,7 @@ class VisitedSets:
             out[rows, self.labels[rows, i]] = np.minimum(inside.sum(axis=1), 1.0)
         return out
 
-    def named(self, classes, n_best) -> LabelSets:
+    def to_label_sets(self, classes, n_best) -> LabelSets:
         """Return the ``n_best`` sets of each document by name."""
         order = np.argsort(-self.values, axis=1, kind="stable")[:, :n_best]
         values = np.take_along_axis(self.values, order, axis=1)
@@ -285,8 +285,8 @@ def best_temperature(predictor, X, truth) -> float:
     """Return the temperature with the best samples-averaged F1, the lowest in case of a tie."""
     best, top = 1.0, -1.0
     for temperature in TEMPERATURES:
-        found = predictor.search_sets(X, temperature).best(truth.shape[1]).toarray()
-        f1 = samples_f1(truth.astype(int), found)
+        Y_pred = predictor.search_sets(X, temperature).best(truth.shape[1]).toarray()
+        f1 = samples_f1(truth.astype(int), Y_pred)
         if f1 > top:
             best, top = temperature, f1
     return best

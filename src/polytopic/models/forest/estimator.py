@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from polytopic.array_specs import REAL, WHOLE, ArraySpec, check_arrays, check_rows
 from polytopic.kernels.blocks import map_rows, run_tasks
 from polytopic.labels import indicator
-from polytopic.models.arrays import LABELS, NOTHING_TUNED, check_labels, check_tuned
-from polytopic.models.base import HeldOutScores
+from polytopic.models.base import LABEL_ARRAYS, HeldOutScores, check_label_arrays
+from polytopic.models.checks import check_tuned
 from polytopic.models.forest import kernels
 from polytopic.models.forest.kernels import LEAF, Documents, Tree, Trees
-from polytopic.models.label_scores import LabelEvidence, LabelScoreModel
+from polytopic.models.label_scores import LabelScoreModel
+from polytopic.models.results import LabelEvidence
 from polytopic.text.weights import unit_rows
 
 IN_BAG = 1 - np.exp(-1)  # the part of the documents in a large bootstrap sample
@@ -25,7 +26,7 @@ HIGHEST = 0.999  # the weights above this quantile count as the highest step
 N_STEPS = 255
 ALL_TREES = np.zeros((0, 0), dtype=bool)  # no document is in the bag of a tree
 
-ARRAYS = LABELS | {
+ARRAYS = LABEL_ARRAYS | {
     "scale": ArraySpec(REAL, (1,), 0),
     "roots": ArraySpec(WHOLE, ("n_trees+1",), 0),
     "words": ArraySpec(WHOLE, ("n_nodes",), LEAF, below="n_words"),
@@ -164,9 +165,9 @@ class RandomForest(LabelScoreModel):
         """
         self._check_parameters()
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
-        check_labels(arrays)
+        check_label_arrays(arrays)
         check_rows("labels", arrays["labels"], arrays["ends"])
-        self._take_labels(arrays, labels, check_tuned(tuned, NOTHING_TUNED))
+        self._take_labels(arrays, labels, check_tuned(tuned, {}))
         self._trees = Trees(*(arrays[name] for name in Trees._fields))
         if not kernels.find_ends(self._trees, np.empty(self._trees.words.size, np.int64)):
             raise ValueError("'right' must hold trees in preorder, and the numbers of their leaves")

@@ -5,8 +5,8 @@
 - `em` learns the word distributions of the labels from the table (PMM1 for PDMM, too).
 - `posterior` combines likelihood and `SetPrior` into a `LabelSetPosterior`, which the models ask
   for label sets, margins and probabilities.
-- `tuning` chooses temperature and smoothing by leave-one-out answers; leaving documents out is
-  `polytopic.models.leave_one_out`, which naive Bayes shares.
+- `tuning` tunes temperature and smoothing on leave-one-out predictions, which come from
+  `polytopic.models.leave_one_out`.
 - `likelihood_kernels` scores and bounds one label set, `candidate_kernels` compares the likely sets
   of a document, `branch_kernels` searches all sets, `tuning_kernels` serves `tuning`.
 """

@@ -5,19 +5,19 @@ A *node* is the collection of all sets of one size that have some labels and lac
 likelihood is concave in the weights of the labels, so at any weights ``h``, where it is ``f`` and
 its gradient ``N * D``, a set with weights ``g`` has at most ``f + N log(g @ D)``. The bound of a
 node is the largest such number over its sets, plus log prior; a few EM steps find weights ``h``
-that make it small. Nodes whose bound is below the best sets found so far are dropped.
+that make it small. Nodes whose bound is below the best sets so far are dropped.
 
-Seen sets have priors of their own, and :func:`candidate_kernels.find_candidates` has already looked
-at all of them: the search is only about the others.
+Seen sets have priors of their own, and :func:`candidate_kernels.find_candidates` has already
+evaluated all of them, so the search is for the others only.
 
 ===================  =============================================================================
 ``status``           of each label in a node: FREE, IN or OUT
-``size``             number of labels of the sets of a node; ``open_ended`` if at least so many
+``size``             number of labels of a node's sets, or the least number if ``open_ended``
 ``h``                weights of all labels, where the bound of a node is taken
 ``f, slope``         log likelihood at ``h``, and ``D``
 ``low, high``        least and largest weight that a label has in any set of a node
 ``selected``         mask of the set that attains the bound, or nearly so
-``found``            the best sets so far
+``ranking``          the best sets so far, best first
 ===================  =============================================================================
 """
 
@@ -66,7 +66,7 @@ class Nodes(NamedTuple):
     branches: np.ndarray  # the label to split on
 
 
-class Found(NamedTuple):
+class Ranking(NamedTuple):
     """The best sets so far, and the log of the total mass of all sets that were evaluated."""
 
     sets: np.ndarray
@@ -98,8 +98,8 @@ def best_sets(data, indices, indptr, problem, n_best, max_nodes, sets, values, b
         for value in work.values:
             mass += np.exp(value - best)
         totals[d] = best + np.log(mass)
-        found = Found(sets[d], values[d], totals[d : d + 1])
-        bounds[d] = _search(x, words, problem, max_nodes, nodes, work, found)
+        ranking = Ranking(sets[d], values[d], totals[d : d + 1])
+        bounds[d] = _search(x, words, problem, max_nodes, nodes, work, ranking)
 
 
 @helper
@@ -119,7 +119,7 @@ def _take_candidates(prior, work, sets, values):
 
 
 @helper
-def _try_set(x, problem, selected, work, found):
+def _try_set(x, problem, selected, work, ranking):
     """Evaluate a set unless it is a seen set, and list it if it is good enough."""
     prior, size = problem.prior, 0
     for label in range(selected.size):
@@ -129,14 +129,14 @@ def _try_set(x, problem, selected, work, found):
     labels = work.buffer[:size]
     if find_seen(prior, labels, set_key(prior, labels)) < 0:
         log_prior = unseen_log_prior(prior, labels)
-        value = value_of(x, problem, labels, log_prior, found.values[-1], work)
-        _insert(value, selected, found)
+        value = value_of(x, problem, labels, log_prior, ranking.values[-1], work)
+        _insert(value, selected, ranking)
 
 
 @helper
-def _insert(value, selected, found):
+def _insert(value, selected, ranking):
     """List a set, if it is better than the last listed one and not yet there."""
-    sets, values, total = found
+    sets, values, total = ranking
     if not value > values[-1]:
         return
     for place in range(values.size):
@@ -173,7 +173,7 @@ def _new_nodes(capacity, n_labels):
 
 
 @helper
-def _grown(nodes):
+def _grow(nodes):
     """Return the nodes in arrays of twice the capacity."""
     capacity, n_labels = nodes.status.shape
     larger = _new_nodes(2 * capacity, n_labels)
@@ -186,13 +186,13 @@ def _grown(nodes):
 
 
 @helper
-def _search(x, words, problem, max_nodes, nodes, work, found):
+def _search(x, words, problem, max_nodes, nodes, work, ranking):
     """Split the node with the largest bound until no set can be better than those found.
 
     Returns a bound on the value of every set that is not listed. Splitting an open-ended node by
     size is not counted in ``max_nodes``.
     """
-    values, greedy = found.values, max_nodes > 0
+    values, greedy = ranking.values, max_nodes > 0
     fill(nodes.status[0], OUT)
     for label in problem.labels:
         nodes.status[0, label] = FREE
@@ -202,7 +202,7 @@ def _search(x, words, problem, max_nodes, nodes, work, found):
     n_nodes, n_split = 0, 0
     if problem.labels.size > 1:
         nodes.sizes[0] = -2  # each label alone is a seen set
-        n_nodes = _bound_node(x, words, problem, nodes, 0, work, found, greedy)
+        n_nodes = _bound_node(x, words, problem, nodes, 0, work, ranking, greedy)
     while n_nodes > 0:
         top = argmax(nodes.bounds[:n_nodes])
         if nodes.bounds[top] <= values[-1]:
@@ -211,7 +211,7 @@ def _search(x, words, problem, max_nodes, nodes, work, found):
         if size > 0 and n_split >= max_nodes:
             return max(nodes.bounds[top], values[-1])
         if n_nodes + 1 >= nodes.sizes.size:
-            nodes = _grown(nodes)
+            nodes = _grow(nodes)
         status, weights = nodes.status[top].copy(), nodes.weights[top].copy()
         n_nodes -= 1
         _move_node(nodes, n_nodes, top)
@@ -224,7 +224,7 @@ def _search(x, words, problem, max_nodes, nodes, work, found):
                 nodes.sizes[n_nodes] = size
             else:  # of exactly this size, and of any larger one
                 nodes.sizes[n_nodes] = -size if child == 0 else size - 1
-            n_nodes += _bound_node(x, words, problem, nodes, n_nodes, work, found, greedy)
+            n_nodes += _bound_node(x, words, problem, nodes, n_nodes, work, ranking, greedy)
     return values[-1]
 
 
@@ -240,7 +240,7 @@ def _move_node(nodes, source, place):
 
 
 @helper
-def _bound_node(x, words, problem, nodes, node, work, found, greedy):
+def _bound_node(x, words, problem, nodes, node, work, ranking, greedy):
     """Bound a new node; return 1 if it has to be split, 0 if it is settled.
 
     A node is settled if it has no set, or only one, which is evaluated at once, or if none of its
@@ -256,11 +256,11 @@ def _bound_node(x, words, problem, nodes, node, work, found, greedy):
     if not open_ended and (n_in == size or n_in + n_free == size):
         for j in range(status.size):
             selected[j] = status[j] == IN or (n_in < size and status[j] == FREE)
-        _try_set(x, problem, selected, work, found)
+        _try_set(x, problem, selected, work, ranking)
         return 0
 
     low, high = _weight_limits(problem.family.kind, status, size, open_ended)
-    least = found.values[-1]
+    least = ranking.values[-1]
     nodes.bounds[node] = _smallest_bound(
         x, words, problem, status, size, open_ended, low, high, least, h, selected, work
     )
@@ -270,7 +270,7 @@ def _bound_node(x, words, problem, nodes, node, work, found, greedy):
     if not open_ended:
         nodes.branches[node] = _most_doubtful(status, h, high, selected)
         if greedy:
-            _try_set(x, problem, selected, work, found)
+            _try_set(x, problem, selected, work, ranking)
     return 1
 
 

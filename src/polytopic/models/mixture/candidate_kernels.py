@@ -282,8 +282,8 @@ def value_of(x, problem, labels, log_prior, least, work):
     If it turns out to be below ``least``, the result may be ``-inf`` instead.
     """
     needed = (least - log_prior) * problem.temperature
-    found = log_likelihood(x, work.rows, labels, problem.family, work.phi, needed, work.guess)
-    return found / problem.temperature + log_prior
+    likelihood = log_likelihood(x, work.rows, labels, problem.family, work.phi, needed, work.guess)
+    return likelihood / problem.temperature + log_prior
 
 
 @inlined
@@ -562,7 +562,14 @@ def assess(data, indices, indptr, problem, by_f, asked, chosen, margins, margina
     it gets the value of the best set with each label minus that of the best without it, and
     ``marginals`` the probability of each label in the posterior over the candidates. If labels are
     ``asked`` for (a mask), only their margins and those of the chosen labels are exact, and
-    probabilities only to about four digits.
+    probabilities only to about four digits. Equivalent, with ``Y`` the indicator of a document's
+    candidates, ``values`` their values and ``w = np.exp(values - values.max())``, to::
+
+        F = 2 * Y @ Y.T / np.add.outer(Y.sum(axis=1), Y.sum(axis=1))
+        chosen[d] = Y[np.argmax(np.where(w >= LIKELY, F @ w, -inf) if by_f else values)]
+        inside = np.where(Y, values[:, None], -inf).max(axis=0)
+        margins[d] = inside - np.where(Y, -inf, values[:, None]).max(axis=0)
+        marginals[d] = w @ Y / w.sum()
     """
     written, full = margins.size > 0, margins.size > 0 and asked.size == 0
     cutoff = PRECISE if full else ROUGH if written else NEGLIGIBLE if by_f else 0.0

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from polytopic.counts import look_up_counts
 from polytopic.kernels.blocks import block_borders, run_blocks
-from polytopic.models.arrays import lookup
 from polytopic.models.mixture import likelihood_kernels as kernels
 
 STANDSTILL = 1e-12  # a smaller bend, relative to the point, is rounding and gives no direction
@@ -155,7 +155,7 @@ class Slots:
         self.size = self.label.size
         self.n_words = float(mixed.sum())
         self.log_sizes = _dot(mixed.sum(axis=1).A1, np.log(set_sizes[several]))
-        self.certain = self.least = lookup(self.single, self.label, self.word)
+        self.certain = self.least = look_up_counts(self.single, self.label, self.word)
         pseudo = self.certain + smoothing
         total = self.single.sum(axis=1).A1 + smoothing * matrix.shape[1]
         self.outside = total - np.bincount(self.label, weights=pseudo, minlength=n_labels)

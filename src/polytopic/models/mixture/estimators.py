@@ -10,12 +10,19 @@ from scipy import sparse
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
+from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec
+from polytopic.counts import LARGEST
 from polytopic.labels import with_fallback
-from polytopic.models import arrays as specs
 from polytopic.models import leave_one_out
-from polytopic.models.base import CountModel
-from polytopic.models.checks import check_name, check_number_or, check_pseudo_count, is_auto
-from polytopic.models.label_sets import LabelSets
+from polytopic.models.checks import (
+    ROUNDING,
+    SMALLEST_DIVISOR,
+    check_name,
+    check_number_or,
+    check_pseudo_count,
+    is_auto,
+)
+from polytopic.models.count_model import COUNTS, CountModel
 from polytopic.models.mixture import tuning
 from polytopic.models.mixture.em import continue_mixture, fit_mixture
 from polytopic.models.mixture.likelihood_kernels import (
@@ -33,17 +40,23 @@ from polytopic.models.mixture.posterior import (
     label_weights,
     log_likelihoods,
 )
-from polytopic.models.words import shares
+from polytopic.models.results import LabelSets, word_shares
 from polytopic.parameters import check_number
 
 DECODES = ("f", "map", "greedy")
 SEARCHES = ("greedy", "exact")
 LIKELIHOODS = {"bound": BOUND, "paper": PAPER}
 PAPER_SMOOTHING, SMOOTHING = 1.0, 0.1
-TEMPERATURE = 4.0  # "auto" without documents to choose it by
+TEMPERATURE = 4.0  # of "auto" if there are no documents to tune it on
 MAX_SETS = 1 << 16  # per document in `predict_sets`
 SMALLEST = 1e-30  # float32 can hold larger probabilities, their inverses and their products
-MIXING_LIMITS = 1e-6, 1e6
+MIXING_LIMITS = TEMPERATURE_LIMITS = 1e-6, 1e6
+
+# The arrays of a model in files: those of its counts, and the trace of learning
+MIXTURE = COUNTS | {
+    "objective": ArraySpec(DOUBLE, (1,), -np.inf, np.inf),
+    "n_iter": ArraySpec(WHOLE, (1,), 0),
+}
 
 
 class MixtureModel(CountModel):
@@ -55,8 +68,11 @@ class MixtureModel(CountModel):
 
     has_mixture = True
     has_set_posterior = True
-    _array_specs = specs.MIXTURE
-    _tuned_ranges = specs.TUNED_BY_MIXTURES
+    _array_specs = MIXTURE
+    _tuned_ranges = {  # noqa: RUF012
+        "smoothing": (SMALLEST_DIVISOR, LARGEST),
+        "temperature": TEMPERATURE_LIMITS,
+    }
     _greedy_tables: tuple | None = None
 
     def __init__(
@@ -91,7 +107,8 @@ class MixtureModel(CountModel):
         if not is_auto(self.temperature):
             check_number_or(" or 'auto'", self.temperature, "temperature")
             check_number(self.temperature, "temperature", min_val=0, include_boundaries="neither")
-            if not 1e-6 <= self.temperature <= 1e6:
+            low, high = TEMPERATURE_LIMITS
+            if not low <= self.temperature <= high:
                 raise ValueError(
                     f"temperature == {self.temperature}, must be between 1e-6 and 1e6, or 'auto'."
                 )
@@ -117,15 +134,15 @@ class MixtureModel(CountModel):
 
     @property
     def needs_documents(self):
-        """Whether a parameter is to be chosen by documents."""
+        """Whether a parameter is to be tuned on documents."""
         return is_auto(self.smoothing) or is_auto(self.temperature)
 
     def _tune(self, X, Y):
-        """Choose temperature and smoothing by leave-one-out answers, where they are "auto"."""
+        """Tune temperature and smoothing on leave-one-out predictions, where they are "auto"."""
         names = ("smoothing", "temperature")
         wanted = {name for name in names if is_auto(getattr(self, name))}
         if self.prior == "uniform" and self.decode != "f" and "temperature" in wanted:
-            self.tuned_["temperature"] = 1.0  # it would change no answer
+            self.tuned_["temperature"] = 1.0  # it would change no prediction
             wanted.remove("temperature")
         if wanted:
             tuning.tune(self, X, Y, wanted)
@@ -142,8 +159,8 @@ class MixtureModel(CountModel):
             matrix, sets, smoothing=self.smoothing_, max_iter=self.max_iter, tol=self.tol
         )
 
-    def _relearned(self, matrix, sets, em_steps):
-        """Return the labels' word counts after some EM steps on another table."""
+    def _continue_em(self, matrix, sets, em_steps):
+        """Return the labels' word counts after some more EM steps, on another table."""
         return continue_mixture(matrix, sets, self._theta, em_steps, smoothing=self.smoothing_)
 
     def _set_state(self, labels, **state):
@@ -253,7 +270,7 @@ class MixtureModel(CountModel):
         check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MAX_SETS)
         X = self._check_words(X)
         best = self._posterior().best_sets(X, int(n_best), self._nodes_to_split)
-        return best.named(self.classes_)
+        return best.to_label_sets(self.classes_)
 
     def best_with(self, X, label):
         """Return each document's best label set that contains a label (a column), as an indicator.
@@ -317,7 +334,7 @@ class MixtureModel(CountModel):
         return self._choose_by(self._posterior_without(group), group.X)
 
     def _loo_audit(self, group):
-        """Return the log joints of the own and the most probable sets of documents; the latter."""
+        """Return the log joints of documents' own and most probable sets, and the latter."""
         if self._form.kind == "single":
             return super()._loo_audit(group)
         prior = self._full_prior.without(group.table_row)
@@ -330,11 +347,11 @@ class MixtureModel(CountModel):
         return own, best, chosen
 
     def _own_counts(self, X, sets):
-        share = shares(X, sets, self._learned_weights(sets), self._theta)
+        share = word_shares(X, sets, self._training_weights(sets), self._theta)
         return np.repeat(X.data, np.repeat(np.diff(sets.indptr), np.diff(X.indptr))) * share
 
-    def _learned_weights(self, sets):
-        """Return the weights of labels in learning."""
+    def _training_weights(self, sets):
+        """Return the weights that the labels of sets have in learning."""
         return np.ones(sets.nnz)
 
     # Explanations
@@ -405,15 +422,15 @@ class PMM1(MixtureModel):
     ----------
     smoothing : float, "auto" or None, default=None
         Pseudo-count of every label and word; :math:`\xi - 1` in [1]_. None means the paper's 1.0
-        with ``prior="uniform"``, otherwise 0.1; "auto" chooses it together with the temperature.
+        with ``prior="uniform"``, otherwise 0.1; "auto" tunes it together with the temperature.
     prior : {"labelset", "labels", "uniform"}, default="labelset"
         Prior of label sets: by the number of documents with the set, with some mass for sets
         that were not seen; by the number of documents with each label; or uniform. See
         :class:`~polytopic.models.SetPrior`.
     temperature : float or "auto", default="auto"
         Divisor :math:`T` of the log likelihood, which makes up for words being less independent
-        than the model assumes. "auto" chooses it in ``fit`` by leave-one-out answers and keeps it
-        in ``partial_fit`` and ``forget``.
+        than the model assumes. "auto" tunes it in ``fit`` on leave-one-out predictions, and keeps
+        it in ``partial_fit`` and ``forget``.
     decode : {"f", "map", "greedy"}, default="f"
         Which label set to predict: the one with the best expected F, the most probable one, or
         the result of a greedy search that adds labels as long as the posterior rises ([1]_,
@@ -440,7 +457,7 @@ class PMM1(MixtureModel):
     smoothing_, temperature_ : float
         The values in use.
     tuned_ : dict
-        The values that were chosen by documents.
+        The values that were tuned on documents.
     objective_ : float
         Log posterior of the parameters, :math:`J` of [1]_, Eq. (6); EM never lowers it.
     n_iter_ : int
@@ -516,31 +533,16 @@ class PMM2(MixtureModel):
     """
 
     name = "pmm2"
-    _array_specs = specs.BIASED_MIXTURE
+    _array_specs = MIXTURE | {"bias": ArraySpec(DOUBLE, ("n_labels", "n_labels"), 0, 1)}
 
     def __init__(
-        self,
-        *,
-        smoothing=None,
-        prior="labelset",
-        temperature="auto",
-        decode="f",
-        search="greedy",
-        max_nodes=200,
-        max_iter=200,
-        tol=1e-5,
-        bias_smoothing=1.0,
-    ):
+        self, *, smoothing=None, prior="labelset", temperature="auto", decode="f",
+        search="greedy", max_nodes=200, max_iter=200, tol=1e-5, bias_smoothing=1.0,
+    ):  # fmt: skip
         super().__init__(
-            smoothing=smoothing,
-            prior=prior,
-            temperature=temperature,
-            decode=decode,
-            search=search,
-            max_nodes=max_nodes,
-            max_iter=max_iter,
-            tol=tol,
-        )
+            smoothing=smoothing, prior=prior, temperature=temperature, decode=decode,
+            search=search, max_nodes=max_nodes, max_iter=max_iter, tol=tol,
+        )  # fmt: skip
         self.bias_smoothing = bias_smoothing
 
     def _check_parameters(self):
@@ -558,6 +560,8 @@ class PMM2(MixtureModel):
         """
         super().from_arrays(arrays, labels=labels, n_words=n_words, tuned=tuned)
         self.bias_ = arrays["bias"]
+        if (np.abs(self.bias_ + self.bias_.T - 1) > ROUNDING).any():
+            raise ValueError("biases of two labels must sum to one")
         return self
 
     def _learn_mixture(self, matrix, sets):
@@ -572,12 +576,12 @@ class PMM2(MixtureModel):
         self.bias_ = fit.bias
         return fit
 
-    def _relearned(self, matrix, sets, em_steps):
+    def _continue_em(self, matrix, sets, em_steps):
         return continue_mixture(
             matrix, sets, self._theta, em_steps, smoothing=self.smoothing_, bias=self.bias_
         )
 
-    def _learned_weights(self, sets):
+    def _training_weights(self, sets):
         weights = np.empty(sets.nnz)
         bias_weights(sets.indices, sets.indptr, self.bias_, weights)
         return weights
@@ -627,29 +631,14 @@ class PDMM(MixtureModel):
     name = "pdmm"
 
     def __init__(
-        self,
-        *,
-        smoothing=None,
-        prior="labelset",
-        temperature="auto",
-        decode="f",
-        search="greedy",
-        max_nodes=200,
-        max_iter=200,
-        tol=1e-5,
-        mixing=1.0,
+        self, *, smoothing=None, prior="labelset", temperature="auto", decode="f",
+        search="greedy", max_nodes=200, max_iter=200, tol=1e-5, mixing=1.0,
         likelihood="bound",
-    ):
+    ):  # fmt: skip
         super().__init__(
-            smoothing=smoothing,
-            prior=prior,
-            temperature=temperature,
-            decode=decode,
-            search=search,
-            max_nodes=max_nodes,
-            max_iter=max_iter,
-            tol=tol,
-        )
+            smoothing=smoothing, prior=prior, temperature=temperature, decode=decode,
+            search=search, max_nodes=max_nodes, max_iter=max_iter, tol=tol,
+        )  # fmt: skip
         self.mixing = mixing
         self.likelihood = likelihood
 

@@ -31,7 +31,7 @@ EQUAL, BIASED, BOUND, PAPER = range(4)
 SMALL, LARGE = 1e-150, 1e150  # the product of two is still a finite float
 SLACK = 1e-9  # allowance for rounding in a bound, relative to the log likelihood
 CACHE_LINE = 8  # float64 numbers
-MAX_REPEATS = 3  # words that occur up to so often are listed once per occurrence
+MAX_REPEATS = 3  # words with a count up to this are listed once per occurrence
 VB_STEPS = 2000
 TIGHT = 1e-11  # variational Bayes ends when gamma changes by less, relative to its sum
 LOOSE = 1e-9  # enough for the bound, which changes with the square of gamma's change
@@ -85,7 +85,12 @@ def fill_slots(words_indptr, rows, sets, sets_indptr, slots_indptr, slot_label, 
     """Assign numbers to the slots, word by word, in order of appearance.
 
     ``slot_label`` gets the label of each slot, and ``entry_slot`` the slots of each entry, one per
-    label of its set.
+    label of its set. Equivalent to::
+
+        pairs = [(word, label) for each word for each of its sets y for label in y]
+        slots = list(dict.fromkeys(pairs))
+        slot_label[:] = [label for _, label in slots]
+        entry_slot[:] = [slots.index(pair) for pair in pairs]
     """
     n_labels = 0
     for j in range(sets.size):
@@ -400,7 +405,12 @@ def _equal_log_likelihood(x, rows, labels, phi):
 
 @compiled
 def log_likelihoods(data, indices, indptr, sets, sets_indptr, theta, family, out):
-    """Write the :func:`log_likelihood` of each document under its label set, ``-inf`` if empty."""
+    """Write the :func:`log_likelihood` of each document under its label set, ``-inf`` if empty.
+
+    Equivalent, for each document ``d`` with words ``w``, label set ``y`` and the weights ``h`` of
+    the family, to ``out[d] = x @ np.log(theta[w][:, y] @ h)``; of the kind BOUND, to the evidence
+    lower bound of :func:`variational_bayes`.
+    """
     phi = np.empty(longest(indptr))
     rows = np.empty((theta.shape[1], phi.size))
     guess = np.zeros(theta.shape[1])

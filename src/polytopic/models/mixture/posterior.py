@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.kernels.blocks import map_rows, map_sets
-from polytopic.labels import LabelSpace, indicator
-from polytopic.models.label_sets import LabelSets, stack_sets
+from polytopic.labels import LabelSpace, indicator, stack_sets
 from polytopic.models.mixture import branch_kernels, candidate_kernels, likelihood_kernels
 from polytopic.models.mixture.tuning_kernels import LeaveOneOutPrior
+from polytopic.models.results import LabelSets
 
 DISCOUNT = 0.75  # taken from the documents of each seen set, for sets that were not seen
 MAX_SHARE = 1.0 - 1e-12  # of documents with a label: the next document may still lack it
@@ -80,9 +80,9 @@ class SetPrior:
             self.base += np.log(np.minimum(self.set_docs, DISCOUNT).sum() / n_docs)
         self.log_seen = self.base + self.sets @ self.log_odds
         if self.kind == "labelset":
-            kept = np.maximum(self.set_docs - DISCOUNT, 0.0) / n_docs
+            discounted = np.maximum(self.set_docs - DISCOUNT, 0.0) / n_docs
             with np.errstate(divide="ignore"):  # nothing is left of a weight below the discount
-                self.log_seen = np.logaddexp(np.log(kept), self.log_seen)
+                self.log_seen = np.logaddexp(np.log(discounted), self.log_seen)
 
     def arrays(self) -> candidate_kernels.Prior:
         """Return the prior as the kernels read it."""
@@ -131,8 +131,8 @@ class SetPrior:
         prior.set_docs = self.set_docs.copy()
         prior.set_docs[row] = max(self.set_docs[row] - 1.0, 0.0)
         if prior.set_docs[row] == 0:
-            gone = self.sets.T @ prior.set_docs == 0
-            selected = self.sets @ gone.astype(np.float64) == 0
+            without_docs = self.sets.T @ prior.set_docs == 0
+            selected = self.sets @ without_docs.astype(np.float64) == 0
             selected[row] &= self.sets.indptr[row + 1] - self.sets.indptr[row] == 1
             prior = prior._select(selected)
         if prior.set_docs.size:
@@ -159,24 +159,25 @@ class SetPrior:
                 own_log_odds = np.log(own_share) - np.log1p(-own_share)
             base = _log_base(np.log1p(-share), sets, np.log1p(-own_share))
         own_log_odds[left <= 0] = -np.inf
-        log_kept, own_log_kept = np.full(self.set_docs.size, -np.inf), np.full(rows.size, -np.inf)
+        log_discounted = np.full(self.set_docs.size, -np.inf)
+        own_log_discounted = np.full(rows.size, -np.inf)
         if self.kind == "labelset":
             discounts = np.minimum(self.set_docs, DISCOUNT)
             freed = discounts.sum() - discounts[rows] + np.minimum(own_docs, DISCOUNT)
             base += np.log(freed / n_docs)
             with np.errstate(divide="ignore"):
-                log_kept = np.log(np.maximum(self.set_docs - DISCOUNT, 0.0) / n_docs)
-                own_log_kept = np.log(np.maximum(own_docs - DISCOUNT, 0.0) / n_docs)
+                log_discounted = np.log(np.maximum(self.set_docs - DISCOUNT, 0.0) / n_docs)
+                own_log_discounted = np.log(np.maximum(own_docs - DISCOUNT, 0.0) / n_docs)
         return LeaveOneOutPrior(
             rows,
             sets.indices.astype(np.int64),
             sets.indptr.astype(np.int64),
             base,
             own_log_odds,
-            own_log_kept,
+            own_log_discounted,
             own_docs == 0,
             log_odds,
-            log_kept,
+            log_discounted,
         )
 
 
@@ -198,8 +199,8 @@ def _log_base(log_missing, sets, own_log_missing):
 
 def _with_singles(sets, set_docs):
     """Return the sets, followed by the labels that have documents but no set of their own."""
-    alone = sets[np.diff(sets.indptr) == 1].indices
-    rest = np.setdiff1d(np.flatnonzero(sets.T @ set_docs), alone)
+    single_labels = sets[np.diff(sets.indptr) == 1].indices
+    rest = np.setdiff1d(np.flatnonzero(sets.T @ set_docs), single_labels)
     singles = indicator(rest, np.arange(rest.size + 1), sets.shape[1])
     stacked = sparse.csr_matrix(sparse.vstack([sets, singles], format="csr"))
     return stacked, np.concatenate([set_docs, np.zeros(rest.size)])
@@ -335,7 +336,7 @@ class RankedSets:
         """Return the best set of each document."""
         return self.sets[:: self.values.shape[1]]
 
-    def named(self, classes) -> LabelSets:
+    def to_label_sets(self, classes) -> LabelSets:
         """Return the sets by label ids, with normalised log posteriors."""
         rows = LabelSpace(classes.tolist()).decode(self.sets)
         n_best = self.values.shape[1]

@@ -1,4 +1,4 @@
-"""Choosing temperature and smoothing by leave-one-out answers to training documents."""
+"""Tuning of temperature and smoothing, on leave-one-out predictions of training documents."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TUNING_SETS = 100
 KINDS = {"f": kernels.F_SCORE, "greedy": kernels.GREEDY, "map": kernels.MAP}
 
 
-def tune(model, X, Y, wanted) -> None:
-    """Choose what is ``wanted`` of "temperature" and "smoothing", and store it in the model.
+def tune(model, X, Y, parameters) -> None:
+    """Tune the ``parameters`` ("temperature", "smoothing"), and store them in the model.
 
-    The best values have the highest mean F of leave-one-out answers or, with ``decode="map"``, the
-    highest subset accuracy; of equally good temperatures the one nearest to 1 is taken. At most
-    :data:`~polytopic.counts.TUNING_DOCS` documents are answered; candidates are the
+    The best values have the highest mean F of leave-one-out predictions or, with ``decode="map"``,
+    the highest subset accuracy; of equally good temperatures, the one nearest to 1 is taken. At
+    most :data:`~polytopic.counts.TUNING_DOCS` documents are predicted; candidates are the
     ``TUNING_SETS`` seen label sets with the highest bounds.
     """
     docs = sample_rows(X, Y)
@@ -29,26 +29,26 @@ def tune(model, X, Y, wanted) -> None:
         return
     X, Y = X[docs], Y[docs]
     fits: list[tuple] = []
-    for smoothing in SMOOTHINGS if "smoothing" in wanted else (model.smoothing_,):
+    for smoothing in SMOOTHINGS if "smoothing" in parameters else (model.smoothing_,):
         if smoothing != model.smoothing_:
             model.tuned_["smoothing"] = smoothing
             model._learn(model.classes_.tolist(), model._sets)
-        temperatures = TEMPERATURES if "temperature" in wanted else (model.temperature_,)
+        temperatures = TEMPERATURES if "temperature" in parameters else (model.temperature_,)
         quality = loo_quality(model, X, Y, np.array(temperatures))
         best = quality.max()
         equal = [t for t, q in zip(temperatures, quality, strict=True) if q >= best - TIE]
         nearest = min(equal, key=lambda t: abs(np.log(t)))
         fits.append((best, -len(fits), smoothing, nearest))
     _, _, smoothing, temperature = max(fits)
-    if "smoothing" in wanted:
+    if "smoothing" in parameters:
         model.tuned_["smoothing"] = smoothing
         model._learn(model.classes_.tolist(), model._sets)
-    if "temperature" in wanted:
+    if "temperature" in parameters:
         model.tuned_["temperature"] = temperature
 
 
 def loo_quality(model, X, Y, temperatures, n_sets=TUNING_SETS) -> np.ndarray:
-    """Return the mean quality of leave-one-out answers at each temperature."""
+    """Return the mean quality of leave-one-out predictions at each temperature."""
     out = np.zeros((X.shape[0], temperatures.size))
     rows = table_rows(model, X, Y)
     prior = model._prior.leave_one_out(rows, Y)

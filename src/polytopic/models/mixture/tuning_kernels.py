@@ -1,4 +1,4 @@
-"""Answers to training documents at many temperatures, each by the model that never saw it.
+"""Predictions for training documents at many temperatures, by models that never saw them.
 
 Without a document, its own labels have other word probabilities and all label sets another prior;
 everything else is shared by all documents. Candidates are seen sets alone.
@@ -11,7 +11,7 @@ everything else is shared by all documents. Candidates are seen sets alone.
 ``log_seen``          log prior of each seen set without the document
 ``steep``             steepness of each seen set, see :func:`likelihood_kernels.steepness`
 ``ceilings``          cheap upper bounds on the bounds of seen sets
-``kind``              of answer and quality: F_SCORE, GREEDY or MAP
+``kind``              of prediction and quality: F_SCORE, GREEDY or MAP
 ====================  ============================================================================
 """
 
@@ -51,9 +51,10 @@ LOGARITHMS = np.log(np.arange(1, PARTS + 2) / PARTS)  # of the upper end of each
 class LeaveOneOutPrior(NamedTuple):
     """Log priors of the seen sets without one document, for each of many documents.
 
-    Without document ``d`` a set has ``logaddexp(log_kept, base[d] + log_odds[labels].sum())``,
-    except that its own set has ``own_log_kept[d]``, and its own labels ``own_log_odds``. If no
-    other document has its set (``empty``), the set is a candidate only if it is a single label.
+    Without document ``d`` a set has the log prior ``logaddexp(log_discounted, base[d] +
+    log_odds[labels].sum())``, except that the document's own set has ``own_log_discounted[d]``, and
+    its own labels ``own_log_odds``. If no other document has its set (``empty``), the set is a
+    candidate only if it is a single label.
     """
 
     rows: np.ndarray  # the seen set of each document
@@ -61,10 +62,10 @@ class LeaveOneOutPrior(NamedTuple):
     ends: np.ndarray  # document d has labels[ends[d] : ends[d + 1]]
     base: np.ndarray
     own_log_odds: np.ndarray
-    own_log_kept: np.ndarray
+    own_log_discounted: np.ndarray
     empty: np.ndarray
     log_odds: np.ndarray
-    log_kept: np.ndarray
+    log_discounted: np.ndarray
 
 
 @compiled
@@ -81,7 +82,7 @@ def quality_by_temperature(
         answer = best_expected_f(values) if kind == F_SCORE else seen[np.argmax(values)]
         out[d, t] = answer == own if kind == MAP else f_score(answer, own)
     """
-    n_seen, n_labels = prior.log_kept.size, problem.theta.shape[1]
+    n_seen, n_labels = prior.log_discounted.size, problem.theta.shape[1]
     work = new_workspace(n_seen, n_labels, longest(indptr))
     rows = np.empty((longest(indptr), n_labels))
     most, log_seen = _largest_log_priors(problem.prior, prior), np.empty(n_seen)
@@ -121,28 +122,28 @@ def quality_by_temperature(
 @helper
 def _largest_log_priors(seen, prior):
     """Return the largest log prior of each seen set, whichever document is left out."""
-    out, base = np.empty(prior.log_kept.size), NEVER
+    out, base = np.empty(prior.log_discounted.size), NEVER
     for value in prior.base:
         base = max(base, value)
     for row in range(out.size):
         total = 0.0
         for label in seen_set(seen, row):
             total += prior.log_odds[label]
-        out[row] = np.logaddexp(prior.log_kept[row], base + total)
+        out[row] = np.logaddexp(prior.log_discounted[row], base + total)
     return out
 
 
 @helper
 def _log_prior(seen, prior, d, odds, row):
     """Return the log prior of a seen set without a document; ``-inf`` if it is no candidate."""
-    labels, total, kept = seen_set(seen, row), 0.0, prior.log_kept[row]
+    labels, total, log_discounted = seen_set(seen, row), 0.0, prior.log_discounted[row]
     for label in labels:
         total += odds[label]
     if row == prior.rows[d]:
-        kept = prior.own_log_kept[d]
+        log_discounted = prior.own_log_discounted[d]
         if prior.empty[d] and labels.size > 1:
             return NEVER
-    return np.logaddexp(kept, prior.base[d] + total)
+    return np.logaddexp(log_discounted, prior.base[d] + total)
 
 
 @helper

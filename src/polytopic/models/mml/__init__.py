@@ -5,7 +5,7 @@
 ``training``: :class:`~polytopic.models.mml.training.DualAscent`, which learns the weights.
 ``scoring``: :class:`~polytopic.models.mml.scoring.SetScorer`, which finds the best label sets by
 weights and embedding.
-``tuning``: ``C`` and probabilities, by documents that are held out.
+``tuning``: tunes ``C`` and calibrates probabilities on held-out documents.
 ``kernels_training`` and ``kernels_search``: the compiled loops of training and scoring.
 """
 

@@ -29,9 +29,9 @@ def embed_sizes(similarity, n_labels, used, rank) -> SizeEmbedding:
     n_labels : int
         The largest size of a label set.
     used : ndarray of shape (n_sizes,)
-        How many documents have label sets of each size. The sizes that they need most are
-        embedded exactly. The first axis is for sets with one label more, which are compared for
-        all labels.
+        How many documents have label sets of each size. The sizes that are needed most are
+        embedded exactly; the first axis is that of sets with one label more, which are compared
+        for all labels.
     rank : int or None
         Number of dimensions, at most; None is exact.
     """

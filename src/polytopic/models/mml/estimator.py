@@ -13,22 +13,37 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polytopic.counts import canonical_counts
+from polytopic.array_specs import REAL, ArraySpec, check_arrays
+from polytopic.counts import LARGEST, canonical_counts
 from polytopic.labels import LabelSpace, read_targets, with_fallback
-from polytopic.models.arrays import TUNED_BY_MARGINS, check_margins, check_tuned
-from polytopic.models.base import LinearModel
-from polytopic.models.checks import check_as_many, check_name, check_number_or, is_auto
-from polytopic.models.label_scores import LabelEvidence
-from polytopic.models.label_sets import LabelSets
+from polytopic.models.base import LABEL_ARRAYS, LinearModel, check_label_arrays
+from polytopic.models.checks import (
+    LARGEST_WEIGHT,
+    SMALLEST_DIVISOR,
+    Ranges,
+    check_name,
+    check_number_or,
+    check_same_length,
+    check_tuned,
+    is_auto,
+)
 from polytopic.models.mml import tuning
 from polytopic.models.mml.embedding import embed_sizes, rotate
 from polytopic.models.mml.scoring import SetScorer
 from polytopic.models.mml.training import DualAscent, Margins
-from polytopic.models.words import softmax
+from polytopic.models.results import LabelEvidence, LabelSets
 from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts, unit_rows
 
-MOST_SETS = 1 << 16
+MOST_SETS = 1 << 16  # per document in `predict_sets`
+
+# The arrays of a model in files: weights of words for labels, vectors of the sizes of label sets,
+# and the labels
+MARGINS = LABEL_ARRAYS | {
+    "weights": ArraySpec(REAL, ("n_words", "rank", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+    "vectors": ArraySpec(REAL, ("n_sizes", "rank"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+}
+TUNED: Ranges = {"C": (SMALLEST_DIVISOR, LARGEST), "set_curve": None, "label_curve": None}
 
 
 class MML(LinearModel):
@@ -51,8 +66,8 @@ class MML(LinearModel):
     similarity : {"dice", "cosine"}, default="dice"
         Similarity of label sets. Dice excludes the empty set; cosine embeds it at the origin.
     labels : {"all", "neighbours"}, default="all"
-        The label sets that a document is kept apart from: all of them, through working sets with
-        the most violated one, or those with one label more or less, as in [1]_.
+        The label sets that a document is separated from: all of them, through working sets that
+        grow by the most violated set; or those with one label more or less, as in [1]_.
     goal : {"f", "exact"}, default="f"
         The margin for ``labels="all"``. "exact" has the margin of [1]_, in units of the distance
         between the sets, and one slack variable per set in the working set. "f" requires a margin
@@ -172,7 +187,7 @@ class MML(LinearModel):
         self._check_parameters()
         targets = read_targets(y)
         X = self._check_words(X, reset=True)
-        check_as_many(X, targets.Y)
+        check_same_length(X, targets.Y)
         is_labelled = targets.Y.getnnz(axis=1) > 0
         if not is_labelled.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
@@ -201,7 +216,7 @@ class MML(LinearModel):
         if start is not None:
             ascent.start_from(start, Y, margins)
         ascent.run(margins, order, int(self.max_iter))
-        self._set_trained(ascent, sizes)
+        self._set_training_result(ascent, sizes)
         ascent.corpus = None  # a warm start needs the dual variables only
         self._ascent, self._used = ascent, used
 
@@ -231,7 +246,7 @@ class MML(LinearModel):
         sizes = self._embed(len(labels), documents.sizes)
         order = check_random_state(self.random_state)
         ascent = documents.train(sizes, self._dtype, self._margins(), order, int(self.max_iter))
-        self._set_trained(ascent, sizes)
+        self._set_training_result(ascent, sizes)
         return self
 
     def _embed(self, n_labels, used):
@@ -245,8 +260,8 @@ class MML(LinearModel):
         C = float(self.tuned_.get("C", self.C))
         return Margins(self.labels, self.goal, C, float(self.tol))
 
-    def _set_trained(self, ascent, sizes):
-        """Take the weights that were learned; warn if training has not converged."""
+    def _set_training_result(self, ascent, sizes):
+        """Store the learned weights; warn if training has not converged."""
         if not ascent.converged:
             warnings.warn(
                 f"MML stopped after max_iter == {self.max_iter} passes with a gap of "
@@ -294,8 +309,14 @@ class MML(LinearModel):
         Raises ValueError for arrays that no model can have.
         """
         self._check_parameters()
-        check_margins(arrays, len(labels), n_words)
-        self._take_labels(arrays, labels, check_tuned(tuned, TUNED_BY_MARGINS))
+        sizes = check_arrays(arrays, MARGINS, n_labels=len(labels), n_words=n_words)
+        check_label_arrays(arrays)
+        if not 2 <= sizes["n_sizes"] <= sizes["n_columns"] + 1 or not sizes["rank"]:
+            raise ValueError(
+                f"there are vectors for {sizes['n_sizes']} sizes of label sets, "
+                f"must be for 2 to {sizes['n_columns'] + 1}"
+            )
+        self._restore_labels(arrays, labels, check_tuned(tuned, TUNED))
         self._set_weights(arrays["vectors"], arrays["weights"])
         return self
 
@@ -317,7 +338,7 @@ class MML(LinearModel):
         )
 
     def restrict_to(self, allowed):
-        """Return this model with only those labels where ``allowed`` is true."""
+        """Return a copy that predicts only the labels where ``allowed`` is true."""
         model = copy(self)
         places = np.flatnonzero(allowed[self._columns])
         if not places.size:
@@ -349,7 +370,7 @@ class MML(LinearModel):
         check_is_fitted(self)
         X = self._check_words(X)
         if self._form.kind == "single":
-            return softmax(self._scorer.label_scores(X))
+            return special.softmax(self._scorer.label_scores(X), axis=1)
         return self._probabilities(X, self._scorer.margins(X))
 
     def assess(self, X, labels=None):

@@ -449,9 +449,12 @@ def improve(own, goal, vectors, base, size, best_merit, work):
 def best_sets(Z, sizes, work, found, n_found):
     """Find the best set of each document among all that are not empty.
 
-    ``found`` takes the labels of all sets one after the other, rising within a set, and
-    ``n_found`` their sizes. A document whose scores are not numbers has none. Returns how many
-    labels there are in all.
+    ``found`` receives the labels of all sets one after the other, rising within a set, and
+    ``n_found`` their sizes. A document whose scores are not numbers has none. Returns the total
+    number of labels. Equivalent, with ``score`` the sum of s_n(j) over the labels of a set, to::
+
+        best = [max(all_sets, key=lambda labels: score(Z[d], labels)) for d in range(len(Z))]
+        n_found[:], found[:n] = [len(labels) for labels in best], np.concatenate(best)
     """
     no_labels, best, n = np.empty(0, np.int64), work.best, 0
     for d in range(Z.shape[0]):
@@ -479,7 +482,10 @@ def sort_labels(labels, n):
 def best_with(Z, sizes, wanted, chosen):
     """Mark the best set of each document that contains a label.
 
-    For each size, it has the label and the others that score highest.
+    For each size, it has the label and the others that score highest. Equivalent to::
+
+        sets = [labels for labels in all_sets if wanted in labels]
+        chosen[d] = np.isin(np.arange(n_labels), max(sets, key=lambda labels: score(Z[d], labels)))
     """
     n_labels = Z.shape[2]
     scores, top = np.empty(n_labels), np.empty(n_labels, np.int64)
@@ -594,8 +600,13 @@ def new_listing(n_best, n_labels):
 def n_best_sets(Z, sizes, listing, found, scores):
     """Find the best sets of each document, best first.
 
-    ``found`` (n_docs, n_best, n_labels) marks their labels and ``scores`` (n_docs, n_best) takes
+    ``found`` (n_docs, n_best, n_labels) marks their labels and ``scores`` (n_docs, n_best) receives
     their scores, ``-inf`` where there are fewer sets. Of equal sets the smaller one comes first.
+    Equivalent to::
+
+        ranked = sorted(all_sets, key=lambda labels: -score(Z[d], labels))[:n_best]
+        found[d] = [np.isin(np.arange(n_labels), labels) for labels in ranked]
+        scores[d] = [score(Z[d], labels) for labels in ranked]
     """
     n_best, n_labels, n_knots = found.shape[1], Z.shape[2], sizes.knots.size
     kept, sets = listing.kept, listing.sets

@@ -137,7 +137,18 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
 
     A visit adds the set that violates the margin most to the working set of the document, unless
     it is there, and makes a few passes over the dual variables. ``old`` has the working sets, and
-    ``new`` takes those with a positive dual variable. What is measured is added to ``measured``.
+    ``new`` receives those with a positive dual variable. What is measured is added to ``measured``.
+    A visit is equivalent, with ``delta(s) = (phi(L) - phi(s)) / scale(s)`` and
+    ``slope(s) = need(s) - (x @ W) @ delta(s)``, to::
+
+        sets = [*old[d], max(all_sets, key=slope)]
+        for s in sets (a few passes):
+            step = np.clip(alpha[s] + slope(s) / (delta(s) @ delta(s)), 0, limit) - alpha[s]
+            alpha[s] += step
+            W += step * np.outer(x, delta(s))
+        new[d] = [s for s in sets if alpha[s] > 0]
+
+    The limit is ``C``, or what the other dual variables of the document leave of it.
     """
     vectors, Z, is_own = sizes.vectors, visit.Z, visit.is_own
     data, indices, indptr = corpus.data, corpus.indices, corpus.indptr
@@ -378,7 +389,11 @@ def _drop_zeros(sets, begin, n_sets):
 
 @compiled
 def start_weights(corpus, order, sizes, task, W, sets, visit):
-    """Add to the weights what the dual variables of documents contribute."""
+    """Add to the weights what the dual variables of documents contribute.
+
+    Equivalent, for each document and each set ``s`` of its working set, to
+    ``W += alpha[s] * np.outer(x, phi(L) - phi(s)) / scale(s)``.
+    """
     vectors, rank = sizes.vectors, visit.Z.shape[0]
     for place in range(order.size):
         d = order[place]
@@ -414,9 +429,15 @@ class Neighbours(NamedTuple):
 def ascend_neighbours(corpus, order, sizes, C, W, old, new, visit, scores, alpha, measured):
     """Visit documents in this order, and raise the dual objective by one neighbour at a time.
 
-    ``old`` has the documents' dual variables, and ``new`` takes them. ``scores`` (n_labels,) and
+    ``old`` has the documents' dual variables, and ``new`` receives them. ``scores`` (n_labels,) and
     ``alpha`` (n_labels,) are workspaces, the latter of zeros. What is measured is added to
-    ``measured``.
+    ``measured``. A visit is equivalent, with ``delta(s)`` as in :func:`ascend_sets`, to::
+
+        for s in (L ^ {label} for label in labels):  # first those with one label more
+            slope = 1 - (x @ W) @ delta(s)
+            step = np.clip(alpha[s] + slope, 0, C) - alpha[s]
+            alpha[s] += step
+            W += step * np.outer(x, delta(s))
     """
     n_labels, n_kept = visit.Z.shape[1], 0
     gap, linear = measured[GAP], measured[LINEAR]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.kernels.blocks import map_rows
-from polytopic.models.label_sets import stack_sets
+from polytopic.labels import stack_sets
 from polytopic.models.mml import kernels_search
 from polytopic.models.mml.embedding import with_knots
 from polytopic.text.weights import unit_rows
@@ -62,10 +62,10 @@ class SetScorer:
     def _best(self, Z):
         """Return the sizes of the best label sets, and their labels."""
         n_docs, rank, n_labels = Z.shape
-        found, n_found = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
+        labels, set_sizes = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
         work = kernels_search.new_search(rank, n_labels, Z.dtype)
-        n = kernels_search.best_sets(Z, self.sizes, work, found, n_found)
-        return n_found, self.labels[found[:n]]
+        n = kernels_search.best_sets(Z, self.sizes, work, labels, set_sizes)
+        return set_sizes, self.labels[labels[:n]]
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return each document's best label set that contains a label, which must be allowed."""
@@ -83,10 +83,10 @@ class SetScorer:
         scores = np.empty((X.shape[0], n_best))
 
         def block(Z, rows):
-            found = np.zeros((Z.shape[0], n_best, self.labels.size), dtype=bool)
+            chosen = np.zeros((Z.shape[0], n_best, self.labels.size), dtype=bool)
             listing = kernels_search.new_listing(n_best, self.labels.size)
-            kernels_search.n_best_sets(Z, self.sizes, listing, found, scores[rows])
-            return found.sum(axis=2).ravel(), self.labels[np.nonzero(found)[2]]
+            kernels_search.n_best_sets(Z, self.sizes, listing, chosen, scores[rows])
+            return chosen.sum(axis=2).ravel(), self.labels[np.nonzero(chosen)[2]]
 
         return stack_sets(self._map_scores(block, X, n_best), self.n_labels), scores
 

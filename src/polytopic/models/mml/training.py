@@ -29,7 +29,7 @@ CHUNK = 256  # documents whose dual variables are stored together
 
 
 class Margins(NamedTuple):
-    """What is required: see the parameters of :class:`~polytopic.MML`."""
+    """The required margins, see the parameters of :class:`~polytopic.MML`."""
 
     labels: str
     goal: str
@@ -38,7 +38,7 @@ class Margins(NamedTuple):
 
     @property
     def task(self) -> Task:
-        """The same for kernels."""
+        """The margins in the form that kernels read."""
         goal = EXACT if self.goal == "exact" else RESCALED
         return Task(goal, self.C, self.goal == "f", self.tol)
 
@@ -50,7 +50,7 @@ class DualAscent:
     Attributes
     ----------
     corpus : Corpus or None
-        Documents; None when they are no longer needed.
+        Documents; None once they are no longer needed.
     sizes : SizeEmbedding
         The embedding of label sets.
     W : ndarray of shape (n_words, rank, n_labels)
@@ -197,7 +197,7 @@ class DualAscent:
         Each is a list of pairs of a dual variable and the labels. Sets with a label that has no
         column (-1) are left out.
         """
-        found = {}
+        pairs_by_doc = {}
         for chunk, sets in zip(self.chunks, self.duals, strict=True):
             for place, doc in enumerate(chunk.tolist()):
                 pairs = []
@@ -205,8 +205,8 @@ class DualAscent:
                     labels = [columns[k] for k in sets.label[sets.first[s] : sets.first[s + 1]]]
                     if min(labels, default=0) >= 0:
                         pairs.append((sets.value[s], sorted(labels)))
-                found[doc] = pairs
-        return [found.get(doc, []) for doc in docs.tolist()]
+                pairs_by_doc[doc] = pairs
+        return [pairs_by_doc.get(doc, []) for doc in docs.tolist()]
 
 
 def _canonical_order(X, Y):

@@ -30,38 +30,38 @@ def sample_documents(model, n_docs: int) -> np.ndarray:
 
 
 def tune(model, X, Y, order=None) -> dict:
-    """Return the values of everything that is to be tuned, by documents of unit length.
+    """Return the values of everything that is to be tuned, found on documents of unit length.
 
-    ``order`` is that of `sample_documents`, which is called by default.
+    ``order`` has the rows to use; by default, those of `sample_documents`.
     """
-    found: dict[str, Any] = {}
+    tuned: dict[str, Any] = {}
     tune_cost = is_auto(model.C)
     calibrate = model.calibrate and model._form.kind != "single"
     if X.shape[0] < FEWEST or not (tune_cost or calibrate):
-        return {"C": DEFAULT_COST} if tune_cost else found
+        return {"C": DEFAULT_COST} if tune_cost else tuned
     order = sample_documents(model, X.shape[0]) if order is None else order
     plain = clone(model).set_params(calibrate=False)
     models = [clone(plain).set_params(C=cost) for cost in (COSTS if tune_cost else [model.C])]
     evaluations = _cross_validate(models, X, Y, order, calibrate=calibrate)
     best = int(np.argmax([np.mean([fold.value for fold in folds]) for folds in evaluations]))
     if tune_cost:
-        found["C"] = COSTS[best]
+        tuned["C"] = COSTS[best]
     if calibrate:
         leads, right, margins, truth = (
             np.concatenate(column)
             for column in zip(*(fold.calibration for fold in evaluations[best]), strict=True)
         )
-        found["set_curve"] = rising_curve(leads, right)
+        tuned["set_curve"] = rising_curve(leads, right)
         if margins.size:  # a model with one label has no margins
-            found["label_curve"] = rising_curve(margins, truth)
-    return found
+            tuned["label_curve"] = rising_curve(margins, truth)
+    return tuned
 
 
 class Evaluation(NamedTuple):
     """How a model does on documents that it was not fitted on."""
 
-    value: float  # the metric that is to be high
-    calibration: tuple = ()  # leads of label sets, if they are right; margins, if labels are right
+    value: float  # of the metric to maximise
+    calibration: tuple = ()  # leads of sets, which sets are right, margins, true labels
 
 
 def _evaluate(fitted, X, Y, *, calibrate):

@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from polytopic.array_specs import REAL, WHOLE, ArraySpec, check_arrays, check_rows
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import indicator
-from polytopic.models.arrays import LABELS, NOTHING_TUNED, check_labels, check_tuned
-from polytopic.models.label_scores import LabelEvidence, LabelScoreModel
+from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
+from polytopic.models.checks import check_tuned
+from polytopic.models.label_scores import LabelScoreModel
 from polytopic.models.neighbours import kernels
+from polytopic.models.results import LabelEvidence
 from polytopic.text.weights import unit_rows
 
-ARRAYS = LABELS | {
+ARRAYS = LABEL_ARRAYS | {
     "data": ArraySpec(REAL, ("n_entries",), -1.001, 1.001),
     "indices": ArraySpec(WHOLE, ("n_entries",), 0, below="n_words"),
     "indptr": ArraySpec(WHOLE, ("n_rows+1",), 0),
@@ -116,10 +118,10 @@ class NearestNeighbours(LabelScoreModel):
         """
         self._check_parameters()
         sizes = check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
-        check_labels(arrays)
+        check_label_arrays(arrays)
         check_rows("indices", arrays["indices"], arrays["indptr"], empty=False)
         check_rows("row_labels", arrays["row_labels"], arrays["row_ends"], empty=False)
-        self._take_labels(arrays, labels, check_tuned(tuned, NOTHING_TUNED))
+        self._take_labels(arrays, labels, check_tuned(tuned, {}))
         rows = sparse.csr_matrix(
             tuple(arrays[name] for name in ("data", "indices", "indptr")),
             shape=(sizes["n_rows"], n_words),

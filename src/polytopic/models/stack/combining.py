@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logit
 
-from polytopic.models.arrays import check_curve
 from polytopic.models.calibration import rising_curve
+from polytopic.models.checks import check_curve
 
 SURE = 1e-4  # probabilities of members are not nearer to 0 and 1
 MOST_PAIRS = 500_000  # of documents and labels that the regression is fitted on

@@ -15,11 +15,12 @@ from polytopic.counts.sampling import draw_documents
 from polytopic.kernels.blocks import run_tasks
 from polytopic.labels import with_fallback
 from polytopic.modelfile import pack_arrays, unpack_arrays
-from polytopic.models.arrays import LABELS, check_labels
+from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
 from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import check_name
-from polytopic.models.label_scores import LabelEvidence, LabelScoreModel
+from polytopic.models.label_scores import LabelScoreModel
 from polytopic.models.registry import find_model
+from polytopic.models.results import LabelEvidence
 from polytopic.models.stack import kernels
 from polytopic.models.stack.combining import (
     Combination,
@@ -206,8 +207,8 @@ class Stack(LabelScoreModel):
         Raise ValueError if the arrays cannot come from a model.
         """
         self._check_parameters()
-        check_arrays(arrays, LABELS, n_labels=len(labels), n_words=n_words)
-        check_labels(arrays)
+        check_arrays(arrays, LABEL_ARRAYS, n_labels=len(labels), n_words=n_words)
+        check_label_arrays(arrays)
         self._take_labels(arrays, labels, {})
         self.members_ = [as_member(member) for member in self.members]
         check_combination(tuned, len(self.members_))

@@ -8,8 +8,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
 
 from polytopic.models.base import DocumentModel, HeldOutScores, held_out_scores
-from polytopic.models.label_scores import LabelEvidence
 from polytopic.models.registry import create_model
+from polytopic.models.results import LabelEvidence
 
 
 def as_member(member):

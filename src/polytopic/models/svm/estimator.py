@@ -10,15 +10,16 @@ from sklearn.utils import check_random_state, check_scalar
 
 from polytopic.array_specs import REAL, ArraySpec, check_arrays
 from polytopic.kernels.blocks import map_rows, run_tasks
-from polytopic.models.arrays import LABELS, LARGEST_WEIGHT, NOTHING_TUNED, check_labels, check_tuned
-from polytopic.models.checks import check_name
-from polytopic.models.label_scores import LabelEvidence, LabelScoreModel
+from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
+from polytopic.models.checks import LARGEST_WEIGHT, check_name, check_tuned
+from polytopic.models.label_scores import LabelScoreModel
+from polytopic.models.results import LabelEvidence
 from polytopic.models.svm import kernels
 from polytopic.parameters import check_number
 
 BLOCK = 64  # labels that share a pass over the documents
 
-ARRAYS = LABELS | {
+ARRAYS = LABEL_ARRAYS | {
     "weights": ArraySpec(REAL, ("n_words", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
     "bias": ArraySpec(REAL, ("n_columns",), -LARGEST_WEIGHT, LARGEST_WEIGHT),
 }
@@ -109,8 +110,8 @@ class LinearSVM(LabelScoreModel):
         """
         self._check_parameters()
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
-        check_labels(arrays)
-        self._take_labels(arrays, labels, check_tuned(tuned, NOTHING_TUNED))
+        check_label_arrays(arrays)
+        self._take_labels(arrays, labels, check_tuned(tuned, {}))
         self._weights, self._bias = arrays["weights"], arrays["bias"]
         self._allowed = np.ones(self._columns.size, dtype=bool)
         self.n_features_in_ = n_words
