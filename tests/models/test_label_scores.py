@@ -10,7 +10,7 @@ from polytopic import Labeler, LinearSVM, NearestNeighbours, RandomForest, Stack
 
 MODELS = [
     LinearSVM(),
-    LinearSVM(1.0, class_weight=None),
+    LinearSVM(1.0, balanced=False),
     NearestNeighbours(5),
     RandomForest(8),
     Stack(),

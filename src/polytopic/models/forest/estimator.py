@@ -69,7 +69,8 @@ class RandomForest(LabelScoreModel):
     Notes
     -----
     Labels with more than half of the votes are predicted, or the best one. ``decision_function``
-    and ``predict_proba`` return the score.
+    returns the score, and ``predict_proba`` the same with half a tree for each label and half a tree
+    against it, so that few trees are never certain.
 
     Explanations follow a document down the trees: where a word that it contains sends it right, the
     change of a label's share is due to that word [1]_. What words that it does *not* contain
@@ -196,7 +197,8 @@ class RandomForest(LabelScoreModel):
         return np.vstack(map_rows(block, X, self._columns.size))
 
     def _score_proba(self, scores):
-        return np.maximum(scores, 0.0)
+        n_votes = int(self.n_trees)
+        return (n_votes * np.maximum(scores, 0.0) + 0.5) / (n_votes + 1)
 
     def _column_evidence(self, x, columns):
         shares = self._node_shares(columns)

@@ -67,7 +67,8 @@ class NearestNeighbours(LabelScoreModel):
     Notes
     -----
     Labels with more than half of the votes are predicted, or the best one. ``decision_function``
-    and ``predict_proba`` return the part of the votes.
+    returns the part of the votes, and ``predict_proba`` the same with half a vote for each label and
+    half a vote against it, so that few neighbours are never certain.
 
     Examples
     --------
@@ -170,7 +171,8 @@ class NearestNeighbours(LabelScoreModel):
         return (self._votes(X) @ self._row_labels).toarray()
 
     def _score_proba(self, scores):
-        return np.maximum(scores, 0.0)
+        n_votes = int(self.n_neighbours)
+        return (n_votes * np.maximum(scores, 0.0) + 0.5) / (n_votes + 1)
 
     def _column_evidence(self, x, columns):
         rows, similarity = self._nearest(x)

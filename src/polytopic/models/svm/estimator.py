@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state, check_scalar
 from polytopic.array_specs import REAL, ArraySpec, check_arrays
 from polytopic.kernels.blocks import map_rows, run_tasks
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
-from polytopic.models.checks import LARGEST_WEIGHT, check_name, check_tuned
+from polytopic.models.checks import LARGEST_WEIGHT, check_tuned
 from polytopic.models.label_scores import LabelScoreModel
 from polytopic.models.results import LabelEvidence
 from polytopic.models.svm import kernels
@@ -39,9 +39,10 @@ class LinearSVM(LabelScoreModel):
     ----------
     C : float, default=0.3
         The cost of an error.
-    class_weight : {"balanced"} or None, default="balanced"
-        "balanced" multiplies ``C`` by half the number of documents over that of documents with
-        the label, or without it, so that rare labels are not neglected.
+    balanced : bool, default=True
+        Whether documents with a label and those without it weigh the same in all: ``C`` is
+        multiplied by half the number of documents, over that of documents with the label, or
+        without it. Otherwise rare labels are neglected.
     max_iter : int, default=10
         Number of passes over the documents.
     random_state : int, RandomState or None, default=0
@@ -75,9 +76,9 @@ class LinearSVM(LabelScoreModel):
     name = "svm"
     cut = 0.0
 
-    def __init__(self, C=0.3, *, class_weight="balanced", max_iter=10, random_state=0):
+    def __init__(self, C=0.3, *, balanced=True, max_iter=10, random_state=0):
         self.C = C
-        self.class_weight = class_weight
+        self.balanced = balanced
         self.max_iter = max_iter
         self.random_state = random_state
 
@@ -86,15 +87,14 @@ class LinearSVM(LabelScoreModel):
             X,
             Y,
             cost=float(self.C),
-            balanced=self.class_weight == "balanced",
+            balanced=bool(self.balanced),
             order=check_random_state(self.random_state),
             n_passes=int(self.max_iter),
         )
 
     def _check_parameters(self):
         check_number(self.C, "C", min_val=0, include_boundaries="neither")
-        if self.class_weight is not None:
-            check_name(self.class_weight, "class_weight", ("balanced",))
+        check_scalar(self.balanced, "balanced", (bool, np.bool_))
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
 
     # Files and stores
