@@ -69,8 +69,8 @@ class RandomForest(LabelScoreModel):
     Notes
     -----
     Labels with more than half of the votes are predicted, or the best one. ``decision_function``
-    returns the score, and ``predict_proba`` the same with half a tree for each label and half a tree
-    against it, so that few trees are never certain.
+    returns the score, and ``predict_proba`` the same with half a tree for each label and half a
+    tree against it, so that few trees are never certain.
 
     Explanations follow a document down the trees: where a word that it contains sends it right, the
     change of a label's share is due to that word [1]_. What words that it does *not* contain

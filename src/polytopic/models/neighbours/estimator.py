@@ -67,8 +67,8 @@ class NearestNeighbours(LabelScoreModel):
     Notes
     -----
     Labels with more than half of the votes are predicted, or the best one. ``decision_function``
-    returns the part of the votes, and ``predict_proba`` the same with half a vote for each label and
-    half a vote against it, so that few neighbours are never certain.
+    returns the part of the votes, and ``predict_proba`` the same with half a vote for each label
+    and half a vote against it, so that few neighbours are never certain.
 
     Examples
     --------
