@@ -28,7 +28,19 @@ if TYPE_CHECKING:
     from polytopic.errors import PolytopicError
     from polytopic.labeler import Labeler, load
     from polytopic.labels import LabelSpace, LabelTree
-    from polytopic.models import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, NaiveBayes
+    from polytopic.models import (
+        MML,
+        PDMM,
+        PMM1,
+        PMM2,
+        BoosTexter,
+        CoL,
+        LinearSVM,
+        NaiveBayes,
+        NearestNeighbours,
+        RandomForest,
+        Stack,
+    )
     from polytopic.store import Store
     from polytopic.text import Analyzer, TextCounts
 
@@ -47,8 +59,12 @@ __all__ = [
     "LabelSpace",
     "LabelTree",
     "Labeler",
+    "LinearSVM",
     "NaiveBayes",
+    "NearestNeighbours",
     "PolytopicError",
+    "RandomForest",
+    "Stack",
     "Store",
     "TextCounts",
     "__version__",
@@ -69,6 +85,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(["Labeler", "load"], "labeler"),
     **dict.fromkeys(["MML", "PDMM", "PMM1", "PMM2", "BoosTexter", "CoL", "NaiveBayes"], "models"),
+    **dict.fromkeys(["LinearSVM", "NearestNeighbours", "RandomForest", "Stack"], "models"),
     **dict.fromkeys(["LabelSpace", "LabelTree"], "labels"),
     **dict.fromkeys(["Analyzer", "TextCounts"], "text"),
     "Document": "corpus",

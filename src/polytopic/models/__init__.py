@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from polytopic.models.boostexter import BoosTexter, WordRule
     from polytopic.models.col import CoL
     from polytopic.models.count_model import CountModel
+    from polytopic.models.forest import RandomForest
     from polytopic.models.mixture import PDMM, PMM1, PMM2, SetPrior
     from polytopic.models.mml import MML
     from polytopic.models.naive_bayes import NaiveBayes
+    from polytopic.models.neighbours import NearestNeighbours
     from polytopic.models.results import LabelSets, ScoreBreakdown, WordLabels, WordScores
+    from polytopic.models.stack import Stack
+    from polytopic.models.svm import LinearSVM
 
 _MODULES = {
     "BoosTexter": "boostexter",
@@ -25,14 +29,18 @@ _MODULES = {
     "DocumentModel": "base",
     "LabelSetClassifier": "base",
     "LabelSets": "results",
+    "LinearSVM": "svm",
     "MML": "mml",
     "Model": "base",
     "NaiveBayes": "naive_bayes",
+    "NearestNeighbours": "neighbours",
     "PDMM": "mixture",
     "PMM1": "mixture",
     "PMM2": "mixture",
+    "RandomForest": "forest",
     "ScoreBreakdown": "results",
     "SetPrior": "mixture",
+    "Stack": "stack",
     "WordLabels": "results",
     "WordRule": "boostexter",
     "WordScores": "results",
@@ -49,10 +57,14 @@ __all__ = [
     "DocumentModel",
     "LabelSetClassifier",
     "LabelSets",
+    "LinearSVM",
     "Model",
     "NaiveBayes",
+    "NearestNeighbours",
+    "RandomForest",
     "ScoreBreakdown",
     "SetPrior",
+    "Stack",
     "WordLabels",
     "WordRule",
     "WordScores",

@@ -13,15 +13,16 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.array_specs import WHOLE, ArraySpec
+from polytopic.kernels.blocks import run_tasks
 from polytopic.labels import LabelSpace, TargetForm, Targets, read_targets, widen
 from polytopic.metrics.label_sets import f1
 from polytopic.models.checks import check_sets, check_words
@@ -256,10 +257,53 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
         self.classes_, self._form = np.array(labels, dtype=object if names else None), form
 
 
+class HeldOutScores(NamedTuple):
+    """How a model scores documents that it was not fitted on.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_held_out, n_labels)
+        The scores of the documents of each fold, fold by fold.
+    tuned : dict
+        What was tuned on the way, for ``fit``.
+    fitted : model or None
+        A model that is fitted on all documents, if there is one already.
+    """
+
+    scores: np.ndarray
+    tuned: dict[str, Any]
+    fitted: Any = None
+
+
+def held_out_scores(model, X, Y, folds) -> HeldOutScores:
+    """Fit a model without the documents of each fold in turn, and return their scores."""
+
+    def run(fold):
+        train, test = fold
+        return clone(model).fit(X[train], Y[train]).decision_function(X[test])
+
+    return HeldOutScores(np.vstack(run_tasks(run, folds)), {})
+
+
 class DocumentModel(Model):
     """A model that is fitted on documents, and keeps how often labels and label sets occur."""
 
     learns_from = "documents"
+    cut: ClassVar[float] = 0.0  # labels with a higher score are predicted
+
+    def held_out_scores(self, X, Y, folds) -> HeldOutScores:
+        """Return the scores of documents by models that were fitted without them.
+
+        Parameters
+        ----------
+        X : csr_matrix of shape (n_docs, n_words)
+            Documents of unit length, all with words.
+        Y : csr_matrix of shape (n_docs, n_labels)
+            Their labels; each has one.
+        folds : list of pairs of arrays
+            Rows to fit on, and rows to score.
+        """
+        return held_out_scores(self, X, Y, folds)
 
     def _set_labels(self, targets: Targets) -> None:
         """Store the labels, and how often they and their sets occur."""

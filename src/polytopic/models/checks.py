@@ -18,6 +18,7 @@ from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts
 
 SMALLEST_PSEUDO_COUNT = 1e-300  # its logarithm and its shares keep their full precision
+LARGEST_WEIGHT = 1e15  # of linear models: products of two are finite in single precision
 SMALLEST_DIVISOR = 1 / LARGEST
 ROUNDING = 1e-6  # largest error of sums of probabilities, in double precision
 
@@ -207,7 +208,7 @@ def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, An
             raise ValueError(f"{name!r} was tuned, which this model never tunes")
         allowed = ranges[name]
         if allowed is None:
-            _check_curve(name, value)
+            check_curve(name, value)
         elif not isinstance(value, int | float) or not allowed[0] <= value <= allowed[1]:
             raise ValueError(
                 f"the tuned {name} == {value!r}, must be from {allowed[0]} to {allowed[1]}"
@@ -215,7 +216,8 @@ def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, An
     return values
 
 
-def _check_curve(name, curve):
+def check_curve(name, curve):
+    """Raise unless these are rising scores and their rising probabilities."""
     if not isinstance(curve, list | tuple) or len(curve) != 2:
         raise ValueError(f"the curve {name!r} must be two lists, scores and probabilities")
     scores, proba = (np.asarray(values, dtype=np.float64) for values in curve)

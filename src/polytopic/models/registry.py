@@ -200,6 +200,32 @@ _ENTRIES = {
                 ),
             ),
         ),
+        ModelEntry(
+            "svm",
+            "polytopic.models.svm:LinearSVM",
+            "documents",
+            "linear support vector machines",
+            options={"C": "C"},
+        ),
+        ModelEntry(
+            "knn",
+            "polytopic.models.neighbours:NearestNeighbours",
+            "documents",
+            "votes of the most similar documents",
+        ),
+        ModelEntry(
+            "forest",
+            "polytopic.models.forest:RandomForest",
+            "documents",
+            "random forest",
+        ),
+        ModelEntry(
+            "stack",
+            "polytopic.models.stack:Stack",
+            "documents",
+            "several models combined",
+            options={"goal": "goal"},
+        ),
     )
 }
 _LOADED: dict[str, Any] = {}

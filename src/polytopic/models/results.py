@@ -114,6 +114,26 @@ class ScoreBreakdown:
     score: float
 
 
+class LabelEvidence(NamedTuple):
+    """What the scores of labels are made of, for one document.
+
+    ``base + weights @ by_word`` are the scores of ``decision_function``.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_words,)
+        The weights of the document's words, as ``fit`` saw them.
+    by_word : ndarray of shape (n_words, n_labels)
+        What one unit of each word adds to the score of each label.
+    base : ndarray of shape (n_labels,)
+        The part of each score that no word of the document accounts for.
+    """
+
+    weights: np.ndarray
+    by_word: np.ndarray
+    base: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class WordScores:
     """What each word of one document adds to the score of a label set.

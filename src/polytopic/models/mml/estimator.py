@@ -18,6 +18,7 @@ from polytopic.counts import LARGEST, canonical_counts
 from polytopic.labels import LabelSpace, read_targets, with_fallback
 from polytopic.models.base import LABEL_ARRAYS, LinearModel, check_label_arrays
 from polytopic.models.checks import (
+    LARGEST_WEIGHT,
     SMALLEST_DIVISOR,
     Ranges,
     check_name,
@@ -30,12 +31,11 @@ from polytopic.models.mml import tuning
 from polytopic.models.mml.embedding import embed_sizes, rotate
 from polytopic.models.mml.scoring import SetScorer
 from polytopic.models.mml.training import DualAscent, Margins
-from polytopic.models.results import LabelSets
+from polytopic.models.results import LabelEvidence, LabelSets
 from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts, unit_rows
 
 MOST_SETS = 1 << 16  # per document in `predict_sets`
-LARGEST_WEIGHT = 1e15  # products of two are finite in single precision
 
 # The arrays of a model in files: weights of words for labels, vectors of the sizes of label sets,
 # and the labels
@@ -321,6 +321,10 @@ class MML(LinearModel):
         self._set_weights(arrays["vectors"], arrays["weights"])
         return self
 
+    def held_out_scores(self, X, Y, folds):
+        """Return the margins of held-out documents; if ``C`` is tuned, those of the best one."""
+        return tuning.score_held_out(self, X, Y, folds)
+
     # Prediction
 
     def _allow(self, places):
@@ -463,6 +467,25 @@ class MML(LinearModel):
     def _word_contributions(self, x, y):
         x = self._check_words(x)
         return x.data, self._word_scores(x, y) / (sparse.linalg.norm(x) or 1.0)
+
+    def label_evidence(self, x, labels) -> LabelEvidence:
+        """Return what the margins of labels (columns of ``classes_``) are made of.
+
+        ``x`` is one document. The margin of a label is the score of the best set with it minus that
+        of the best set without it, and each is a sum over words.
+        """
+        check_is_fitted(self)
+        x = self._check_words(x)
+        by_word = np.zeros((x.nnz, len(labels)))
+        for k, label in enumerate(labels):
+            others = np.ones(self.classes_.size, dtype=bool)
+            others[label] = False
+            for sign, sets in (
+                (1.0, self.best_with(x, label)),
+                (-1.0, self.restrict_to(others).predict_indicator(x)),
+            ):
+                by_word[:, k] += sign * self._word_contributions(x, sets)[1].sum(axis=1)
+        return LabelEvidence(x.data, by_word, np.zeros(len(labels)))
 
     def top_words(self, label, k):
         """Return the ``k`` words with the highest weights for a label (a column), and these."""

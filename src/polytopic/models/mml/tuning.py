@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from polytopic.counts.sampling import draw_documents
 from polytopic.kernels.blocks import run_tasks
 from polytopic.metrics import samples_f1, subset_accuracy
+from polytopic.models.base import HeldOutScores
 from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import is_auto
 
@@ -91,3 +92,24 @@ def _cross_validate(models, X, Y, order, *, calibrate):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns if need be
         results = run_tasks(run, tasks)
     return [results[start : start + n_folds] for start in range(0, len(results), n_folds)]
+
+
+def score_held_out(model, X, Y, folds) -> HeldOutScores:
+    """Return the margins of held-out documents, by the best cost if it is to be tuned."""
+    tune_cost = is_auto(model.C)
+    costs = COSTS if tune_cost else (model.C,)
+
+    def run(task):
+        cost, (train, test) = task
+        fitted = clone(model).set_params(C=cost, calibrate=False).fit(X[train], Y[train])
+        sets, margins, _ = fitted.assess(X[test])
+        metric = subset_accuracy if fitted.goal == "exact" else samples_f1
+        return metric(Y[test], sets), margins
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns if need be
+        found = run_tasks(run, [(cost, fold) for cost in costs for fold in folds])
+    by_cost = [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
+    best = int(np.argmax([np.mean([value for value, _ in folds]) for folds in by_cost]))
+    margins = np.vstack([margins for _, margins in by_cost[best]])
+    return HeldOutScores(margins, {"C": costs[best]} if tune_cost else {})

@@ -1,0 +1,105 @@
+"""How the scores of several models become one probability per label.
+
+Each member's scores are turned into probabilities by one rising curve for all labels. A logistic
+regression on the log odds of these probabilities weighs the members. Both are fitted on documents
+that the members were not fitted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logit
+
+from polytopic.models.calibration import rising_curve
+from polytopic.models.checks import check_curve
+
+SURE = 1e-4  # probabilities of members are not nearer to 0 and 1
+MOST_PAIRS = 500_000  # of documents and labels that the regression is fitted on
+RIDGE = 10.0  # C of the regression
+
+
+class Combination(NamedTuple):
+    """A fitted combination.
+
+    Attributes
+    ----------
+    curves : list of pairs of lists
+        For each member, scores and the probabilities that they stand for.
+    weights : list of float
+        The weight of each member.
+    intercept : float
+        What is added to their weighted log odds.
+    """
+
+    curves: list
+    weights: list[float]
+    intercept: float
+
+    @classmethod
+    def fit(cls, scores: list[np.ndarray], truth: np.ndarray, seed: int = 0) -> Combination:
+        """Fit a combination on held-out documents.
+
+        Parameters
+        ----------
+        scores : list of ndarray of shape (n_docs, n_labels)
+            The scores of each member; -inf for a label that it never saw.
+        truth : ndarray of shape (n_docs, n_labels)
+            Which labels are right.
+        seed : int, default=0
+            Determines which pairs of documents and labels are used if there are many.
+        """
+        from sklearn.linear_model import LogisticRegression  # here: predicting does without it
+
+        right = truth.ravel()
+        curves = [rising_curve(member.ravel(), right) for member in scores]
+        odds = [member_odds(curve, s).ravel() for curve, s in zip(curves, scores, strict=True)]
+        features = np.column_stack(odds)
+        if right.size > MOST_PAIRS:
+            pairs = np.random.RandomState(seed).choice(right.size, MOST_PAIRS, replace=False)
+            features, right = features[pairs], right[pairs]
+        if right.all() or not right.any():
+            return cls(curves, [1 / len(scores)] * len(scores), 0.0)
+        regression = LogisticRegression(C=RIDGE, solver="newton-cholesky").fit(features, right)
+        return cls(curves, regression.coef_[0].tolist(), float(regression.intercept_[0]))
+
+    def log_odds(self, scores: list[np.ndarray]) -> np.ndarray:
+        """Return the log odds of labels by the scores of each member."""
+        total = np.full(scores[0].shape, self.intercept)
+        for curve, weight, member in zip(self.curves, self.weights, scores, strict=True):
+            total += weight * member_odds(curve, member)
+        return total
+
+
+def member_odds(curve, scores) -> np.ndarray:
+    """Return the log odds that scores stand for."""
+    return logit(np.clip(np.interp(scores, *curve), SURE, 1 - SURE))
+
+
+def best_thresholds(proba: np.ndarray) -> np.ndarray:
+    r"""Return for each label the highest expected F1 over thresholds, given its probabilities.
+
+    That is :math:`F^* = \max_k 2 \sum_{i \le k} p_i / (k + \sum_i p_i)` with probabilities in
+    falling order. A label is worth predicting, as far as its own F1 is concerned, if its
+    probability is above :math:`F^* / 2`.
+    """
+    ranked = -np.sort(-proba, axis=0)
+    hits = np.cumsum(ranked, axis=0)
+    sizes = np.arange(1, len(proba) + 1)[:, None]
+    return (2 * hits / (sizes + hits[-1])).max(axis=0)
+
+
+def check_combination(tuned: Mapping[str, Any] | None, n_members: int) -> None:
+    """Raise ValueError unless these are the tuned values of a stack."""
+    if not tuned:
+        return
+    for curve in [*tuned["curves"], tuned["set_curve"]]:
+        check_curve("curve", curve)
+    lengths = {len(tuned[name]) for name in ("curves", "weights", "members")}
+    if lengths != {n_members}:
+        raise ValueError(f"{lengths} members were combined, must be {n_members}")
+    numbers = [*tuned["weights"], tuned["intercept"], *tuned["thresholds"].values()]
+    if not all(isinstance(number, int | float) and np.isfinite(number) for number in numbers):
+        raise ValueError("weights, intercept and thresholds must be finite numbers")

@@ -1,0 +1,344 @@
+"""The estimator that combines several models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from polytopic.array_specs import check_arrays
+from polytopic.counts.sampling import draw_documents
+from polytopic.kernels.blocks import run_tasks
+from polytopic.labels import with_fallback
+from polytopic.modelfile import pack_arrays, unpack_arrays
+from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
+from polytopic.models.calibration import rising_curve
+from polytopic.models.checks import check_name
+from polytopic.models.label_scores import LabelScoreModel
+from polytopic.models.registry import find_model
+from polytopic.models.results import LabelEvidence
+from polytopic.models.stack import kernels
+from polytopic.models.stack.combining import (
+    Combination,
+    best_thresholds,
+    check_combination,
+    member_odds,
+)
+from polytopic.models.stack.members import Classifier, as_member
+
+GOALS = ("f", "macro", "exact")
+MARGIN = {"f": 1.5, "macro": 1.0}  # times the best threshold of a label: it is added from there on
+LEAST = 0.02  # the lowest probability of a label that is added
+FEWEST = 30  # documents to combine members on
+MOST = 12000  # documents to hold some out of
+FOLDS = 3
+MANY = 2000  # documents for which one fold is enough
+TINY = 1e-12
+
+
+class Stack(LabelScoreModel):
+    r"""A stack of models, which combines their scores and decides by expected F1.
+
+    Each member scores documents that it was not fitted on. Isotonic regression turns the scores of
+    each member into probabilities, and a logistic regression on their log odds weighs the
+    members [1]_. With independent labels of these probabilities, the label set with the highest
+    expected F1 is predicted.
+
+    Parameters
+    ----------
+    members : tuple of str or estimators, default=("mml", "svm", "knn", "forest")
+        The models to combine: names of models that read weights, instances of these, or
+        scikit-learn classifiers. A classifier that predicts one label is fitted on each label.
+    goal : {"f", "macro", "exact"}, default="f"
+        What is predicted: "f", the set with the highest expected F1, and labels that are rare and
+        yet probable enough; "macro", more of these, for the F1 of labels; "exact", the most
+        probable set.
+    random_state : int, RandomState or None, default=0
+        Determines which documents are held out.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Label ids in sorted order, or column numbers if fitted on an indicator.
+    members_ : list of estimators
+        The members, fitted on all documents.
+    member_weights_ : ndarray of shape (n_members,)
+        Their weights in the combination.
+    tuned_ : dict
+        What was tuned on held-out documents: the combination, parameters of members, the
+        probabilities from which on labels are predicted, and the curve of probabilities of sets.
+
+    Notes
+    -----
+    ``decision_function`` returns the log odds of labels, ``predict_proba`` their probabilities.
+    With fewer than 30 documents, there is no combination: the first member answers alone.
+
+    Below 2000 documents, three folds are held out in turn, from then on one third of the documents
+    or of 12000 of them. A forest uses its out-of-bag scores instead.
+
+    References
+    ----------
+    .. [1] Wolpert, "Stacked Generalization", Neural Networks 5, 1992.
+
+    Examples
+    --------
+    >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0]] * 20
+    >>> Y = [["sport"], ["film"], ["film", "sport"]] * 20
+    >>> model = Stack(("mml", "knn")).fit(X, Y)
+    >>> model.classes_, model.predict([[4, 0, 1]])
+    (array(['film', 'sport'], dtype=object), array([[0, 1]]))
+    """
+
+    name = "stack"
+    needs_documents = True
+
+    def __init__(self, members=("mml", "svm", "knn", "forest"), *, goal="f", random_state=0):
+        self.members = members
+        self.goal = goal
+        self.random_state = random_state
+
+    # Learning
+
+    def fit(self, X, y, *, tuned=None):
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_docs, n_words)
+            Weights of words, such as ltc or tf-idf.
+        y : indicator of shape (n_docs, n_labels), or one collection of names per document
+            Labels; 1-D means one label per document. Documents without a label or without a word
+            are ignored.
+        tuned : dict, default=None
+            What an earlier fit has tuned (``tuned_``), to be reused.
+        """
+        self._tuned_before = tuned
+        try:
+            return super().fit(X, y)
+        finally:
+            del self._tuned_before
+
+    def _learn(self, X, Y):
+        members = [as_member(member) for member in self.members]
+        if self._tuned_before is not None:
+            self._set_tuned(self._tuned_before)
+            fitted = [None] * len(members)
+        elif X.shape[0] < FEWEST:
+            self._set_tuned({})
+            fitted = [None] * len(members)
+        else:
+            fitted = self._tune(members, X, Y)
+        tuned = self.tuned_.get("members", [{}] * len(members))
+
+        def fit_member(k):
+            return members[k].fit(X, Y, tuned=tuned[k]) if fitted[k] is None else fitted[k]
+
+        self.members_ = run_tasks(fit_member, range(len(members)))
+
+    def _tune(self, members, X, Y):
+        """Combine members on held-out documents; return those that are already fitted on all."""
+        order = draw_documents(X.shape[0], MOST, self.random_state)
+        fold_of = np.arange(order.size) % FOLDS
+        n_folds = FOLDS if order.size < MANY else 1
+        folds = [(order[fold_of != k], order[fold_of == k]) for k in range(n_folds)]
+        held_out = [member.held_out_scores(X, Y, folds) for member in members]
+        truth = Y[np.concatenate([test for _, test in folds])].toarray() > 0
+        combination = Combination.fit([found.scores for found in held_out], truth)
+        proba = expit(combination.log_odds([found.scores for found in held_out]))
+        found = {
+            "members": [found.tuned for found in held_out],
+            **combination._asdict(),
+            "thresholds": dict(
+                zip(
+                    self.classes_[self._columns].tolist(),
+                    best_thresholds(proba).tolist(),
+                    strict=True,
+                )
+            ),
+        }
+        self._set_tuned(found)
+        chosen = self._choose(proba)
+        right = (chosen == truth).all(axis=1)
+        self.tuned_["set_curve"] = rising_curve(log_chance(proba, chosen), right)
+        return [found.fitted for found in held_out]
+
+    def _set_tuned(self, tuned: Mapping[str, Any]) -> None:
+        """Take what was tuned; what is known of labels that are gone is dropped."""
+        labels = self.classes_[self._columns].tolist()
+        self.tuned_, self._combination = dict(tuned), None
+        if "weights" in tuned:
+            known = tuned["thresholds"]
+            self.tuned_["thresholds"] = {label: known[label] for label in labels if label in known}
+            self._thresholds = np.array([known.get(label, np.inf) for label in labels])
+            self._combination = Combination(*(tuned[name] for name in Combination._fields))
+
+    @property
+    def member_weights_(self) -> np.ndarray:
+        """The weights of the members in the combination."""
+        check_is_fitted(self)
+        if self._combination is None:
+            return np.eye(1, len(self.members_))[0]
+        return np.array(self._combination.weights)
+
+    def _check_parameters(self):
+        check_name(self.goal, "goal", GOALS)
+        if isinstance(self.members, str) or not len(self.members):
+            raise ValueError(f"members == {self.members!r}, must be a tuple of one model or more.")
+        for member in self.members:
+            as_member(member)
+
+    # Files and stores
+
+    def to_arrays(self):
+        """Return what was learned as plain arrays."""
+        arrays = self._label_arrays()
+        for prefix, member in self._named_members():
+            packed = pack_arrays(member.to_arrays(), find_model(member.name).packing)
+            arrays |= {f"{prefix}.{name}": array for name, array in packed.items()}
+        return arrays
+
+    def from_arrays(self, arrays, *, labels, n_words, tuned=None):
+        """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
+
+        Raise ValueError if the arrays cannot come from a model.
+        """
+        self._check_parameters()
+        check_arrays(arrays, LABEL_ARRAYS, n_labels=len(labels), n_words=n_words)
+        check_label_arrays(arrays)
+        self._take_labels(arrays, labels, {})
+        self.members_ = [as_member(member) for member in self.members]
+        check_combination(tuned, len(self.members_))
+        self._set_tuned(tuned or {})
+        chosen = self.tuned_.get("members", [{}] * len(self.members_))
+        for (prefix, member), own in zip(self._named_members(), chosen, strict=True):
+            packed = {
+                name.removeprefix(f"{prefix}."): array
+                for name, array in arrays.items()
+                if name.startswith(f"{prefix}.")
+            }
+            member.from_arrays(
+                unpack_arrays(packed, find_model(member.name).packing),
+                labels=list(range(self._columns.size)),
+                n_words=n_words,
+                tuned=own,
+            )
+        self._allowed = np.ones(self._columns.size, dtype=bool)
+        self.n_features_in_ = n_words
+        return self
+
+    def _named_members(self):
+        """Yield each member with the beginning of the names of its arrays."""
+        for k, member in enumerate(self.members_):
+            if isinstance(member, Classifier):
+                raise ValueError(
+                    f"{type(member.classifier).__name__} is not a model of polytopic, so the "
+                    "stack cannot be saved; leave it out of members."
+                )
+            yield f"{k}-{member.name}", member
+
+    # Scores
+
+    def _column_scores(self, X):
+        return self._combined([member.decision_function(X) for member in self.members_])
+
+    def _combined(self, scores):
+        if self._combination is None:
+            return scores[0] - self.members_[0].cut
+        return self._combination.log_odds(scores)
+
+    def _score_proba(self, scores):
+        return expit(scores)
+
+    def _label_sets(self, X, scores):
+        if self._form.kind == "single" or self._combination is None:
+            return super()._label_sets(X, scores)
+        chosen = np.zeros(scores.shape, dtype=bool)
+        chosen[:, self._columns] = self._choose(expit(scores[:, self._columns]))
+        return with_fallback(X, sparse.csr_matrix(chosen.astype(np.float64)), self._fallback)
+
+    def _choose(self, proba):
+        """Return the label sets for these probabilities of columns."""
+        if self.goal == "exact":
+            chosen = proba > 0.5
+            chosen[np.arange(len(proba)), proba.argmax(axis=1)] = True
+            return chosen
+        chosen = np.zeros(proba.shape, dtype=bool)
+        kernels.choose_sets(np.ascontiguousarray(proba), chosen)
+        return chosen | (proba > np.maximum(MARGIN[self.goal] * self._thresholds, LEAST))
+
+    def best_with(self, X, label) -> sparse.csr_matrix:
+        """Return the predicted label set of each document, with a label (a column) added."""
+        alone = super().best_with(X, label)
+        if self._form.kind == "single" or self._combination is None:
+            return alone
+        sets = self.predict_indicator(X).tolil()
+        sets[:, label] = 1.0
+        return sparse.csr_matrix(sets)
+
+    def set_probability(self, X):
+        """Return the probability that each document's predicted label set is right.
+
+        By isotonic regression, on held-out documents, on the probability that it would have if
+        labels were independent.
+        """
+        check_is_fitted(self)
+        reason = self.why_no_set_probability()
+        if reason:
+            raise ValueError(f"set_probability is not available: {reason}.")
+        X = self._check_words(X)
+        scores = self._scores(X)
+        chosen = self._label_sets(X, scores).toarray()[:, self._columns] > 0
+        chance = log_chance(expit(scores[:, self._columns]), chosen)
+        proba = np.interp(chance, *self.tuned_["set_curve"])
+        return np.where(X.getnnz(axis=1) > 0, proba, self._fallback_docs / self._n_docs)
+
+    def why_no_set_probability(self):
+        """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
+        if hasattr(self, "tuned_") and "set_curve" not in self.tuned_:
+            return f"Stack needs at least {FEWEST} documents to combine members"
+        return ""
+
+    # Explanations
+
+    def _column_evidence(self, x, columns):
+        by_word, base = np.zeros((x.nnz, len(columns))), np.zeros(len(columns))
+        if self._combination is None:
+            found = self.members_[0].label_evidence(x, columns)
+            return found._replace(base=found.base - self.members_[0].cut)
+        base += self._combination.intercept
+        for curve, weight, member in zip(
+            self._combination.curves, self._combination.weights, self.members_, strict=True
+        ):
+            found = member.label_evidence(x, columns)
+            # Log odds are no sum over words, but the way from the base to the score is a straight
+            # line, along which each word contributes in proportion (integrated gradients).
+            words = found.weights @ found.by_word
+            start = member_odds(curve, found.base)
+            rise = member_odds(curve, found.base + words) - start
+            slope = np.divide(rise, words, out=np.zeros_like(rise), where=np.abs(words) > TINY)
+            by_word += weight * slope * found.by_word
+            base += weight * start
+        return LabelEvidence(x.data, by_word, base)
+
+    def top_words(self, label, k):
+        """Return the ``k`` words with the largest weights for a label (a column), and these.
+
+        They are those of the first member.
+        """
+        check_is_fitted(self)
+        place = np.flatnonzero(self._columns == label)
+        if not place.size:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return self.members_[0].top_words(int(place[0]), k)
+
+    def _column_words(self, column):
+        raise NotImplementedError
+
+
+def log_chance(proba, chosen) -> np.ndarray:
+    """Return the log probability of label sets if labels are independent."""
+    return np.log(np.maximum(np.where(chosen, proba, 1 - proba), TINY)).sum(axis=1)

@@ -1,0 +1,197 @@
+"""The stack: its decision, its combination, its members, what it tunes and forgets."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from polytopic import MML, LinearSVM, NaiveBayes, RandomForest, Stack
+from polytopic.models.stack import kernels
+from polytopic.models.stack.combining import Combination, best_thresholds, member_odds
+from tests.twins import stack as twins
+
+probabilities = st.lists(st.floats(0.001, 0.999), min_size=1, max_size=7)
+
+
+@given(probabilities)
+def test_choose_sets(p):
+    """No set has a higher expected F1 than the one that is chosen."""
+    P = np.array([p])
+    chosen = np.zeros(P.shape, dtype=bool)
+
+    kernels.choose_sets(P, chosen)
+
+    best = twins.choose_sets(P)[0]
+    assert twins.expected_f1(P[0], chosen[0]) == pytest.approx(twins.expected_f1(P[0], best))
+
+
+def test_choose_sets_of_twelve_labels():
+    """Also where there are many sets to compare."""
+    P = np.random.default_rng(0).beta(0.3, 1.5, (3, 12))
+    chosen = np.zeros(P.shape, dtype=bool)
+
+    kernels.choose_sets(P, chosen)
+
+    np.testing.assert_array_equal(chosen, twins.choose_sets(P))
+
+
+def test_choose_sets_of_many_labels():
+    """Labels beyond the most probable count by their expected number."""
+    P = np.full((1, 200), 0.01)
+    P[0, :3] = 0.9, 0.8, 0.1
+    chosen = np.zeros(P.shape, dtype=bool)
+
+    kernels.choose_sets(P, chosen)
+
+    assert np.flatnonzero(chosen[0]).tolist() == [0, 1]
+
+
+def test_best_thresholds():
+    """They are the highest expected F1 of each label, over how many documents get it."""
+    proba = np.random.default_rng(0).random((9, 3))
+
+    found = best_thresholds(proba)
+
+    for label in range(3):
+        p = np.sort(proba[:, label])[::-1]
+        expected = max(2 * p[:k].sum() / (k + p.sum()) for k in range(1, 10))
+        assert found[label] == pytest.approx(expected)
+
+
+def test_combination():
+    """The better of two members weighs more, and log odds are weighted sums."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((400, 5)) < 0.3
+    good, bad = truth + rng.normal(0, 0.3, truth.shape), truth + rng.normal(0, 2.0, truth.shape)
+
+    found = Combination.fit([good, bad], truth)
+
+    assert found.weights[0] > 2 * abs(found.weights[1])
+    odds = found.log_odds([good, bad])
+    expected = found.intercept + sum(
+        weight * member_odds(curve, scores)
+        for weight, curve, scores in zip(found.weights, found.curves, (good, bad), strict=True)
+    )
+    np.testing.assert_allclose(odds, expected)
+    assert abs(expit(odds).mean() - truth.mean()) < 0.01
+
+
+def topics(n_docs=240, seed=0):
+    """Return documents whose words depend on their labels, of which some have several."""
+    rng = np.random.default_rng(seed)
+    theta = np.random.default_rng(9).dirichlet(np.full(30, 0.1), size=5)
+    Y = (rng.random((n_docs, 5)) < 0.15).astype(int)
+    Y[np.arange(n_docs), rng.integers(0, 5, n_docs)] = 1
+    X = np.array([rng.multinomial(20, theta[y > 0].mean(axis=0)) for y in Y])
+    return sparse.csr_matrix(X, dtype=float), Y
+
+
+X, Y = topics()
+NEW, TRUE = topics(seed=1)
+
+
+def test_probabilities_are_calibrated():
+    """Their mean is the share of right labels, also of those that seem sure."""
+    proba = Stack().fit(X, Y).predict_proba(NEW)
+
+    assert abs(proba.mean() - TRUE.mean()) < 0.03
+    assert TRUE[proba > 0.9].mean() > 0.8
+
+
+def test_goals():
+    """Each goal is at least nearly the best at what it is for."""
+    found = {goal: Stack(goal=goal).fit(X, Y) for goal in ("f", "macro", "exact")}
+    exact = {goal: (model.predict(NEW) == TRUE).all(axis=1).mean() for goal, model in found.items()}
+    sizes = {goal: model.predict(NEW).sum() for goal, model in found.items()}
+
+    assert exact["exact"] >= max(exact.values()) - 0.01
+    assert sizes["macro"] >= sizes["f"] >= sizes["exact"]
+
+
+@pytest.mark.parametrize(
+    "member",
+    [LogisticRegression(), MultinomialNB(), KNeighborsClassifier(3), LinearSVM(1.0), "forest"],
+    ids=str,
+)
+def test_members(member):
+    """A member is a name, a model, or a classifier of scikit-learn, for one label or several."""
+    model = Stack(("mml", member)).fit(X, Y)
+
+    assert model.member_weights_.shape == (2,)
+    assert model.score(NEW, TRUE) > 0.6
+
+
+@pytest.mark.parametrize(
+    "members", [(), "mml", ("nb",), (NaiveBayes(),), (3,), ("magic",)], ids=str
+)
+def test_wrong_members(members):
+    """They are named."""
+    with pytest.raises(ValueError, match="must"):
+        Stack(members).fit(X, Y)
+
+
+def test_classifiers_of_others_cannot_be_saved():
+    """There is no safe way to write them."""
+    model = Stack(("mml", LogisticRegression())).fit(X, Y)
+
+    with pytest.raises(ValueError, match="LogisticRegression is not a model of polytopic"):
+        model.to_arrays()
+
+
+def test_what_was_tuned_is_reused():
+    """With what an earlier fit has tuned, the same documents give the same model."""
+    model = Stack().fit(X, Y)
+
+    again = Stack().fit(X, Y, tuned=model.tuned_)
+
+    np.testing.assert_array_equal(again.decision_function(NEW), model.decision_function(NEW))
+    assert again.tuned_ == model.tuned_
+
+
+def test_names_of_forgotten_labels_are_not_kept():
+    """What was tuned for a label goes with its last document."""
+    names = [[f"label {k}" for k in np.flatnonzero(y)] for y in Y]
+    tuned = Stack().fit(X, names).tuned_
+    without = np.flatnonzero(Y[:, 4] == 0)
+
+    left = Stack().fit(X[without], [names[d] for d in without], tuned=tuned)
+
+    assert "label 4" in tuned["thresholds"]
+    assert "label 4" not in left.tuned_["thresholds"]
+
+
+def test_few_documents():
+    """There are none to hold out, so the first member answers."""
+    few, labels = X[:20], Y[:20]
+    model, alone = Stack(("mml", "svm")).fit(few, labels), MML().fit(few, labels)
+
+    np.testing.assert_array_equal(model.predict(NEW), alone.predict(NEW))
+    assert model.member_weights_.tolist() == [1, 0]
+    with pytest.raises(ValueError, match="needs at least 30 documents"):
+        model.set_probability(NEW)
+
+
+def test_probability_of_the_set():
+    """It is about how often predicted sets are right."""
+    model = Stack(goal="exact").fit(X, Y)
+
+    proba = model.set_probability(NEW)
+
+    right = (model.predict(NEW) == TRUE).all(axis=1)
+    assert abs(proba.mean() - right.mean()) < 0.1
+    assert proba[right].mean() > proba[~right].mean()
+
+
+def test_a_forest_is_fitted_once():
+    """Its out-of-bag scores replace held-out ones, so the same forest is the member."""
+    model = Stack(("mml", RandomForest(5))).fit(X, Y)
+
+    alone = RandomForest(5).fit(X, Y)
+    np.testing.assert_array_equal(
+        model.members_[1].decision_function(NEW), alone.decision_function(NEW)
+    )
