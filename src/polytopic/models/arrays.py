@@ -64,6 +64,11 @@ MARGINS = LABELS | {
     "vectors": ArraySpec(REAL, ("n_sizes", "rank"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
 }
 
+# MML with listed label sets: weights of words for each
+LISTED = LABELS | {
+    "set_weights": ArraySpec(DOUBLE, ("n_words", "n_sets"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+}
+
 # BoosTexter: rules of one word each
 RULES = LABELS | {
     "words": ArraySpec(WHOLE, ("n_rules",), 0, below="n_words"),
@@ -140,6 +145,21 @@ def check_margins(arrays, n_labels, n_words):
             f"there are vectors for {sizes['n_sizes']} sizes of label sets, "
             f"must be for 2 to {sizes['n_columns'] + 1}"
         )
+
+
+def check_set_weights(arrays, n_labels, n_words, *, empty):
+    """Return the sizes of the sets that have weights; raise if arrays do not fit together.
+
+    There are all sets of labels with documents, with the empty one or not, or single labels.
+    """
+    n_sets = check_arrays(arrays, LISTED, n_labels=n_labels, n_words=n_words)["n_sets"]
+    _check_labels(arrays)
+    n_columns = arrays["columns"].size
+    if n_sets == n_columns:
+        return range(1, 2)
+    if n_columns > 60 or n_sets != 2**n_columns - (not empty):
+        raise ValueError(f"there are weights of {n_sets} sets of {n_columns} labels, must be all")
+    return range(0 if empty else 1, n_columns + 1)
 
 
 def check_rules(arrays, n_labels, n_words):

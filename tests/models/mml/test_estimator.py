@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import MML
 from polytopic.metrics import samples_f1, subset_accuracy
-from polytopic.models.mml import tuning
-from polytopic.models.mml.tuning import COSTS, FEWEST
+from polytopic.models.mml import training
+from polytopic.models.mml.training import COSTS, FEWEST
 from tests.twins import mml as twins
 from tests.twins.mml import label_sets, own_sets, stored_problem
 
@@ -744,7 +744,7 @@ def test_a_low_rank_is_nearly_exact(kind):
 def test_c_is_that_which_does_better_on_held_out_documents(monkeypatch, goal, many):
     """On one fold of many documents, on three of few; probabilities come from the same fits."""
     X, Y = topics(150, seed=3)
-    monkeypatch.setattr(tuning, "MANY", many)
+    monkeypatch.setattr(training, "MANY", many)
     model = MML(C="auto", goal=goal, calibrate=True).fit(X, Y)
 
     order, values = np.random.RandomState(0).permutation(len(X)), {}
