@@ -230,6 +230,11 @@ class MML(LinearModel):
         targets = read_targets(y)
         X = self._check_words(X, reset=True)
         check_as_many(X, targets.Y)
+        if self._is_precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X has the shape {X.shape}, must be square: kernel == 'precomputed' needs the "
+                "kernel of all pairs of documents."
+            )
         is_labelled = targets.Y.getnnz(axis=1) > 0
         if not is_labelled.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
