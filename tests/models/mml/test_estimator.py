@@ -235,9 +235,9 @@ def test_the_empty_set_from_arrays():
     """A model from arrays predicts it as before; one from an older file has no such parameter."""
     X, Y, _ = twins.corpus(n_docs=8, seed=6)
     X_new = np.random.default_rng(0).normal(size=(200, 6))
-    model = MML(0.1, empty="answer").fit(X, Y)
+    model = MML(0.1, empty="answer", **EXACT).fit(X, Y)
 
-    again = MML(0.1, empty="answer").from_arrays(
+    again = MML(0.1, empty="answer", **EXACT).from_arrays(
         model.to_arrays(), labels=model.classes_.tolist(), n_words=X.shape[1]
     )
 
