@@ -159,6 +159,7 @@ class MML(LinearModel):
     can_distribute = True
 
     _ascent: Any = None  # the DualAscent of a model that was fitted, not loaded
+    _scorer: SetScorer | ListScorer
 
     def __init__(
         self,
@@ -413,7 +414,7 @@ class MML(LinearModel):
                     f"{name} == {getattr(self, name)!r} cannot be stored in a file; "
                     "use kernel='linear', and a similarity by name or as a matrix."
                 )
-            return {"set_weights": self._listed.scores.weights, **self._label_arrays()}
+            return {"set_weights": self._listed.set_weights, **self._label_arrays()}
         return {"weights": self._weights, "vectors": self._vectors, **self._label_arrays()}
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):

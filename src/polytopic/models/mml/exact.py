@@ -6,7 +6,7 @@ problem is dense, and is solved to the limits of rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -339,7 +339,8 @@ def maximize(Q: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, list[f
     alpha = np.full(len(Q), C / 2)
     slope = 1 - Q @ alpha
     lower, upper = np.maximum(-slope, 0.0) + 1.0, np.maximum(slope, 0.0) + 1.0
-    best, best_gap, objectives, n_stalled = alpha, np.inf, [], 0
+    objectives: list[float] = []
+    best, best_gap, n_stalled = alpha, np.inf, 0
     while len(Q) and len(objectives) < max_iter and n_stalled < STALLED:
         try:
             alpha, lower, upper = _step_inside(Q, C, alpha, slope, lower, upper)
@@ -412,7 +413,7 @@ class ListScorer:
     """
 
     listed: SetList
-    scores: Callable[[Any], np.ndarray]
+    scores: LinearScores | KernelScores
     columns: np.ndarray
     n_labels: int
 
@@ -426,8 +427,14 @@ class ListScorer:
     def _choose(self, chosen) -> ListScorer:
         members = self.listed.members[chosen]
         place = {tuple(np.flatnonzero(row).tolist()): k for k, row in enumerate(members)}
-        scores: Any = self.scores
-        return replace(self, listed=SetList(members, place), scores=scores.of(chosen))
+        return replace(self, listed=SetList(members, place), scores=self.scores.of(chosen))
+
+    @property
+    def set_weights(self) -> np.ndarray:
+        """The weights of words for each set, (n_words, n_sets)."""
+        if not isinstance(self.scores, LinearScores):
+            raise ValueError("words have weights with kernel == 'linear' only.")
+        return self.scores.weights
 
     def restrict_to(self, places) -> ListScorer:
         """Return a scorer of those sets that have only labels at these places of ``columns``."""
@@ -490,11 +497,10 @@ class ListScorer:
 
     def _weights(self, labels) -> np.ndarray:
         """Return the weights of all words for a set of places in ``columns``."""
-        if not isinstance(self.scores, LinearScores):
-            raise ValueError("words have weights with kernel == 'linear' only.")
+        weights = self.set_weights
         if labels not in self.listed.place:
             raise ValueError("this label set cannot be predicted, so its words have no weights.")
-        return self.scores.weights[:, self.listed.place[labels]]
+        return weights[:, self.listed.place[labels]]
 
     def word_scores(self, words, labels):
         """Return the weights of words for a set, each shared by the labels of the set equally."""
