@@ -5,8 +5,6 @@ A method has several if its paper leaves something open, such as what to predict
 passes.
 """
 
-from unittest.mock import patch
-
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -16,7 +14,6 @@ from sklearn.svm import SVC
 
 from polytopic import MML, PMM1, PMM2, BoosTexter
 from polytopic.experiments.baselines import CosineNeighbours
-from polytopic.models.mml.embedding import embed_sizes
 from polytopic.text import TermWeights
 
 ROUNDS = 8000  # of BoosTexter, as its users chose
@@ -81,19 +78,15 @@ def dice(X, Y, X_test, Y_test):
 
 
 def cosine(X, Y, X_test, Y_test):
-    """Answer by maximal margin labeling with cosine, in four ways to treat the empty set.
+    """Answer by maximal margin labeling with cosine, by what the empty set is.
 
-    It is at the origin, so it is best where every label alone scores below 0. It may be kept apart
-    from single labels in training, as in polytopic, or left out, as with Dice; and it may be
-    answered ("or none") or not.
+    It is at the origin, so it is best where every label alone scores below 0.
     """
     answers = {}
     for scheme in ("tf", "tfidf"):
         train, test = weigh(X, X_test, scheme)
-        for kind, sizes in (("", embed_sizes), (", left out", _without_empty)):
-            sets, some = _by_cosine(train, Y, test, sizes)
-            answers[scheme + kind] = sets
-            answers[f"{scheme}{kind}, or none"] = sets * some
+        for empty in ("neighbour", "both", "out", "answer"):
+            answers[f"{scheme}, {empty}"] = _by_cosine(train, Y, test, empty=empty)
     return answers
 
 
@@ -102,28 +95,17 @@ def cosine_near(X, Y, X_test, Y_test):
     train, test = weigh(X, X_test, "tfidf")
     answers = {}
     for name, settings in (("C 2", {"C": 2.0}), ("tol .001", {"tol": 0.001, "max_iter": 1000})):
-        sets, some = _by_cosine(train, Y, test, _without_empty, **settings)
-        answers[name] = sets * some
+        answers[name] = _by_cosine(train, Y, test, **settings)
     for name, power in (("idf to 1.5", 1.5), ("idf to .5", 0.5)):
         idf = np.log(X.shape[0] / np.maximum(X.getnnz(axis=0), 1)) * (X.getnnz(axis=0) > 0)
         train, test = (normalize(part.multiply(idf**power).tocsr()) for part in (X, X_test))
-        sets, some = _by_cosine(train, Y, test, _without_empty)
-        answers[name] = sets * some
+        answers[name] = _by_cosine(train, Y, test)
     return answers
 
 
-def _by_cosine(X, Y, X_test, sizes, **settings):
-    """Return the label sets of test pages, and for each whether a label alone is above 0."""
-    with patch("polytopic.models.mml.embed_sizes", sizes):
-        model = MML(labels="neighbours", similarity="cosine", **settings).fit(X, Y)
-    arrays = model.to_arrays()
-    alone = normalize(X_test) @ arrays["weights"][:, 0] * arrays["vectors"][1, 0]
-    return model.predict(X_test), (alone.max(axis=1) > 0)[:, None]
-
-
-def _without_empty(*settings):
-    """Return the embedding of sizes without that of the empty set."""
-    return embed_sizes(*settings)._replace(empty=False)
+def _by_cosine(X, Y, X_test, empty="answer", **settings):
+    model = MML(labels="neighbours", similarity="cosine", empty=empty, **settings)
+    return model.fit(X, Y).predict(X_test)
 
 
 def margins(X, Y, X_test, Y_test):

@@ -1,15 +1,17 @@
 """Slow twins of maximal margin labeling: the equations of Kazawa et al., and of its kernels."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+from scipy import optimize
 
 
 def dice(a, b):
-    """Return Eq. (9)."""
-    return 2 * len(a & b) / (len(a) + len(b))
+    """Return Eq. (9); the empty set is like no set."""
+    return 2 * len(a & b) / ((len(a) + len(b)) or 1)
 
 
 def cosine(a, b):
@@ -17,7 +19,22 @@ def cosine(a, b):
     return len(a & b) / np.sqrt(len(a) * len(b)) if a and b else 0.0
 
 
-SIMILARITIES = {"dice": dice, "cosine": cosine}
+def identity(a, b):
+    """Return the similarity of orthonormal classes, Eqs. (2) and (3)."""
+    return float(a == b)
+
+
+SIMILARITIES = {"dice": dice, "cosine": cosine, "identity": identity}
+
+
+def cosine_of_rows(x, z):
+    """Return the kernel of two documents that the paper uses, 0 for one without words."""
+    return x @ z / (np.linalg.norm(x) * np.linalg.norm(z) or 1.0)
+
+
+def gaussian(x, z):
+    """Return the Gaussian kernel of two documents."""
+    return np.exp(-((x - z) ** 2).sum() / 2)
 
 
 def label_sets(n_labels, *, empty=False):
@@ -51,36 +68,37 @@ class Problem:
     X: np.ndarray
     own: list
     pairs: list
-    similarity: str = "dice"
+    similarity: str | Callable = "dice"
     goal: str = "exact"
     C: float = 1.0
+    kernel: Callable = cosine_of_rows
 
     def __post_init__(self):
-        lengths = np.linalg.norm(self.X, axis=1, keepdims=True)
-        self.X = self.X / np.where(lengths > 0, lengths, 1.0)
         self.docs = np.array([doc for doc, _ in self.pairs], dtype=int)
 
     @classmethod
-    def over_neighbours(cls, X, Y, similarity, C):
+    def over_neighbours(cls, X, Y, similarity, C, empty=None, **settings):
         """Return the paper's approximation, section 4.1."""
-        own, empty = own_sets(Y), similarity == "cosine"
+        own, empty = own_sets(Y), similarity == "cosine" if empty is None else empty
         pairs = [
             (doc, other)
             for doc, labels in enumerate(own)
             for other in neighbours(labels, Y.shape[1], empty=empty)
         ]
-        return cls(X, own, pairs, similarity, "exact", C)
+        return cls(X, own, pairs, similarity, "exact", C, **settings)
 
     @classmethod
-    def over_all(cls, X, Y, similarity, goal, C):
+    def over_all(cls, X, Y, similarity, goal, C, empty=None, **settings):
         """Return the problem over all label sets."""
-        own, sets = own_sets(Y), label_sets(Y.shape[1], empty=similarity == "cosine")
+        empty = similarity == "cosine" if empty is None else empty
+        own, sets = own_sets(Y), label_sets(Y.shape[1], empty=empty)
         pairs = [(d, other) for d, labels in enumerate(own) for other in sets if other != labels]
-        return cls(X, own, pairs, similarity, goal, C)
+        return cls(X, own, pairs, similarity, goal, C, **settings)
 
     def S(self, a, b):  # noqa: N802
         """Return the similarity of two label sets."""
-        return SIMILARITIES[self.similarity](a, b)
+        similarity = self.similarity
+        return similarity(a, b) if callable(similarity) else SIMILARITIES[similarity](a, b)
 
     def scale(self, a, b):
         """Return what divides the margin between two sets."""
@@ -102,8 +120,7 @@ class Problem:
             for c, (k, b) in enumerate(self.pairs[: r + 1]):
                 own, other = self.own[i], self.own[k]
                 Q[r, c] = Q[c, r] = (
-                    self.X[i]
-                    @ self.X[k]
+                    self.kernel(self.X[i], self.X[k])
                     * (S(own, other) - S(own, b) - S(a, other) + S(a, b))
                     / (self.scale(own, a) * self.scale(other, b))
                 )
@@ -152,22 +169,35 @@ class Problem:
                     return alpha
         raise AssertionError("the twin did not converge")
 
+    def solve_generally(self):
+        """Return the best dual variables by SciPy's method for any smooth problem with bounds."""
+        n = len(self.pairs)
+        found = optimize.minimize(
+            lambda alpha: (alpha @ self.Q @ alpha / 2 - alpha.sum(), self.Q @ alpha - 1),
+            np.full(n, self.C / 2),
+            jac=True,
+            method="trust-constr",
+            hess=lambda _: self.Q,
+            bounds=optimize.Bounds(np.zeros(n), np.full(n, self.C)),
+            options={"gtol": 1e-10, "xtol": 1e-12, "barrier_tol": 1e-11, "maxiter": 2000},
+        )
+        return np.clip(found.x, 0, self.C)
+
     def scores(self, alpha, X, sets):
         """Return the score of each label set for documents: what Eq. (8) maximizes."""
-        lengths = np.linalg.norm(X, axis=1, keepdims=True)
-        X = X / np.where(lengths > 0, lengths, 1.0)
         scores = np.zeros((len(X), len(sets)))
         for value, (doc, other) in zip(alpha, self.pairs, strict=True):
             own = self.own[doc]
             gains = [self.S(own, labels) - self.S(other, labels) for labels in sets]
-            scores += value * np.outer(X @ self.X[doc], gains) / self.scale(own, other)
+            near = [self.kernel(x, self.X[doc]) for x in X]
+            scores += value * np.outer(near, gains) / self.scale(own, other)
         return scores
 
     def label_scores(self, alpha, x, size, n_labels):
         """Return Eq. (13): the score of each label in a set of this size."""
         scores = np.zeros(n_labels)
         for value, (doc, other) in zip(alpha, self.pairs, strict=True):
-            weight = value * (x / np.linalg.norm(x) @ self.X[doc])
+            weight = value * self.kernel(x, self.X[doc])
             weight /= self.scale(self.own[doc], other)
             for sign, labels in ((1, self.own[doc]), (-1, other)):
                 for label in labels:

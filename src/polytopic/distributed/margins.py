@@ -11,8 +11,7 @@ from sklearn.utils import check_random_state
 
 from polytopic.distributed.engine import broadcast, delayed, map_tasks, tree_reduce
 from polytopic.distributed.learning import CollectedRows, take_rows
-from polytopic.models.mml import tuning
-from polytopic.models.mml.training import DualAscent
+from polytopic.models.mml.training import DualAscent, sample_documents, tune
 from polytopic.text.weights import unit_rows
 
 
@@ -60,7 +59,7 @@ class MarginParts:
 
     def tune(self, model) -> dict:
         """Tune on a worker, which gets a sample of the documents."""
-        order = tuning.sample_documents(model, sum(self._docs_by_part))
+        order = sample_documents(model, sum(self._docs_by_part))
         docs, n_parts = np.flatnonzero(self._has_words)[order], len(self.parts)
         places = np.zeros(self._has_words.size, dtype=np.int64)
         for part in range(n_parts):
@@ -114,7 +113,7 @@ def _count_sizes(part):
 
 def _tune(model, sample):
     X, Y = sample
-    return tuning.tune(model, X, Y, np.arange(X.shape[0]))
+    return tune(model, X, Y, np.arange(X.shape[0]))
 
 
 def _begin(part, sizes, dtype, seed):

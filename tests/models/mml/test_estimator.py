@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polytopic import MML
 from polytopic.metrics import samples_f1, subset_accuracy
-from polytopic.models.mml import tuning
-from polytopic.models.mml.tuning import COSTS, FEWEST
+from polytopic.models.mml import training
+from polytopic.models.mml.training import COSTS, FEWEST
 from tests.twins import mml as twins
 from tests.twins.mml import label_sets, own_sets, stored_problem
 
@@ -173,6 +173,77 @@ def test_top_words_speak_most_for_a_label():
     alone = scores[:, sets.index(frozenset([1]))]
     assert words.tolist() == np.argsort(-alone)[:3].tolist()
     np.testing.assert_allclose(weights, alone[words], rtol=1e-9)
+
+
+# The empty set
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_empty_set_by_default(kind):
+    """It is a neighbour for cosine, and nothing for Dice."""
+    X, Y, X_new = twins.corpus(seed=5)
+    empty = "neighbour" if kind.get("similarity") == "cosine" else "out"
+
+    plain, named = MML(**kind).fit(X, Y), MML(empty=empty, **kind).fit(X, Y)
+
+    assert plain._weights.tobytes() == named._weights.tobytes()
+    np.testing.assert_array_equal(plain.predict(X_new), named.predict(X_new))
+
+
+@pytest.mark.parametrize("empty", ["neighbour", "answer", "both", "out"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_empty_set(kind, empty):
+    """It is learned from if it is a neighbour, and is an answer if it may be, by brute force."""
+    X, Y, _ = twins.corpus(n_docs=8, n_words=6, seed=6)
+    X_new = np.random.default_rng(0).normal(size=(200, 6))
+    model = MML(0.1, empty=empty, **EXACT, **kind).fit(X, Y)
+    problem, alpha = stored_problem(model, X, Y)
+    sets = label_sets(Y.shape[1], empty=empty in ("answer", "both"))
+    scores = problem.scores(alpha, X_new, sets)
+    ranking = np.argsort(-scores, axis=1, kind="stable")
+
+    found = model.predict_sets(X_new, n_best=16)
+
+    if "labels" in kind:  # a working set need not have it
+        assert any(not other for _, other in problem.pairs) == (empty in ("neighbour", "both"))
+    for doc, listed in enumerate(found.sets):
+        assert [frozenset(labels) for labels in listed] == [sets[k] for k in ranking[doc]]
+    np.testing.assert_allclose(
+        found.scores[:, : len(sets)], np.take_along_axis(scores, ranking, axis=1), atol=1e-9
+    )
+    assert own_sets(model.predict(X_new)) == [sets[k] for k in ranking[:, 0]]
+    margin = model.decision_function(X_new)
+    for label in range(Y.shape[1]):
+        has = np.array([label in labels for labels in sets])
+        best = scores[:, has].max(axis=1) - scores[:, ~has].max(axis=1)
+        np.testing.assert_allclose(margin[:, label], best, atol=1e-9)
+    if empty == "answer":  # where it is learned from, it is seldom the best
+        assert not model.predict(X_new).any(axis=1).all()
+    assert model.predict(np.zeros((1, 6))).any()
+
+
+def test_the_empty_set_with_one_label_a_document():
+    """It is never the answer to a 1-D y."""
+    X, Y, _ = twins.corpus()
+
+    model = MML(empty="answer").fit(X, Y.argmax(axis=1))
+
+    assert set(model.predict(-X)) <= {0, 1, 2, 3}
+
+
+def test_the_empty_set_from_arrays():
+    """A model from arrays predicts it as before; one from an older file has no such parameter."""
+    X, Y, _ = twins.corpus(n_docs=8, seed=6)
+    X_new = np.random.default_rng(0).normal(size=(200, 6))
+    model = MML(0.1, empty="answer", **EXACT).fit(X, Y)
+
+    again = MML(0.1, empty="answer", **EXACT).from_arrays(
+        model.to_arrays(), labels=model.classes_.tolist(), n_words=X.shape[1]
+    )
+
+    assert (model.predict(X_new).sum(axis=1) == 0).any()
+    np.testing.assert_array_equal(again.predict(X_new), model.predict(X_new))
+    assert again.predict_sets(X_new).sets == model.predict_sets(X_new).sets
 
 
 # Forms of labels
@@ -744,7 +815,7 @@ def test_a_low_rank_is_nearly_exact(kind):
 def test_c_is_that_which_does_better_on_held_out_documents(monkeypatch, goal, many):
     """On one fold of many documents, on three of few; probabilities come from the same fits."""
     X, Y = topics(150, seed=3)
-    monkeypatch.setattr(tuning, "MANY", many)
+    monkeypatch.setattr(training, "MANY", many)
     model = MML(C="auto", goal=goal, calibrate=True).fit(X, Y)
 
     order, values = np.random.RandomState(0).permutation(len(X)), {}

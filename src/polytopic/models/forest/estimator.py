@@ -168,7 +168,7 @@ class RandomForest(LabelScoreModel):
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
         check_rows("labels", arrays["labels"], arrays["ends"])
-        self._take_labels(arrays, labels, check_tuned(tuned, {}))
+        self._restore_labels(arrays, labels, check_tuned(tuned, {}))
         self._trees = Trees(*(arrays[name] for name in Trees._fields))
         if not kernels.find_ends(self._trees, np.empty(self._trees.words.size, np.int64)):
             raise ValueError("'right' must hold trees in preorder, and the numbers of their leaves")

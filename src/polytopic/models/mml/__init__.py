@@ -2,13 +2,16 @@
 
 ``estimator``: :class:`MML`, which has a scorer once it is fitted; everything that users call.
 ``embedding``: label sets as vectors whose inner products are their similarities.
-``training``: :class:`~polytopic.models.mml.training.DualAscent`, which learns the weights.
+``training``: :class:`~polytopic.models.mml.training.DualAscent`, which learns the weights, and the
+choice of ``C`` and of probabilities by documents that are held out.
 ``scoring``: :class:`~polytopic.models.mml.scoring.SetScorer`, which finds the best label sets by
 weights and embedding.
-``tuning``: tunes ``C`` and calibrates probabilities on held-out documents.
+``exact``: for small problems, the same by a list of all label sets, whatever the similarity and the
+kernel: :class:`~polytopic.models.mml.exact.DualProblem`, and its scorer.
 ``kernels_training`` and ``kernels_search``: the compiled loops of training and scoring.
 """
 
 from polytopic.models.mml.estimator import MML
+from polytopic.models.mml.exact import label_sets
 
-__all__ = ["MML"]
+__all__ = ["MML", "label_sets"]

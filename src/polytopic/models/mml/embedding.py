@@ -15,7 +15,7 @@ LARGE, LARGE_GROWTH = 60, 3.0
 BLOCK = 1024  # words whose weights are rotated at a time
 
 
-def embed_sizes(similarity, n_labels, used, rank) -> SizeEmbedding:
+def embed_sizes(similarity, n_labels, used, rank, *, has_empty) -> SizeEmbedding:
     r"""Return a vector :math:`u_n` for each size of label sets.
 
     With :math:`\phi(\lambda) = \sum_{j \in \lambda} e_j \otimes u_{|\lambda|}` the similarity of
@@ -34,6 +34,8 @@ def embed_sizes(similarity, n_labels, used, rank) -> SizeEmbedding:
         for all labels.
     rank : int or None
         Number of dimensions, at most; None is exact.
+    has_empty : bool
+        Whether the empty set is a label set, too.
     """
     size = np.arange(1, n_labels + 1)
     if similarity == "cosine":
@@ -41,7 +43,7 @@ def embed_sizes(similarity, n_labels, used, rank) -> SizeEmbedding:
     else:
         columns = _cholesky(2.0 / (size[:, None] + size), _usage(used, n_labels), rank)
     vectors = np.vstack([np.zeros(len(columns)), np.transpose(columns)])
-    return with_knots(vectors, has_empty=similarity == "cosine")
+    return with_knots(vectors, has_empty=has_empty)
 
 
 def with_knots(vectors, *, has_empty) -> SizeEmbedding:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polytopic.array_specs import REAL, ArraySpec, check_arrays
+from polytopic.array_specs import DOUBLE, REAL, ArraySpec, check_arrays
 from polytopic.counts import LARGEST, canonical_counts
 from polytopic.labels import LabelSpace, read_targets, with_fallback
 from polytopic.models.base import LABEL_ARRAYS, LinearModel, check_label_arrays
@@ -27,10 +27,19 @@ from polytopic.models.checks import (
     check_tuned,
     is_auto,
 )
-from polytopic.models.mml import tuning
 from polytopic.models.mml.embedding import embed_sizes, rotate
+from polytopic.models.mml.exact import (
+    DualProblem,
+    EmptySet,
+    KernelScores,
+    LinearScores,
+    ListScorer,
+    Pairs,
+    SetList,
+    gram_matrix,
+)
 from polytopic.models.mml.scoring import SetScorer
-from polytopic.models.mml.training import DualAscent, Margins
+from polytopic.models.mml.training import FEWEST, DualAscent, Margins, score_held_out, tune
 from polytopic.models.results import LabelEvidence, LabelSets
 from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts, unit_rows
@@ -43,7 +52,18 @@ MARGINS = LABEL_ARRAYS | {
     "weights": ArraySpec(REAL, ("n_words", "rank", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
     "vectors": ArraySpec(REAL, ("n_sizes", "rank"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
 }
+# With listed label sets: weights of words for each
+LISTED = LABEL_ARRAYS | {
+    "set_weights": ArraySpec(DOUBLE, ("n_words", "n_sets"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+}
 TUNED: Ranges = {"C": (SMALLEST_DIVISOR, LARGEST), "set_curve": None, "label_curve": None}
+
+EMPTY = {  # values of the parameter
+    "neighbour": EmptySet(is_neighbour=True, is_answer=False),
+    "answer": EmptySet(is_neighbour=False, is_answer=True),
+    "both": EmptySet(is_neighbour=True, is_answer=True),
+    "out": EmptySet(is_neighbour=False, is_answer=False),
+}
 
 
 class MML(LinearModel):
@@ -55,7 +75,8 @@ class MML(LinearModel):
     .. math:: f(x) = \arg\max_\lambda \langle W x, \phi(\lambda) \rangle
 
     over all label sets that are not empty. The weights maximize the margin between a document's
-    own set and the others (Eq. (6)). Rows of ``X`` are scaled to unit length first.
+    own set and the others (Eq. (6)). Rows of ``X`` are scaled to unit length first, except for a
+    ``kernel`` that is not linear.
 
     Parameters
     ----------
@@ -63,26 +84,49 @@ class MML(LinearModel):
         The cost of a violated margin. "auto" takes 0.3 or 1, whichever has the higher
         samples-averaged F1 (or subset accuracy, depending on ``goal``) on held-out documents. At
         most 12000 documents are used: in three folds or, from 2000 documents on, one of them.
-    similarity : {"dice", "cosine"}, default="dice"
-        Similarity of label sets. Dice excludes the empty set; cosine embeds it at the origin.
+    similarity : {"dice", "cosine", "identity"}, callable or matrix, default="dice"
+        Similarity of label sets. All but the first two require ``solver="exact"``: "identity"
+        makes label sets orthonormal classes (Eqs. (2) and (3)), a callable gets two frozensets of
+        labels, and a matrix has a row and a column for each set of
+        :func:`polytopic.models.mml.label_sets` of ``classes_``, with the empty set first or
+        without it. They must be positive definite.
     labels : {"all", "neighbours"}, default="all"
         The label sets that a document is separated from: all of them, through working sets that
         grow by the most violated set; or those with one label more or less, as in [1]_.
     goal : {"f", "exact"}, default="f"
         The margin for ``labels="all"``. "exact" has the margin of [1]_, in units of the distance
         between the sets, and one slack variable per set in the working set. "f" requires a margin
-        of 1 - Dice, with one slack variable per document. Neighbours always have the margin of
-        [1]_.
+        of 1 - Dice, with one slack variable per document. Neighbours and ``solver="exact"`` always
+        have the margin of [1]_.
     rank : int or None, default=4
         Dimensions of the embedding of sizes for Dice. None is exact, and in double precision.
+        For ``solver="fast"``.
     tol : float, default=0.1
         Training ends when the gap between the objectives is at most this part of the dual one.
+        For ``solver="fast"``; the other one closes the gap.
     max_iter : int, default=100
-        Number of passes over the documents, at most.
+        Number of passes over the documents, at most; for ``solver="exact"``, of steps.
     calibrate : bool, default=False
         Whether to calibrate probabilities on held-out documents.
     random_state : int, RandomState or None, default=0
-        Determines the order in which documents are visited.
+        Determines the order in which documents are visited. For ``solver="fast"``.
+    empty : {"neighbour", "answer", "both", "out"} or None, default=None
+        What the empty label set is. "neighbour": a document with one label is kept apart from it
+        (footnote 3 of [1]_), but it is never predicted. "answer": it may be predicted, and is
+        where every other set scores below it, but is not used in training; with neighbours, cosine
+        and tf-idf, this reproduces Table 4 of [1]_. "both" is both of them, and "out" neither.
+        None is "neighbour" for cosine and "out" for every other similarity. Dice and cosine embed
+        it at the origin, so it scores 0. A 1-D ``y`` never gets it as an answer.
+    solver : {"fast", "exact"}, default="fast"
+        "fast" climbs the dual objective with linear weights, document by document. "exact" solves
+        the dual problem (7) of [1]_ as a whole, over all label sets or over neighbours, for every
+        ``similarity`` and ``kernel``. It lists all label sets, so there may be 10 labels at most,
+        and 4000 dual variables: pairs of a document and a label set.
+    kernel : {"linear", "precomputed"} or callable, default="linear"
+        Kernel of documents. "linear" is that of rows of unit length. All others require
+        ``solver="exact"``: with "precomputed", ``X`` holds the kernel of each document and each
+        that was fitted; a callable gets two arrays of rows, as they are, and returns their kernel
+        matrix.
 
     Attributes
     ----------
@@ -95,8 +139,9 @@ class MML(LinearModel):
     objectives_ : list of float
         The dual objective after each pass.
     dual_gap_ : float
-        Gap between the primal and the dual objective over the working sets (for ``goal="f"``,
-        over all label sets), measured during the last pass, while the weights still moved.
+        Gap between the primal and the dual objective over the working sets (for ``goal="f"`` and
+        ``solver="exact"``, over all label sets), measured during the last pass, while the weights
+        still moved.
     max_violation_ : float
         The largest violation by a label set outside its document's working set, in the last pass.
     n_iter_ : int
@@ -129,6 +174,7 @@ class MML(LinearModel):
     can_distribute = True
 
     _ascent: Any = None  # the DualAscent of a model that was fitted, not loaded
+    _scorer: SetScorer | ListScorer
 
     def __init__(
         self,
@@ -142,6 +188,9 @@ class MML(LinearModel):
         max_iter=100,
         calibrate=False,
         random_state=0,
+        empty=None,
+        solver="fast",
+        kernel="linear",
     ):
         self.C = C
         self.similarity = similarity
@@ -152,6 +201,14 @@ class MML(LinearModel):
         self.max_iter = max_iter
         self.calibrate = calibrate
         self.random_state = random_state
+        self.empty = empty
+        self.solver = solver
+        self.kernel = kernel
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags
 
     @property
     def needs_documents(self):
@@ -171,7 +228,8 @@ class MML(LinearModel):
         Parameters
         ----------
         X : {array, sparse matrix} of shape (n_docs, n_words)
-            Weights of words, such as ltc or tf-idf.
+            Weights of words, such as ltc or tf-idf; for ``kernel="precomputed"``, the kernel of
+            all pairs of documents.
         y : indicator of shape (n_docs, n_labels), or one collection of names per document
             Labels; 1-D means one label per document. Documents without a label or without a word
             are ignored.
@@ -188,6 +246,11 @@ class MML(LinearModel):
         targets = read_targets(y)
         X = self._check_words(X, reset=True)
         check_same_length(X, targets.Y)
+        if self._is_precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"X has the shape {X.shape}, must be square: kernel == 'precomputed' needs the "
+                "kernel of all pairs of documents."
+            )
         is_labelled = targets.Y.getnnz(axis=1) > 0
         if not is_labelled.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
@@ -195,12 +258,16 @@ class MML(LinearModel):
             self._check_warm(warm, rows, X.shape[0])
         self._set_labels(targets)
         used = np.flatnonzero(is_labelled & (X.getnnz(axis=1) > 0))
-        X = unit_rows(X if used.size == X.shape[0] else X[used])
+        X = X if used.size == X.shape[0] else X[used]
+        X = unit_rows(X) if self._is_linear else X
         Y = targets.Y[used][:, self._columns]
         if tuned is None or (is_auto(self.C) and "C" not in tuned):
-            self.tuned_ = tuning.tune(self, X, Y)
+            self.tuned_ = tune(self, X, Y)
         else:
             self.tuned_ = dict(tuned)
+        if self.solver == "exact":
+            self._solve(X, Y, used)
+            return self
         start = None
         if warm is not None:
             start = warm.working_sets(self.classes_[self._columns], np.asarray(rows)[used])
@@ -216,9 +283,36 @@ class MML(LinearModel):
         if start is not None:
             ascent.start_from(start, Y, margins)
         ascent.run(margins, order, int(self.max_iter))
-        self._set_training_result(ascent, sizes)
+        self._set_trained(ascent, sizes)
         ascent.corpus = None  # a warm start needs the dual variables only
         self._ascent, self._used = ascent, used
+
+    def _solve(self, X, Y, used):
+        """Solve the whole dual problem of documents with words and labels, in rows ``used``."""
+        single, neighbours = self._form.kind == "single", self.labels == "neighbours"
+        listed = SetList.needed(
+            self._columns.size, self._empty, neighbours=neighbours, single=single
+        )
+        pairs = Pairs.of_documents(Y, listed, self._empty, neighbours=neighbours)
+        S = listed.similarities(self.similarity, self.classes_, self._columns)
+        X = X[:, used] if self._is_precomputed else X
+        problem = DualProblem(gram_matrix(self.kernel, X, X), S, pairs)
+        solution = problem.solve(self._cost, int(self.max_iter))
+        self._set_progress(solution.objectives, solution.gap, 0.0, solution.converged)
+        scores: LinearScores | KernelScores
+        if self._is_linear:
+            scores = LinearScores(X.T @ solution.coefficients)
+        else:
+            documents = used if self._is_precomputed else X
+            scores = KernelScores(self.kernel, documents, solution.coefficients)
+        self._ascent = None
+        self._set_listed(listed, scores, single=single)
+
+    def _set_listed(self, listed, scores, *, single):
+        self._listed = ListScorer.of_answers(
+            listed, scores, self._columns, self.classes_.size, self._empty, single=single
+        )
+        self._allow(np.arange(self._columns.size))
 
     def fit_documents(self, documents, labels, sets, set_docs, *, tuned=None):
         """Learn from documents that are elsewhere, for example on a cluster.
@@ -227,7 +321,7 @@ class MML(LinearModel):
         ----------
         documents : object
             Has the attribute ``sizes``, the number of documents by their number of labels; the
-            method ``tune(model)``, which returns what :func:`polytopic.models.mml.tuning.tune`
+            method ``tune(model)``, which returns what :func:`polytopic.models.mml.training.tune`
             returns; and ``train(sizes, dtype, margins, order, max_iter)``, which returns a
             ``DualAscent``.
         labels : sequence of str
@@ -240,6 +334,8 @@ class MML(LinearModel):
             What an earlier fit has tuned, to be reused.
         """
         self._check_parameters()
+        if self.solver == "exact":
+            raise ValueError("solver == 'exact' cannot learn in parts; use solver='fast'.")
         self._set_label_sets(labels, sets, set_docs)
         if tuned is None and self.needs_documents:
             tuned = documents.tune(self)
@@ -247,33 +343,55 @@ class MML(LinearModel):
         sizes = self._embed(len(labels), documents.sizes)
         order = check_random_state(self.random_state)
         ascent = documents.train(sizes, self._dtype, self._margins(), order, int(self.max_iter))
-        self._set_training_result(ascent, sizes)
+        self._set_trained(ascent, sizes)
         return self
 
     def _embed(self, n_labels, used):
-        return embed_sizes(self.similarity, n_labels, used, self.rank)
+        has_empty = self._empty.is_neighbour
+        return embed_sizes(self.similarity, n_labels, used, self.rank, has_empty=has_empty)
+
+    @property
+    def _empty(self) -> EmptySet:
+        """What the empty label set is."""
+        is_cosine = isinstance(self.similarity, str) and self.similarity == "cosine"
+        return EMPTY[self.empty or ("neighbour" if is_cosine else "out")]
+
+    @property
+    def _is_linear(self):
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    @property
+    def _is_precomputed(self):
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     @property
     def _dtype(self):
         return np.float64 if self.rank is None else np.float32
 
-    def _margins(self):
-        C = float(self.tuned_.get("C", self.C))
-        return Margins(self.labels, self.goal, C, float(self.tol))
+    @property
+    def _cost(self):
+        return float(self.tuned_.get("C", self.C))
 
-    def _set_training_result(self, ascent, sizes):
-        """Store the learned weights; warn if training has not converged."""
-        if not ascent.converged:
+    def _margins(self):
+        return Margins(self.labels, self.goal, self._cost, float(self.tol))
+
+    def _set_progress(self, objectives, gap, missed, converged):
+        """Take what training has measured; warn if it has not converged."""
+        if not converged:
             warnings.warn(
                 f"MML stopped after max_iter == {self.max_iter} passes with a gap of "
-                f"{ascent.gap:.3g} at an objective of {ascent.objectives[-1]:.3g}; "
+                f"{gap:.3g} at an objective of {objectives[-1]:.3g}; "
                 "raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5 if self.solver == "fast" else 4,
             )
-        self.objectives_, self.n_iter_ = ascent.objectives, len(ascent.objectives)
-        self.objective_ = ascent.objectives[-1] if ascent.objectives else 0.0
-        self.dual_gap_, self.max_violation_ = ascent.gap, ascent.missed
+        self.objectives_, self.n_iter_ = objectives, len(objectives)
+        self.objective_ = objectives[-1] if objectives else 0.0
+        self.dual_gap_, self.max_violation_ = gap, missed
+
+    def _set_trained(self, ascent, sizes):
+        """Take the weights that were learned."""
+        self._set_progress(ascent.objectives, ascent.gap, ascent.missed, ascent.converged)
         self._set_weights(*rotate(sizes.vectors, ascent.W))
 
     def _set_weights(self, vectors, weights):
@@ -301,7 +419,18 @@ class MML(LinearModel):
     # Files and stores
 
     def to_arrays(self):
-        """Return what was learned as plain arrays."""
+        """Return what was learned as plain arrays.
+
+        With ``solver="exact"``, only for a linear kernel, and not for a function as a similarity.
+        """
+        if self.solver == "exact":
+            if not self._is_linear or callable(self.similarity):
+                name = "similarity" if self._is_linear else "kernel"
+                raise ValueError(
+                    f"{name} == {getattr(self, name)!r} cannot be stored in a file; "
+                    "use kernel='linear', and a similarity by name or as a matrix."
+                )
+            return {"set_weights": self._listed.set_weights, **self._label_arrays()}
         return {"weights": self._weights, "vectors": self._vectors, **self._label_arrays()}
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
@@ -310,6 +439,13 @@ class MML(LinearModel):
         Raises ValueError for arrays that no model can have.
         """
         self._check_parameters()
+        if self.solver == "exact":
+            sizes = _check_set_weights(arrays, len(labels), n_words, empty=self._empty.is_answer)
+            self._restore_labels(arrays, labels, check_tuned(tuned, TUNED))
+            listed = SetList.of_sizes(self._columns.size, sizes)
+            self.n_features_in_ = n_words
+            self._set_listed(listed, LinearScores(arrays["set_weights"]), single=False)
+            return self
         sizes = check_arrays(arrays, MARGINS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
         if not 2 <= sizes["n_sizes"] <= sizes["n_columns"] + 1 or not sizes["rank"]:
@@ -323,12 +459,15 @@ class MML(LinearModel):
 
     def held_out_scores(self, X, Y, folds):
         """Return the margins of held-out documents; if ``C`` is tuned, those of the best one."""
-        return tuning.score_held_out(self, X, Y, folds)
+        return score_held_out(self, X, Y, folds)
 
     # Prediction
 
     def _allow(self, places):
         """Predict only labels at these places of the columns."""
+        if self.solver == "exact":
+            self._scorer = self._listed.restrict_to(places)
+            return
         self._scorer = SetScorer(
             self._weights,
             self._vectors,
@@ -336,6 +475,7 @@ class MML(LinearModel):
             places,
             n_labels=self.classes_.size,
             single=self._form.kind == "single",
+            has_empty=self._empty.is_answer,
         )
 
     def restrict_to(self, allowed):
@@ -398,7 +538,7 @@ class MML(LinearModel):
         if "set_curve" not in self.tuned_:
             raise ValueError(
                 "MML has no probabilities of label sets; fit it with calibrate=True on at least "
-                f"{tuning.FEWEST} documents."
+                f"{FEWEST} documents."
             )
         X = self._check_words(X)
         lead = self.lead(X)
@@ -411,7 +551,7 @@ class MML(LinearModel):
         if not self.calibrate:
             return "MML is not calibrated; use MML(calibrate=True)"
         if hasattr(self, "tuned_") and "set_curve" not in self.tuned_:
-            return f"MML needs at least {tuning.FEWEST} documents to calibrate it"
+            return f"MML needs at least {FEWEST} documents to calibrate it"
         return ""
 
     def lead(self, X):
@@ -445,7 +585,8 @@ class MML(LinearModel):
         X, n_sets = self._check_words(X), int(n_best) + 1
         Y, scores = self._scorer.n_best(X, n_sets)
         rows = [tuple(labels) for labels in LabelSpace(self.classes_.tolist()).decode(Y)]
-        sets = [list(filter(None, rows[k : k + n_sets])) for k in range(0, len(rows), n_sets)]
+        n_listed = np.isfinite(scores).sum(axis=1).tolist()
+        sets = [rows[k * n_sets :][:n] for k, n in enumerate(n_listed)]
         most_frequent = tuple(self.classes_[self._fallback].tolist())
         for doc in np.flatnonzero(X.getnnz(axis=1) == 0):
             sets[doc] = [
@@ -506,7 +647,11 @@ class MML(LinearModel):
         if not is_auto(self.C):
             check_number_or(" or 'auto'", self.C, "C")
             check_number(self.C, "C", min_val=0, include_boundaries="neither")
-        check_name(self.similarity, "similarity", ("dice", "cosine"))
+        check_name(self.solver, "solver", ("fast", "exact"))
+        self._check_similarity()
+        self._check_kernel()
+        if self.empty is not None:
+            check_name(self.empty, "empty", tuple(EMPTY))
         check_name(self.labels, "labels", ("all", "neighbours"))
         check_name(self.goal, "goal", ("f", "exact"))
         if self.rank is not None:
@@ -514,7 +659,32 @@ class MML(LinearModel):
         check_number(self.tol, "tol", min_val=0, include_boundaries="neither")
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
 
+    def _check_similarity(self):
+        known = ("dice", "cosine") if self.solver == "fast" else ("dice", "cosine", "identity")
+        if isinstance(self.similarity, str) and self.similarity != "identity":
+            check_name(self.similarity, "similarity", known)
+        elif self.solver == "fast":
+            raise ValueError(
+                f"similarity == {self.similarity!r} requires solver='exact'; solver == 'fast' has "
+                "dice and cosine."
+            )
+
+    def _check_kernel(self):
+        if not callable(self.kernel):
+            check_name(self.kernel, "kernel", ("linear", "precomputed"))
+        if not self._is_linear and self.solver == "fast":
+            raise ValueError(
+                f"kernel == {self.kernel!r} requires solver='exact'; solver == 'fast' has linear."
+            )
+        if self._is_precomputed and self.needs_documents:
+            raise ValueError(
+                "kernel == 'precomputed' has no documents to tune on; give C as a number, and "
+                "calibrate=False."
+            )
+
     def _check_warm(self, warm, rows, n_docs):
+        if self.solver == "exact" or warm.solver == "exact":
+            raise ValueError("warm requires solver == 'fast'; the other one always starts cold.")
         if self.labels != "all" or warm.labels != "all":
             raise ValueError("warm requires labels == 'all'; neighbours always start cold.")
         if not warm.can_continue:
@@ -526,3 +696,18 @@ class MML(LinearModel):
                 f"rows has shape {np.shape(rows)}, must be ({n_docs},): for each document its row "
                 "in warm's X, or -1."
             )
+
+
+def _check_set_weights(arrays, n_labels, n_words, *, empty):
+    """Return the sizes of the sets that have weights; raise if arrays do not fit together.
+
+    There are all sets of labels with documents, with the empty one or not, or single labels.
+    """
+    n_sets = check_arrays(arrays, LISTED, n_labels=n_labels, n_words=n_words)["n_sets"]
+    check_label_arrays(arrays)
+    n_columns = arrays["columns"].size
+    if n_sets == n_columns:
+        return range(1, 2)
+    if n_columns > 60 or n_sets != 2**n_columns - (not empty):
+        raise ValueError(f"there are weights of {n_sets} sets of {n_columns} labels, must be all")
+    return range(0 if empty else 1, n_columns + 1)

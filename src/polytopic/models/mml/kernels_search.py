@@ -46,7 +46,7 @@ class SizeEmbedding(NamedTuple):
     knots: np.ndarray  # sizes, rising: 1, 2, ..., max_size
     blend: np.ndarray  # (max_size + 1,) share of the knot above in the nearest mean of two knots
     slack: np.ndarray  # (n_knots,) distance of sizes below a knot from their means, at most
-    has_empty: bool  # whether the empty set is a label set, too; it is at the origin
+    has_empty: bool  # whether the empty set is a label set, too; it is at the origin, and scores 0
 
 
 # Scores
@@ -447,7 +447,7 @@ def improve(own, goal, vectors, base, size, best_merit, work):
 
 @compiled
 def best_sets(Z, sizes, work, found, n_found):
-    """Find the best set of each document among all that are not empty.
+    """Find the best set of each document.
 
     ``found`` receives the labels of all sets one after the other, rising within a set, and
     ``n_found`` their sizes. A document whose scores are not numbers has none. Returns the total
@@ -457,8 +457,9 @@ def best_sets(Z, sizes, work, found, n_found):
         n_found[:], found[:n] = [len(labels) for labels in best], np.concatenate(best)
     """
     no_labels, best, n = np.empty(0, np.int64), work.best, 0
+    floor = 0.0 if sizes.has_empty else -np.inf  # which the empty set scores
     for d in range(Z.shape[0]):
-        size, _ = best_set(Z[d], no_labels, np.int64(SCORE), sizes, -np.inf, work)
+        size, _ = best_set(Z[d], no_labels, np.int64(SCORE), sizes, floor, work)
         n_found[d] = max(size, 0)
         sort_labels(best, n_found[d])
         for k in range(n_found[d]):
@@ -525,9 +526,10 @@ def margins(Z, sizes, out):
     below, here, scores = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
     norms, inside, outside = np.empty(n_labels), np.empty(n_labels), np.empty(n_labels)
     top, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
+    floor = 0.0 if sizes.has_empty else -np.inf  # which the empty set scores
     for d in range(Z.shape[0]):
-        for j in range(n_labels):
-            inside[j] = outside[j] = -np.inf  # scores of the best sets with a label, and without
+        for j in range(n_labels):  # scores of the best sets with a label, and without
+            inside[j], outside[j] = -np.inf, floor
         column_norms(Z[d], norms)
         price, first = 0.0, np.int64(1)
         for k in range(sizes.knots.size):
@@ -615,6 +617,11 @@ def n_best_sets(Z, sizes, listing, found, scores):
     counts = np.zeros(2, np.int64)  # sets that are kept, and that have been
     for d in range(Z.shape[0]):
         counts[0] = counts[1] = 0
+        if sizes.has_empty:
+            push(kept, np.int64(0), 0.0, np.int64(0), np.int64(0))
+            counts[0] = counts[1] = 1
+            for j in range(n_labels):
+                sets[0, j] = False
         column_norms(Z[d], norms)
         below, spread, first = 0.0, np.float64(sum_above(norms, 0.0)), np.int64(1)
         for k in range(n_knots):

@@ -33,6 +33,8 @@ class SetScorer:
         Number of labels, with weights or without.
     single : bool
         Whether all label sets have one label.
+    has_empty : bool
+        Whether the empty set may be predicted, too; it scores 0.
     """
 
     weights: np.ndarray
@@ -41,6 +43,7 @@ class SetScorer:
     allowed: np.ndarray
     n_labels: int
     single: bool
+    has_empty: bool = False
 
     @cached_property
     def labels(self):
@@ -51,7 +54,8 @@ class SetScorer:
     def sizes(self):
         """The embedding of the sizes that label sets may have."""
         largest = 1 if self.single else self.allowed.size
-        return with_knots(self.vectors[: largest + 1].astype(self.weights.dtype), has_empty=False)
+        vectors = self.vectors[: largest + 1].astype(self.weights.dtype)
+        return with_knots(vectors, has_empty=self.has_empty and not self.single)
 
     # Label sets
 

@@ -122,7 +122,7 @@ class NearestNeighbours(LabelScoreModel):
         check_label_arrays(arrays)
         check_rows("indices", arrays["indices"], arrays["indptr"], empty=False)
         check_rows("row_labels", arrays["row_labels"], arrays["row_ends"], empty=False)
-        self._take_labels(arrays, labels, check_tuned(tuned, {}))
+        self._restore_labels(arrays, labels, check_tuned(tuned, {}))
         rows = sparse.csr_matrix(
             tuple(arrays[name] for name in ("data", "indices", "indptr")),
             shape=(sizes["n_rows"], n_words),

@@ -209,7 +209,7 @@ class Stack(LabelScoreModel):
         self._check_parameters()
         check_arrays(arrays, LABEL_ARRAYS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
-        self._take_labels(arrays, labels, {})
+        self._restore_labels(arrays, labels, {})
         self.members_ = [as_member(member) for member in self.members]
         check_combination(tuned, len(self.members_))
         self._set_tuned(tuned or {})

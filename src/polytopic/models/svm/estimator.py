@@ -111,7 +111,7 @@ class LinearSVM(LabelScoreModel):
         self._check_parameters()
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
-        self._take_labels(arrays, labels, check_tuned(tuned, {}))
+        self._restore_labels(arrays, labels, check_tuned(tuned, {}))
         self._weights, self._bias = arrays["weights"], arrays["bias"]
         self._allowed = np.ones(self._columns.size, dtype=bool)
         self.n_features_in_ = n_words
