@@ -113,6 +113,12 @@ def read_cost(cost: str | None) -> float | str | None:
 )
 @click.option("--size", type=click.IntRange(min=1), help="Labels in a cohort.")
 @click.option(
+    "--cohort",
+    type=click.Choice(["next", "best"]),
+    help="Labels that a label is compared with by --rule cohort: those that follow it in the "
+    "ranking (default), or the best others.",
+)
+@click.option(
     "--min-df",
     type=int,
     help="Documents that must contain a term; by default 2 for 1000 documents or more, else 1.",
@@ -140,6 +146,7 @@ def command(
     rule,
     ratio,
     size,
+    cohort,
     min_df,
     max_terms,
     field_weight,
@@ -157,7 +164,9 @@ def command(
         raise click.UsageError(
             "--split test is for suggest and eval; train never reads the test part."
         )
-    _check_rule(rule, model, tree, ratio, size)
+    rule_settings = {"ratio": ratio, "size": size, "cohort": cohort}
+    rule_settings = {name: value for name, value in rule_settings.items() if value is not None}
+    _check_rule(rule, model, tree, rule_settings)
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         _check_cluster(model, rule, keep_documents)
@@ -192,7 +201,7 @@ def command(
     if tree == "names":
         labeler.tree = LabelTree.from_names(labeler.classes_.tolist(), separator=None)
     if rule != "auto":
-        labeler.rule = _rule(rule, ratio, size)  # after the tree
+        labeler.rule = _rule(rule, rule_settings)  # after the tree
     labeler.save(target, counts=not no_counts)
     click.echo(
         f"Learned {labeler.training_['documents']:,} documents, {labeler.classes_.size:,} labels "
@@ -225,7 +234,7 @@ def _check_cluster(model, rule, keep_documents):
         )
 
 
-def _check_rule(rule, model, tree, ratio, size):
+def _check_rule(rule, model, tree, settings):
     """Reject a rule without what it needs, and settings of other rules."""
     kind = RULES[rule].load() if rule in RULES else None
     if kind is not None and kind.needs_reference and not _has_world_score(model):
@@ -233,9 +242,9 @@ def _check_rule(rule, model, tree, ratio, size):
         raise click.UsageError(f"--rule {rule} needs --model {listed(able)}, not {model}.")
     if kind is not None and kind.needs_tree and tree is None:
         raise click.UsageError(f"--rule {rule} needs --tree.")
-    for setting, value in (("ratio", ratio), ("size", size)):
+    for setting in settings:
         takers = [name for name, entry in RULES.items() if setting in entry.settings]
-        if value is not None and rule not in takers:
+        if rule not in takers:
             raise click.UsageError(f"--{setting} is for {listed(takers)}.")
 
 
@@ -243,16 +252,14 @@ def _has_world_score(model):
     return find_model(model).load().has_world_score
 
 
-def _rule(name, ratio, size):
+def _rule(name, settings):
     from polytopic import decision
 
     if name is None:
         return None
     if name.startswith("top-"):
         return decision.TopK(int(name.removeprefix("top-")))
-    given = {"ratio": ratio, "size": size}
-    given = {key: value for key, value in given.items() if value is not None}
-    return RULES[name].load()(**given)
+    return RULES[name].load()(**settings)
 
 
 def _best_rule(labeler, documents, tree):

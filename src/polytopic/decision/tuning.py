@@ -63,7 +63,7 @@ def tune_decision(
     rules : sequence of rules, default=None
         Rules to try; parameters that are not in the grid are kept. By default, all rules that can
         be used: :class:`WorldModel` if the estimator has a ``world_score``, :class:`TreeCohort`
-        with a ``tree``.
+        with a ``tree``, and :class:`UnconstrainedCohort` with both kinds of cohort.
     metric : str or function of true and predicted labels, default="samples_f1"
         The metric of label sets to maximise, one of :mod:`polytopic.metrics`. Metrics that are
         means over documents are the fastest; for others, labels are decided at each point of the
@@ -75,6 +75,7 @@ def tune_decision(
         Values to try of ``"ratio"``, ``"size"``, ``"k"`` and ``"value"``. By default ratios in
         steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the 1 to 10 best labels,
         and thresholds that accept from an eighth to eight times as many labels as are true.
+        ``"cohort"`` may be given, too; by default, each rule keeps its own.
     tree : LabelTree, default=None
         The tree of labels, for :class:`TreeCohort` and hierarchical metrics.
 
@@ -264,10 +265,17 @@ def _usable_rules(held_out: HeldOut, tree) -> list[Rule]:
     if held_out.reference is None:
         kinds = [kind for kind in kinds if not kind.needs_reference]
     return [
-        kind(tree=tree) if kind.needs_tree else kind()
+        kind(tree=tree, **variant) if kind.needs_tree else kind(**variant)
         for kind in kinds
         if tree is not None or not kind.needs_tree
+        for variant in _combinations(kind.variants)
     ]
+
+
+def _combinations(values: Mapping[str, Sequence]) -> Iterable[dict[str, Any]]:
+    """Yield all combinations of the values of parameters."""
+    for setting in product(*values.values()):
+        yield dict(zip(values, setting, strict=True))
 
 
 def _check_rules(rules) -> list[Rule]:
@@ -278,17 +286,19 @@ def _check_rules(rules) -> list[Rule]:
 
 
 def _check_grid(grid, rules) -> dict[str, Sequence]:
-    """Return the values to try of each parameter of the rules."""
+    """Return the values to try of each parameter of the rules; of a variant only if given."""
     defaults: dict[str, Sequence] = {}
+    variants: dict[str, Sequence] = {}
     for kind in (*(entry.load() for entry in RULES.values()), *rules):
         defaults |= kind.grid
+        variants |= kind.variants
     given = {name: np.sort(np.unique(values)).tolist() for name, values in (grid or {}).items()}
     for name, values in given.items():
-        if name not in defaults or not values:
-            raise ValueError(
-                f"grid has {name!r}: {values}; it needs values of {', '.join(defaults)}."
-            )
-        whole = defaults[name] and all(isinstance(value, Integral) for value in defaults[name])
+        if name not in defaults | variants or not values:
+            known = ", ".join(defaults | variants)
+            raise ValueError(f"grid has {name!r}: {values}; it needs values of {known}.")
+        usual = defaults.get(name, ())
+        whole = usual and all(isinstance(value, Integral) for value in usual)
         if whole and not all(isinstance(value, Integral) for value in values):
             raise ValueError(f"grid has {name!r}: {values}, must be whole numbers.")
     return defaults | given
@@ -316,13 +326,14 @@ def _fixed_settings(rule: Rule, grid, held_out: HeldOut, tree):
     """Yield the rule with all combinations of tuned parameters that are not swept."""
     rule = rule.with_labels(held_out.classes, tree)
     n_others = max(1, len(held_out.classes) - 1)
-    names = [name for name in rule.grid if name != rule.swept]
-    values = [
-        sorted({min(size, n_others) for size in grid[name]}) if name == "size" else grid[name]
+    names = [name for name in rule.variants if name in grid]
+    names += [name for name in rule.grid if name != rule.swept]
+    values = {
+        name: sorted({min(size, n_others) for size in grid[name]}) if name == "size" else grid[name]
         for name in names
-    ]
-    for setting in product(*values):
-        yield _with(rule, **dict(zip(names, setting, strict=True)))
+    }
+    for setting in _combinations(values):
+        yield _with(rule, **setting)
 
 
 def _with(rule: Rule, **parameters) -> Rule:
