@@ -60,6 +60,8 @@ def measure(n_docs, n_labels, dtype):
         "`WorldModel()`": (WorldModel(), reference),
         "`UnconstrainedCohort()`": (UnconstrainedCohort(), None),
         "`UnconstrainedCohort(80, 0.8)`": (UnconstrainedCohort(80, 0.8), None),
+        '`UnconstrainedCohort(cohort="best")`': (UnconstrainedCohort(cohort="best"), None),
+        '`UnconstrainedCohort(80, 0.8, "best")`': (UnconstrainedCohort(80, 0.8, "best"), None),
         "`TreeCohort(tree)`": (tree, None),
         "`TNorm()`": (TNorm(), None),
     }

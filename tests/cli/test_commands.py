@@ -366,6 +366,7 @@ def test_a_rule_must_fit_its_model(folder):
     ("options", "rule"),
     [
         (["cohort", "--ratio", "0.6", "--size", "5"], "UnconstrainedCohort(ratio=0.6, size=5)"),
+        (["cohort", "--cohort", "best"], "UnconstrainedCohort(cohort='best')"),
         (["t-norm"], "TNorm()"),
         (["mean-plus-std"], "MeanPlusStd()"),
         (["tree-cohort", "--tree", "names", "--ratio", "0.5"], "TreeCohort(ratio=0.5)"),
@@ -416,6 +417,7 @@ def test_the_best_rule(folder, tmp_path):
         (["--rule", "top-2", "--ratio", "0.5"], "--ratio is for cohort, t-norm"),
         (["--ratio", "0.5"], "--ratio is for cohort, t-norm"),
         (["--rule", "t-norm", "--size", "5"], "--size is for cohort"),
+        (["--rule", "auto", "--cohort", "best"], "--cohort is for cohort"),
     ],
 )
 def test_options_of_other_rules(folder, options, sentence):

@@ -1,4 +1,4 @@
-"""The kernels that read cuts, and normalise by siblings, against their twins."""
+"""The kernels that read cuts, and normalise scores, against their twins."""
 
 import numpy as np
 import pytest
@@ -47,6 +47,24 @@ def test_count_accepted(scores, cuts, true):
 
     expected = twins.count_accepted(scores, cut, ties, true)
     assert (taken[0].tolist(), right[0].tolist()) == expected
+
+
+@given(st.lists(FEW | st.integers(-99, 99).map(float), min_size=1, max_size=80), st.integers(1, 9))
+def test_next_scores(scores, size):
+    """Each score is compared with those that follow; excluded labels are not good enough."""
+    known = [c for c, score in enumerate(scores) if score > -np.inf]
+    out, few = np.empty((2, 1, len(scores)))
+
+    kernels.next_scores(np.array([scores]), size, 0.0, out)
+    kernels.next_scores(np.array([scores]), size, 0.8, few)
+
+    if max(scores) == np.inf or not known:
+        assert out[0].tolist() == few[0].tolist() == scores
+    else:
+        expected = twins.next_scores(scores, known, size)
+        assert out[0, known] == pytest.approx([expected[c] for c in known])
+        assert all(few[0, c] == out[0, c] for c in known if expected[c] >= 0.8 * out.max())
+        assert set(few[0]) <= {*out[0], -np.inf}
 
 
 @given(st.lists(st.tuples(FEW, st.integers(0, 2)), min_size=1, max_size=8))

@@ -218,7 +218,7 @@ def test_on_a_pipeline_of_texts():
     ("rule", "grid"),
     [
         (WorldModel(), {"rule__ratio": [0.2, 0.9], "estimator__smoothing": [0.1, 1.0]}),
-        (UnconstrainedCohort(), {"rule__ratio": [0.2, 0.9], "rule__size": [1, 2]}),
+        (UnconstrainedCohort(), {"rule__size": [1, 2], "rule__cohort": ["next", "best"]}),
         (TreeCohort(TREE), {"rule__ratio": [0.2, 0.9]}),
         (TopK(), {"rule": [TopK(1), TNorm(0.5)]}),
     ],

@@ -59,6 +59,7 @@ def rules(draw, *kinds):
         settings["tree"] = TREE
     if kind is UnconstrainedCohort:
         settings["size"] = draw(st.integers(1, 8))
+        settings["cohort"] = draw(st.sampled_from(["next", "best"]))
     if kind.swept == "ratio":
         settings["ratio"] = draw(RATIOS)
     return kind(**settings)
@@ -226,6 +227,39 @@ def test_the_paper_for_a_negative_best():
     assert not WorldModel(0.7, reject=True).decide(scores, reference=reference).nnz
 
 
+def test_a_cohort_of_the_next_labels():
+    """The paper's cohort by hand: ties share a cohort, lists may be short, the last has zero."""
+    scores = [[-1.0, -3.0, -3.0, -9.0, -10.0, -np.inf]]  # z: 6, 6.5, 6.5, 1, 0, none
+
+    def accepted(ratio):
+        return UnconstrainedCohort(2, ratio).decide(scores).toarray()[0].astype(int).tolist()
+
+    assert accepted(1.0) == [0, 1, 1, 0, 0, 0]
+    assert accepted(0.3) == [1, 1, 1, 0, 0, 0]
+    assert accepted(0.15) == [1, 1, 1, 1, 0, 0]
+    assert accepted(0.0) == [1, 1, 1, 1, 1, 0]
+
+
+@given(scores=score_arrays(), rule=rules())
+def test_a_higher_score_is_never_worse(scores, rule):
+    """What scores more than an accepted label is accepted too.
+
+    Not by the siblings, and not by the next labels: what matters there is what follows.
+    """
+    if isinstance(rule, TreeCohort) or getattr(rule, "cohort", None) == "next":
+        return
+    for row, found in zip(scores, decide(rule, scores), strict=True):
+        if found.any():
+            assert found[row > row[found].min()].all()
+
+
+@given(rule=rules(UnconstrainedCohort, WorldModel, TNorm), scores=score_arrays())
+def test_equal_scores_have_equal_answers(scores, rule):
+    """Whatever the ratio and the cohort."""
+    for row, found in zip(scores, decide(rule, scores), strict=True):
+        assert all(len(set(found[row == score])) == 1 for score in set(row.tolist()))
+
+
 def test_siblings_by_the_tree():
     """Siblings share a parent among the scored labels; others are compared with all."""
     rule = TreeCohort(TREE).fit(classes=LABELS)
@@ -256,6 +290,10 @@ def test_nan_is_rejected(kind):
         (lambda: WorldModel(1.5).decide([[1.0]], reference=[0.0]), "ratio == 1.5, must be <= 1"),
         (lambda: TNorm(-0.1).decide([[1.0]]), "ratio == -0.1, must be >= 0"),
         (lambda: UnconstrainedCohort(0).decide([[1.0]]), "size == 0, must be >= 1"),
+        (
+            lambda: UnconstrainedCohort(cohort="all").decide([[1.0]]),
+            "cohort == 'all', must be 'next' or 'best'",
+        ),
         (lambda: Threshold(float("nan")).decide([[1.0]]), "value == nan"),
         (lambda: TopK().decide([1.0, 2.0]), r"shape \(2,\)"),
         (lambda: WorldModel().decide([[1.0]]), "WorldModel needs reference"),
@@ -332,7 +370,12 @@ def test_scores_that_lie_far_below_the_best(dtype, power):
     scores[3:] = np.round(scores[3:], 13)
     scores[:, 7] = 1.0
     for size in (1, 2, 15, 100, 299, 300):
-        for rule in (TopK(size), UnconstrainedCohort(size, 0.3), UnconstrainedCohort(size, 1e-13)):
+        cohorts = [
+            UnconstrainedCohort(size, ratio, cohort)
+            for ratio in (0.3, 1e-13)
+            for cohort in ("next", "best")
+        ]
+        for rule in (TopK(size), *cohorts):
             decided = rule.decide(scores).toarray() > 0
 
             for row, found in zip(scores, decided, strict=True):

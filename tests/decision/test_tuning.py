@@ -23,6 +23,7 @@ from polytopic.decision import (
     TreeCohort,
     UnconstrainedCohort,
     WorldModel,
+    describe_rule,
     tune_decision,
 )
 from polytopic.errors import PolytopicError
@@ -72,7 +73,8 @@ def make(point):
     """Return the rule of a point of the surface."""
     kinds = (TopK, Threshold, MeanPlusStd, WorldModel, UnconstrainedCohort, TreeCohort, TNorm)
     (kind,) = (kind for kind in kinds if kind.__name__ == point["rule"])
-    given = {p: point[p] for p in ("size", "ratio", "k", "value") if point[p] is not None}
+    names = ("size", "ratio", "cohort", "k", "value")
+    given = {name: point[name] for name in names if point[name] is not None}
     return kind(**given, reject=point["reject"], **({"tree": TREE} if kind is TreeCohort else {}))
 
 
@@ -81,7 +83,8 @@ def make(point):
 def test_surface_is_what_decisions_reach(estimator, reject):
     """All measures at all points equal those of a LabelDecision fitted on the same folds."""
     X, Y = corpus()
-    rules = [TopK(), Threshold(), MeanPlusStd(), UnconstrainedCohort(), TNorm(), TreeCohort()]
+    rules = [TopK(), Threshold(), MeanPlusStd(), TNorm(), TreeCohort()]
+    rules += [UnconstrainedCohort(), UnconstrainedCohort(cohort="best")]
     rules += [WorldModel()] if isinstance(estimator, NaiveBayes) else []
     rules = [rule.set_params(reject=reject) for rule in rules]
     names, used = names_of(Y), np.arange(60) if reject else np.flatnonzero(Y.any(axis=1))
@@ -89,7 +92,7 @@ def test_surface_is_what_decisions_reach(estimator, reject):
     tuned = tune_decision(estimator, X, names, rules, cv=3, grid=GRID, tree=TREE)
 
     assert tuned.n_docs == used.size
-    assert len(tuned.surface) == 2 + 3 + 1 + 2 * 4 + (len(rules) - 4) * 4
+    assert len(tuned.surface) == 2 + 3 + 1 + 2 * 2 * 4 + (len(rules) - 5) * 4
     fitted = [(LabelDecision(estimator, TopK()).fit(X[a], Y[a]), b) for a, b in folds(Y, 3)]
     for point in tuned.surface:
         predicted = np.zeros_like(Y)
@@ -270,16 +273,42 @@ def test_shown_as_a_table():
 
 
 def test_plot():
-    """The papers' figures: by ratio for each rule, by ratio and by size for the cohort."""
+    """The papers' figures: by ratio for each rule, by ratio and by size for each cohort."""
     pytest.importorskip("matplotlib")
 
     figure = tune_decision(NaiveBayes(), *corpus(), cv=3).plot()
+    one_kind = tune_decision(NaiveBayes(), *corpus(), [UnconstrainedCohort()], cv=3).plot()
     alone = tune_decision(NaiveBayes(), *corpus(), [TNorm()], cv=3).plot()
 
-    assert [axes.get_xlabel() for axes in figure.axes] == ["ratio", "ratio", "size"]
+    panels = [(axes.get_xlabel(), axes.get_title()[-4:-1]) for axes in figure.axes[1:]]
+    assert panels == [("ratio", "ext"), ("size", "ext"), ("ratio", "est"), ("size", "est")]
     assert len(figure.axes[0].lines) == 6
+    assert [axes.get_xlabel() for axes in one_kind.axes] == ["ratio", "ratio", "size"]
     assert len(alone.axes) == 1
-    assert figure.get_figwidth() == 3 * alone.get_figwidth()
+    assert figure.get_figwidth() == one_kind.get_figwidth() == 3 * alone.get_figwidth()
+    assert figure.get_figheight() == 2 * one_kind.get_figheight() == 2 * alone.get_figheight()
+
+
+def test_both_cohorts():
+    """Both are tried unless a rule is given; a grid may name them."""
+    cohort = UnconstrainedCohort(cohort="best")
+
+    def kinds(**settings):
+        tuned = tune_decision(NaiveBayes(), *corpus(), cv=3, **settings)
+        return {point["cohort"] for point in tuned.surface}, tuned
+
+    every, tuned = kinds()
+    given, tuned_alone = kinds(rules=[cohort])
+    named, _ = kinds(rules=[cohort], grid={"cohort": ["best", "next"]})
+
+    assert every == {"next", "best", None}
+    assert given == {"best"}
+    assert named == {"next", "best"}
+    assert tuned_alone.best_rule.cohort == "best"
+    assert describe_rule(tuned_alone.best_rule).endswith(", cohort='best')")
+    own = [p["samples_f1"] for p in tuned.surface if p["rule"] == "UnconstrainedCohort"]
+    shown = describe_rule(tuned.best_rules["UnconstrainedCohort"])
+    assert f"{max(own):.4f}" in next(row for row in repr(tuned).splitlines() if shown in row)
 
 
 def test_plot_without_matplotlib(monkeypatch):

@@ -409,6 +409,7 @@ TREE = LabelTree({"space": "science", "music": "arts", "sport": "arts"})
         (Threshold(-9.5), None),
         (MeanPlusStd(reject=True), None),
         (UnconstrainedCohort(2, 0.4), None),
+        (UnconstrainedCohort(2, 0.4, "best"), None),
         (TNorm(0.25, reject=True), None),
         (TreeCohort(ratio=0.3), TREE),
         (TreeCohort(TREE), TREE),
@@ -432,6 +433,21 @@ def test_rules_come_back(model, rule, tree, tmp_path):
         assert kept.pop("tree") is None
         del given["tree"]
     assert kept == given
+
+
+def test_a_cohort_of_an_older_file(tmp_path):
+    """Files without the kind of cohort were written when the best labels were the only one."""
+    rule = UnconstrainedCohort(2, 0.4, "best")
+    labeler = Labeler("nb", rule=rule).fit(TEXTS, LABELS)
+    labeler.save(tmp_path / "m")
+    manifest, arrays = read_model(tmp_path / "m")
+    del manifest["settings"]["rule"]["parameters"]["cohort"]
+    write_model(tmp_path / "m", manifest, arrays)
+
+    loaded = polytopic.load(tmp_path / "m")
+
+    assert loaded.rule.get_params() == rule.get_params()
+    assert loaded.predict(FRESH) == labeler.predict(FRESH)
 
 
 def test_rules_of_ones_own_cannot_be_saved(tmp_path):

@@ -41,6 +41,9 @@ def decide(rule, scores, *, reference=0.0, siblings=None) -> Accepted:
         return Accepted({c for c in known if scores[c] == math.inf}, set())
     if isinstance(rule, TNorm):
         return tnorm_cuts(scores, known, rule.ratio, rule.reject)
+    if isinstance(rule, UnconstrainedCohort) and rule.cohort == "next":
+        z = next_scores(scores, known, rule.size)
+        return _near_best(z, scores, rule.ratio, rule.reject, exact=False)
     if isinstance(rule, UnconstrainedCohort):
         return cohort_cuts(scores, known, rule.size, rule.ratio, rule.reject)
     if isinstance(rule, TreeCohort):
@@ -82,6 +85,12 @@ def cohort_cuts(scores, known, size, ratio, reject):
     best = {c: sorted((scores[o] for o in known if o != c), reverse=True) for c in known}
     z = {c: _less_mean(scores[c], best[c][:size]) for c in known}
     return _near_best(z, scores, ratio, reject)
+
+
+def next_scores(scores, known, size):
+    """Return each score less the mean of the next lower ones, 0 if there are none."""
+    lower = {c: sorted(scores[o] for o in known if scores[o] < scores[c]) for c in known}
+    return {c: _less_mean(scores[c], lower[c][::-1][:size]) for c in known}
 
 
 def tnorm_cuts(scores, known, ratio, reject):

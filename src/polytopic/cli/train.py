@@ -115,6 +115,12 @@ def read_cost(cost: str | None) -> float | str | None:
 )
 @click.option("--size", type=click.IntRange(min=1), help="Number of labels in a cohort.")
 @click.option(
+    "--cohort",
+    type=click.Choice(["next", "best"]),
+    help="Labels that a label is compared with by --rule cohort: those that follow it in the "
+    "ranking (default), or the best others.",
+)
+@click.option(
     "--min-df",
     type=int,
     help="Number of documents that must contain a term; by default 2 if there are 1000 documents "
@@ -143,6 +149,7 @@ def command(
     rule,
     ratio,
     size,
+    cohort,
     min_df,
     max_terms,
     field_weight,
@@ -160,7 +167,9 @@ def command(
         raise click.UsageError(
             "--split test is for suggest and eval; train never reads the test part."
         )
-    _check_rule(rule, model, tree, ratio, size)
+    rule_settings = {"ratio": ratio, "size": size, "cohort": cohort}
+    rule_settings = {name: value for name, value in rule_settings.items() if value is not None}
+    _check_rule(rule, model, tree, rule_settings)
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         _check_cluster(model, rule, keep_documents)
@@ -195,7 +204,7 @@ def command(
     if tree == "names":
         labeler.tree = LabelTree.from_names(labeler.classes_.tolist(), separator=None)
     if rule != "auto":
-        labeler.rule = _rule(rule, ratio, size)  # after the tree
+        labeler.rule = _rule(rule, rule_settings)  # after the tree
     labeler.save(target, counts=not no_counts)
     click.echo(
         f"Learned {labeler.training_['documents']:,} documents, {labeler.classes_.size:,} labels "
@@ -228,7 +237,7 @@ def _check_cluster(model, rule, keep_documents):
         )
 
 
-def _check_rule(rule, model, tree, ratio, size):
+def _check_rule(rule, model, tree, settings):
     """Reject a rule without what it needs, and settings of other rules."""
     kind = RULES[rule].load() if rule in RULES else None
     if kind is not None and kind.needs_reference and not _has_world_score(model):
@@ -236,9 +245,9 @@ def _check_rule(rule, model, tree, ratio, size):
         raise click.UsageError(f"--rule {rule} needs --model {join_names(models)}, not {model}.")
     if kind is not None and kind.needs_tree and tree is None:
         raise click.UsageError(f"--rule {rule} needs --tree.")
-    for setting, value in (("ratio", ratio), ("size", size)):
+    for setting in settings:
         rules = [name for name, entry in RULES.items() if setting in entry.settings]
-        if value is not None and rule not in rules:
+        if rule not in rules:
             raise click.UsageError(f"--{setting} is for {join_names(rules)}.")
 
 
@@ -246,15 +255,13 @@ def _has_world_score(model):
     return find_model(model).load().has_world_score
 
 
-def _rule(name, ratio, size):
+def _rule(name, settings):
     from polytopic import decision
 
     if name is None:
         return None
     if name.startswith("top-"):
         return decision.TopK(int(name.removeprefix("top-")))
-    settings = {"ratio": ratio, "size": size}
-    settings = {key: value for key, value in settings.items() if value is not None}
     return RULES[name].load()(**settings)
 
 

@@ -29,6 +29,9 @@ ALL = 2**31 - 1  # value of ``ties`` that accepts all of them
 FEW = 2  # surplus scores that are removed one by one
 MAX_HALVINGS = 24
 MAX_FAILED = 10  # halvings in a row that went too far
+BUCKETS = 64  # of equal width, from a document's lowest score to its best
+CROWDED = 32  # scores in a bucket that are too many to be inserted one by one
+SLACK = 0.01  # of a bucket, more than the rounding of a score's place
 
 
 @compiled
@@ -156,6 +159,56 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
 
 
 @compiled
+def next_scores(scores, size, ratio, out):
+    """Set ``out`` to each score less the mean of the ``size`` scores that follow it.
+
+    Equivalent, with the finite scores below that of label ``j`` sorted in falling order, to
+    ``out[d, j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), and 0 where
+    nothing is lower. Infinite scores stay as they are. A label that is less than ``ratio`` times as
+    good as the best may get -inf instead.
+
+    Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
+    the order of scores in two buckets only, its first and its last. Its sum is taken in the same
+    order whichever labels are excluded, and equal scores have exactly equal means.
+    """
+    n_labels, n_buckets = scores.shape[1], BUCKETS + 2
+    column, place = np.empty(n_labels, np.int64), np.empty(n_labels, np.uint8)
+    ranked, sums = np.empty(n_labels, scores.dtype), np.empty(n_buckets)
+    counts, ends = np.empty(n_buckets, np.int32), np.empty(n_buckets, np.int32)
+    most, first = np.empty(n_buckets), np.empty(n_buckets, np.int32)
+    part, in_order = np.empty(n_buckets, np.uint8), np.empty(n_buckets, np.bool_)
+    for d in range(scores.shape[0]):
+        row, z = scores[d], out[d]
+        if _has_nan(row):
+            z[:] = row
+            continue
+        least, best = _range(row)
+        if least == -np.inf:
+            least = _extent(row)[1]
+        if not abs(best) < np.inf:
+            z[:] = row
+            continue
+        _put_into_buckets(row, least, best, place, counts)
+        _find_contenders(counts, size, ratio, most, first, part, ends)
+        n = 0
+        for j in range(n_labels):  # branch-free
+            column[n] = j
+            n += part[place[j]] > 0
+        sums[:] = 0.0
+        for k in range(n):
+            j, b = column[k], place[column[k]]
+            ranked[ends[b]] = row[j]
+            ends[b] += 1
+            sums[b] += np.float64(best) - row[j]
+        z[:] = -np.inf
+        in_order[:] = False
+        for k in range(n):
+            j, b = column[k], place[column[k]]
+            if part[b] > 1:
+                z[j] = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
+
+
+@compiled
 def sibling_scores(scores, group, members, out):
     """Set ``out`` to each score less the mean of the others in its group.
 
@@ -265,6 +318,146 @@ def _cuts_passed(score, cut, ties):
         ties[r] -= score == cut[r]
         r += 1
     return r
+
+
+@helper
+def _has_nan(row):
+    """Return whether a score is NaN."""
+    n = 0
+    for j in range(row.size):
+        n += row[j] != row[j]
+    return n > 0
+
+
+@helper
+def _range(row):
+    """Return the lowest and the highest of scores that are not NaN."""
+    low, low_2, low_3, low_4 = row[0], row[0], row[0], row[0]
+    high, high_2, high_3, high_4 = row[0], row[0], row[0], row[0]
+    for j in range(0, row.size - 3, 4):  # four that the processor can compare at the same time
+        low = row[j] if row[j] < low else low
+        high = row[j] if row[j] > high else high
+        low_2 = row[j + 1] if row[j + 1] < low_2 else low_2
+        high_2 = row[j + 1] if row[j + 1] > high_2 else high_2
+        low_3 = row[j + 2] if row[j + 2] < low_3 else low_3
+        high_3 = row[j + 2] if row[j + 2] > high_3 else high_3
+        low_4 = row[j + 3] if row[j + 3] < low_4 else low_4
+        high_4 = row[j + 3] if row[j + 3] > high_4 else high_4
+    for j in range(row.size - row.size % 4, row.size):
+        low = row[j] if row[j] < low else low
+        high = row[j] if row[j] > high else high
+    return min(low, low_2, low_3, low_4), max(high, high_2, high_3, high_4)
+
+
+@helper
+def _put_into_buckets(row, least, best, place, counts):
+    """Set the bucket of each score, from 1 up, 0 for -inf, and count the scores in each.
+
+    A higher score has no lower bucket. Where the range of scores is too small or too large to be
+    divided, and where all are equal, there is one bucket.
+    """
+    kind = row.dtype.type
+    scale = kind(BUCKETS / (np.float64(best) - np.float64(least)))
+    top = (best - least) * scale
+    if not 0.5 * BUCKETS < top < BUCKETS + 0.5:
+        scale, least = kind(0.0), kind(0.0)
+        for j in range(row.size):
+            place[j] = row[j] > -np.inf
+    else:
+        low, one = kind(-1.0), kind(1.0)
+        for j in range(row.size):
+            u = (row[j] - least) * scale
+            place[j] = np.uint8((u if u > low else low) + one)
+    counts[:] = 0
+    for j in range(row.size):
+        counts[place[j]] += 1
+
+
+@helper
+def _find_contenders(counts, size, ratio, most, first, part, ends):
+    """Set ``part`` to 2 for buckets with contenders, 1 for those that follow them, 0 for others.
+
+    A contender may be ``ratio`` times as good as the best. In widths of a bucket, ``z`` of a score
+    in bucket ``b`` is at most ``most[b] = b + 1 - mean``, where the mean is that of the lower
+    borders of the ``size`` best scores in lower buckets, the first of which is ``first[b]``; the
+    lowest score in the bucket has at least ``most[b] - 2``. ``ends[b]`` is set to the number of
+    scores in higher buckets of these two kinds.
+    """
+    low, inside, borders, top = 1, 0, 0, 0.0
+    for b in range(1, counts.size):
+        if counts[b] > 0:
+            while inside - counts[low] >= size:
+                inside -= counts[low]
+                borders -= counts[low] * low
+                low += 1
+            most[b], first[b] = 1.0, low
+            if inside > 0:
+                surplus = max(inside - size, 0)
+                most[b] = b + 1 - (borders - surplus * low) / (inside - surplus)
+                top = max(top, most[b] - 2.0)
+            inside += counts[b]
+            borders += counts[b] * b
+    limit, needed, n = ratio * (top - SLACK) - SLACK, counts.size, 0
+    part[0] = 0
+    for b in range(counts.size - 1, 0, -1):
+        part[b] = 0
+        if counts[b] > 0:
+            if most[b] >= limit:
+                part[b] = 2
+                needed = min(needed, first[b])
+            elif b >= needed:
+                part[b] = 1
+            ends[b] = n
+            n += counts[b] if part[b] > 0 else 0
+
+
+@helper
+def _less_next(score, best, b, size, ranked, sums, counts, ends, in_order):
+    """Return a score in bucket ``b`` less the mean of the next ones, 0 without any.
+
+    The scores of a bucket stand before ``ends[b]`` in ``ranked``; ``sums`` are their summed
+    distances from the best. Buckets are brought into falling order when this is first needed.
+    """
+    _order(ranked, b, counts, ends, in_order)
+    low, high = ends[b] - counts[b], ends[b]
+    while low < high:  # the first lower score
+        middle = (low + high) // 2
+        if ranked[middle] < score:
+            high = middle
+        else:
+            low = middle + 1
+    best = np.float64(best)
+    n, total = min(size, ends[b] - low), 0.0
+    for k in range(low, low + n):
+        total += best - ranked[k]
+    b -= 1
+    while b > 0 and n + counts[b] <= size:
+        total += sums[b]
+        n += counts[b]
+        b -= 1
+    if b > 0 and n < size:
+        _order(ranked, b, counts, ends, in_order)
+        low = ends[b] - counts[b]
+        for k in range(low, low + size - n):
+            total += best - ranked[k]
+        n = size
+    return max(total - n * (best - score), 0.0) / n if n > 0 else 0.0
+
+
+@helper
+def _order(ranked, b, counts, ends, in_order):
+    """Bring the scores of a bucket into falling order."""
+    start, stop = ends[b] - counts[b], ends[b]
+    if stop - start > CROWDED and not in_order[b]:
+        ranked[start:stop] = np.sort(ranked[start:stop])[::-1]
+    elif not in_order[b]:
+        for k in range(start + 1, stop):
+            score, i = ranked[k], k
+            while i > start and ranked[i - 1] < score:
+                ranked[i] = ranked[i - 1]
+                i -= 1
+            ranked[i] = score
+    in_order[b] = True
 
 
 @helper

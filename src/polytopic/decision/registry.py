@@ -5,8 +5,9 @@ Model files, commands and tuning read this list. It imports no rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from polytopic.models.registry import load
 
@@ -30,12 +31,15 @@ class RuleEntry:
         Its name on the command line, if it has one.
     settings : tuple of str
         Parameters that have a command-line option.
+    unstored : mapping of str to value
+        Parameters that older model files do not have, with the values that they stand for.
     """
 
     name: str
     module: str = "polytopic.decision.rules"
     option: str | None = None
     settings: tuple[str, ...] = ()
+    unstored: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> type[Rule]:
         """Return the class."""
@@ -49,7 +53,12 @@ RULES = {
         RuleEntry("TopK"),
         RuleEntry("Threshold"),
         RuleEntry("MeanPlusStd", option="mean-plus-std"),
-        RuleEntry("UnconstrainedCohort", option="cohort", settings=("ratio", "size")),
+        RuleEntry(
+            "UnconstrainedCohort",
+            option="cohort",
+            settings=("ratio", "size", "cohort"),
+            unstored={"cohort": "best"},
+        ),
         RuleEntry("TNorm", option="t-norm", settings=("ratio",)),
         RuleEntry("WorldModel", option="world-model", settings=("ratio",)),
         RuleEntry("TreeCohort", option="tree-cohort", settings=("ratio",)),

@@ -29,6 +29,7 @@ from polytopic.decision.kernels import (
     cohort_cuts,
     count_accepted,
     deviation_cuts,
+    next_scores,
     ratio_cuts,
     sibling_scores,
     threshold_cuts,
@@ -64,6 +65,9 @@ class Rule(BaseEstimator, ABC):
         Type of its values.
     falls : bool
         Whether label sets shrink as the swept parameter falls, not as it rises.
+    variants : mapping of str to sequence
+        Parameters that choose between forms of the rule, with their values, the default first.
+        :func:`~polytopic.decision.tune_decision` tries all forms unless rules are given.
     """
 
     needs_reference: ClassVar[bool] = False
@@ -72,6 +76,7 @@ class Rule(BaseEstimator, ABC):
     swept: ClassVar[str | None] = None
     swept_type: ClassVar[type] = np.float64
     falls: ClassVar[bool] = False
+    variants: ClassVar[Mapping[str, Sequence]] = {}
     reject: bool
 
     @abstractmethod
@@ -94,8 +99,8 @@ class Rule(BaseEstimator, ABC):
     def _check_columns(self, scores):
         """Raise if the scores are of other labels than the rule was fitted on."""
 
-    def _normalise(self, scores):
-        """Return the scores that are cut."""
+    def _normalise(self, scores, values):
+        """Return the scores that are cut; ``-inf`` for a label that no value can accept."""
         return scores
 
     def fit(self, scores=None, Y=None, *, classes=None):
@@ -191,7 +196,7 @@ class Rule(BaseEstimator, ABC):
             block = np.ascontiguousarray(scores[rows])
             if block.dtype not in (np.float32, np.float64):
                 block = block.astype(np.float64)
-            block = self._normalise(block)
+            block = self._normalise(block, values)
             cut = np.empty((len(block), values.size), block.dtype)
             ties = np.empty(cut.shape, np.int32)
             self._cut(block, reference[rows] if self.needs_reference else None, values, cut, ties)
@@ -337,17 +342,20 @@ class WorldModel(RatioRule):
 
 
 class UnconstrainedCohort(RatioRule):
-    r"""Accept labels that stand out from their strongest competitors as the best label does.
+    r"""Accept labels that stand out from their strongest competitors as the best one does.
 
-    A label is compared with the :math:`N` best *other* labels of the document (Skorkovská et al.,
-    Eq. (6)):
+    With ``cohort="next"``, a label is compared with the :math:`N` scores that follow its own in the
+    document's ranking (Skorkovská et al., Eq. (6)):
 
-    .. math:: z_l = s_l - \frac1N \sum_{n=1}^{N} s_{(n)}, \qquad s_{(1)} \ge s_{(2)} \ge \dots
-        \text{ without } s_l
+    .. math:: z_l = s_l - \frac1N \sum_{n=1}^{N} s_{(n)}, \qquad s_l > s_{(1)} \ge s_{(2)} \ge \dots
 
-    If a document has fewer scores, all others are the cohort; a single label has :math:`z = 0`.
-    (The "next :math:`N` highest scores" of the paper, read literally, could make :math:`z` fall
-    where scores rise.)
+    Where fewer follow, they are the cohort; the last label has :math:`z = 0`. Labels with equal
+    scores do not follow each other, so they have the same cohort. A label that is followed by a gap
+    may have a higher :math:`z` than a label with a higher score, and be accepted without it.
+
+    With ``cohort="best"``, a label is compared with the :math:`N` best *other* labels, so :math:`z`
+    rises with the score. If a document has fewer scores, all others are the cohort; a single label
+    has :math:`z = 0`.
 
     Parameters
     ----------
@@ -355,29 +363,48 @@ class UnconstrainedCohort(RatioRule):
         Number of labels in the cohort, :math:`N`.
     ratio : float in [0, 1], default=0.7
         How near to the best a label must be.
+    cohort : {"next", "best"}, default="next"
+        The competitors: the next labels in the ranking, or the best other labels.
     reject : bool, default=False
         Whether a document whose best label is no better than its cohort gets no label.
 
     Examples
     --------
-    >>> UnconstrainedCohort(size=2, ratio=0.7).decide([[-10.0, -10.5, -18.0, -19.0]]).toarray()
+    >>> scores = [[-10.0, -10.5, -18.0, -19.0]]
+    >>> UnconstrainedCohort(size=2, ratio=0.7).decide(scores).toarray()
+    array([[0., 1., 0., 0.]])
+    >>> UnconstrainedCohort(size=2, ratio=0.7, cohort="best").decide(scores).toarray()
     array([[1., 1., 0., 0.]])
     """
 
     grid = {"size": (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 120), **RatioRule.grid}  # noqa: RUF012
+    variants = {"cohort": ("next", "best")}  # noqa: RUF012
 
-    def __init__(self, size=15, ratio=0.7, *, reject=False):
+    def __init__(self, size=15, ratio=0.7, cohort="next", *, reject=False):
         self.size = size
         self.ratio = ratio
+        self.cohort = cohort
         self.reject = reject
 
     def _check_parameters(self):
         super()._check_parameters()
         check_scalar(self.size, "size", Integral, min_val=1)
+        if self.cohort not in self.variants["cohort"]:
+            raise ValueError(f"cohort == {self.cohort!r}, must be 'next' or 'best'.")
+
+    def _normalise(self, scores, values):
+        if self.cohort == "best":
+            return scores
+        z = np.empty(scores.shape)
+        next_scores(scores, min(int(self.size), scores.shape[1]), values[0], z)
+        return z
 
     def _cut(self, scores, reference, values, cut, ties):
-        size = min(int(self.size), scores.shape[1])
-        cohort_cuts(scores, size, values, self.reject, cut, ties)
+        if self.cohort == "next":
+            ratio_cuts(scores, np.zeros(len(scores)), values, self.reject, cut, ties)
+        else:
+            size = min(int(self.size), scores.shape[1])
+            cohort_cuts(scores, size, values, self.reject, cut, ties)
 
 
 class TreeCohort(RatioRule):
@@ -467,7 +494,7 @@ class TreeCohort(RatioRule):
     def __sklearn_is_fitted__(self):
         return "group_" in vars(self)
 
-    def _normalise(self, scores):
+    def _normalise(self, scores, values):
         z = np.empty(scores.shape)
         sibling_scores(scores, self.group_, np.bincount(self.group_), z)
         return z

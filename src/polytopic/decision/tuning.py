@@ -70,7 +70,7 @@ def tune_decision(
     rules : sequence of rules, default=None
         Rules to try; parameters that are not in the grid are kept. By default, all rules that can
         be used: :class:`WorldModel` if the estimator has a ``world_score``, :class:`TreeCohort`
-        with a ``tree``.
+        with a ``tree``, and :class:`UnconstrainedCohort` with both kinds of cohort.
     metric : str or function of true and predicted labels, default="samples_f1"
         The metric of label sets to maximise, one of :mod:`polytopic.metrics`. Metrics that are
         means over documents are the fastest; for others, labels are decided at each point of the
@@ -82,6 +82,7 @@ def tune_decision(
         Values to try of ``"ratio"``, ``"size"``, ``"k"`` and ``"value"``. By default ratios in
         steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the 1 to 10 best labels,
         and thresholds that accept from an eighth to eight times as many labels as are true.
+        ``"cohort"`` may be given, too; by default, each rule keeps its own.
     tree : LabelTree, default=None
         The tree of labels, for :class:`TreeCohort` and hierarchical metrics.
 
@@ -271,10 +272,17 @@ def _usable_rules(held_out: HeldOut, tree) -> list[Rule]:
     if held_out.reference is None:
         kinds = [kind for kind in kinds if not kind.needs_reference]
     return [
-        kind(tree=tree) if kind.needs_tree else kind()
+        kind(tree=tree, **variant) if kind.needs_tree else kind(**variant)
         for kind in kinds
         if tree is not None or not kind.needs_tree
+        for variant in _combinations(kind.variants)
     ]
+
+
+def _combinations(values: Mapping[str, Sequence]) -> Iterable[dict[str, Any]]:
+    """Yield all combinations of the values of parameters."""
+    for setting in product(*values.values()):
+        yield dict(zip(values, setting, strict=True))
 
 
 def _check_rules(rules) -> list[Rule]:
@@ -285,17 +293,19 @@ def _check_rules(rules) -> list[Rule]:
 
 
 def _check_grid(grid, rules) -> dict[str, Sequence]:
-    """Return the values to try of each parameter of the rules."""
+    """Return the values to try of each parameter of the rules; of a variant only if given."""
     defaults: dict[str, Sequence] = {}
+    variants: dict[str, Sequence] = {}
     for kind in (*(entry.load() for entry in RULES.values()), *rules):
         defaults |= kind.grid
+        variants |= kind.variants
     given = {name: np.sort(np.unique(values)).tolist() for name, values in (grid or {}).items()}
     for name, values in given.items():
-        if name not in defaults or not values:
-            raise ValueError(
-                f"grid has {name!r}: {values}; it needs values of {', '.join(defaults)}."
-            )
-        whole = defaults[name] and all(isinstance(value, Integral) for value in defaults[name])
+        if name not in defaults | variants or not values:
+            known = ", ".join(defaults | variants)
+            raise ValueError(f"grid has {name!r}: {values}; it needs values of {known}.")
+        usual = defaults.get(name, ())
+        whole = usual and all(isinstance(value, Integral) for value in usual)
         if whole and not all(isinstance(value, Integral) for value in values):
             raise ValueError(f"grid has {name!r}: {values}, must be whole numbers.")
     return defaults | given
@@ -323,13 +333,14 @@ def _rules_to_sweep(rule: Rule, grid, held_out: HeldOut, tree):
     """Yield the rule with every combination of its tuned parameters that are not swept."""
     rule = rule.with_labels(held_out.classes, tree)
     n_others = max(1, len(held_out.classes) - 1)
-    names = [name for name in rule.grid if name != rule.swept]
-    values = [
-        sorted({min(size, n_others) for size in grid[name]}) if name == "size" else grid[name]
+    names = [name for name in rule.variants if name in grid]
+    names += [name for name in rule.grid if name != rule.swept]
+    values = {
+        name: sorted({min(size, n_others) for size in grid[name]}) if name == "size" else grid[name]
         for name in names
-    ]
-    for setting in product(*values):
-        yield _set_copy(rule, **dict(zip(names, setting, strict=True)))
+    }
+    for setting in _combinations(values):
+        yield _set_copy(rule, **setting)
 
 
 def _set_copy(rule: Rule, **parameters) -> Rule:
@@ -435,7 +446,8 @@ class DecisionSurface:
         Number of held-out documents.
     surface : list of dict
         One point per rule and setting: ``rule`` (its name), its parameters (``size``, ``ratio``,
-        ``k``, ``value``; None for those it does not have), ``reject``, and the metrics by name.
+        ``k``, ``value``, ``cohort``; None for those it does not have), ``reject``, and the metrics
+        by name.
         ``pandas.DataFrame(tuned.surface)`` makes it a table.
     """
 
@@ -456,13 +468,16 @@ class DecisionSurface:
     ) -> DecisionSurface:
         """Find the best of these rules, given with their metrics; ``parameters`` were tuned.
 
-        Of neighbouring points with equal scores, the middle one is chosen: it is the farthest from
-        worse ones.
+        Points also have the parameters that choose between forms of a rule. Of neighbouring points
+        with equal scores, the middle one is chosen: it is the farthest from worse ones.
         """
+        shown = dict.fromkeys(
+            [*parameters, *(name for rule, _ in points for name in rule.variants)]
+        )
         records = [
             {
                 "rule": type(rule).__name__,
-                **{name: rule.get_params().get(name) for name in parameters},
+                **{name: rule.get_params().get(name) for name in shown},
                 "reject": rule.reject,
                 **metrics,
             }
@@ -495,13 +510,14 @@ class DecisionSurface:
 
     def _at(self, rule: Rule) -> dict[str, Any]:
         """Return the point of a rule with its parameters."""
-        wanted = {"rule": type(rule).__name__, "reject": rule.reject, **_tuned_parameters(rule)}
+        wanted = {"rule": type(rule).__name__, "reject": rule.reject, **_parameters(rule)}
         return next(point for point in self.surface if wanted.items() <= point.items())
 
     def plot(self):
         """Draw the metric against the ratio for each rule, and for each size of the cohort.
 
-        These are Figures 1 and 2 of Skorkovská et al. Needs matplotlib; returns its figure.
+        These are Figures 1 and 2 of Skorkovská et al., with a row for each kind of cohort. Needs
+        matplotlib; returns its figure.
         """
         try:
             from matplotlib.figure import Figure
@@ -509,16 +525,22 @@ class DecisionSurface:
             raise PolytopicError(
                 "matplotlib is not installed. Install it with: pip install 'polytopic[plots]'"
             ) from error
-        cohort = [point for point in self.surface if point["size"] is not None]
-        figure = Figure(figsize=(5 * (3 if cohort else 1), 4), layout="constrained")
-        axes = figure.subplots(1, 3 if cohort else 1, squeeze=False)[0]
-        self._draw_rules(axes[0])
-        if cohort:
-            best = self.best_rules[cohort[0]["rule"]]
-            near = [p for p in cohort if p["ratio"] in (*FIXED_RATIOS, best.ratio)]
-            _draw_lines(axes[1], cohort, "ratio", "size", self.metric)
-            _draw_lines(axes[2], near, "size", "ratio", self.metric)
-            axes[2].set_xscale("log")
+        with_size = [point for point in self.surface if point["size"] is not None]
+        kinds = list(dict.fromkeys(point.get("cohort") for point in with_size))
+        figure = Figure(
+            figsize=(5 * (3 if kinds else 1), 4 * max(1, len(kinds))), layout="constrained"
+        )
+        layout = [["rules", f"ratio {kind}", f"size {kind}"] for kind in kinds]
+        axes = figure.subplot_mosaic(layout or [["rules"]])
+        self._draw_rules(axes["rules"])
+        for kind in kinds:
+            own = [point for point in with_size if point.get("cohort") == kind]
+            best = max(own, key=lambda point: point[self.metric])
+            near = [p for p in own if p["ratio"] in (*FIXED_RATIOS, best["ratio"])]
+            title = best["rule"] if kind is None else f'{best["rule"]}, cohort="{kind}"'
+            _draw_lines(axes[f"ratio {kind}"], own, "ratio", "size", self.metric, title)
+            _draw_lines(axes[f"size {kind}"], near, "size", "ratio", self.metric, title)
+            axes[f"size {kind}"].set_xscale("log")
         return figure
 
     def _draw_rules(self, axes) -> None:
@@ -529,9 +551,9 @@ class DecisionSurface:
                 score = self._at(rule)[self.metric]
                 axes.axhline(score, linestyle=next(styles), color="grey", label=describe_rule(rule))
                 continue
-            size = rule.get_params().get("size")
-            own = [p for p in self.surface if p["rule"] == name and p["size"] == size]
-            label = name if size is None else f"{name}, size {size}"
+            fixed = {"rule": name, **_unswept(rule)}
+            own = [p for p in self.surface if fixed.items() <= p.items()]
+            label = ", ".join([name, *(f"{key} {value}" for key, value in _unswept(rule).items())])
             axes.plot([p["ratio"] for p in own], [p[self.metric] for p in own], label=label)
         axes.set(xlabel="ratio", ylabel=self.metric, title=f"{self.n_docs:,} held-out documents")
         axes.legend(fontsize="small")
@@ -539,15 +561,20 @@ class DecisionSurface:
 
 def describe_rule(rule: Rule) -> str:
     """Return a rule with its tuned parameters, such as ``TNorm(ratio=0.9)``."""
-    settings = [f"{name}={value:.4g}" for name, value in _tuned_parameters(rule).items()]
+    settings = [f"{name}={getattr(rule, name):.4g}" for name in rule.grid]
+    forms = {name: getattr(rule, name) for name in rule.variants}
+    settings += [
+        f"{name}={form!r}" for name, form in forms.items() if form != rule.variants[name][0]
+    ]
     return f"{type(rule).__name__}({', '.join(settings + ['reject=True'] * rule.reject)})"
 
 
-def _tuned_parameters(rule: Rule) -> dict[str, Any]:
-    return {name: getattr(rule, name) for name in rule.grid}
+def _parameters(rule: Rule) -> dict[str, Any]:
+    """Return the tuned parameters, and those that choose the form of the rule."""
+    return {name: getattr(rule, name) for name in (*rule.grid, *rule.variants)}
 
 
-def _draw_lines(axes, points, across: str, line: str, metric: str) -> None:
+def _draw_lines(axes, points, across: str, line: str, metric: str, title: str) -> None:
     """Draw the metric against one parameter, with a line for each value of another."""
     values = list(dict.fromkeys(point[line] for point in points))
     for place, value in enumerate(values):
@@ -559,7 +586,7 @@ def _draw_lines(axes, points, across: str, line: str, metric: str) -> None:
             color=(0.9 * (1 - shade), 0.2 + 0.4 * shade, 0.8 * shade),
             label=f"{line} {value}",
         )
-    axes.set(xlabel=across, ylabel=metric, title="UnconstrainedCohort")
+    axes.set(xlabel=across, ylabel=metric, title=title)
     axes.legend(fontsize="x-small", ncols=2)
 
 
@@ -579,5 +606,5 @@ def _middle_of_best(rules: Sequence[Rule], places: Sequence[int], scores: Sequen
 
 
 def _unswept(rule: Rule) -> dict[str, Any]:
-    """Return the tuned parameters that are not swept."""
-    return {name: value for name, value in _tuned_parameters(rule).items() if name != rule.swept}
+    """Return the parameters that are not swept."""
+    return {name: value for name, value in _parameters(rule).items() if name != rule.swept}

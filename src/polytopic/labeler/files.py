@@ -305,4 +305,5 @@ def _rule_from_dict(rule: Mapping[str, Any] | None):
     if rule["name"] not in decision.RULES:
         names = ", ".join(decision.RULES)
         raise ValueError(f"rule == {rule['name']!r}, must be one of {names}")
-    return decision.RULES[rule["name"]].load()(**parameters)
+    entry = decision.RULES[rule["name"]]
+    return entry.load()(**{**entry.unstored, **parameters})
