@@ -1,9 +1,17 @@
-"""Baselines without a package of their own: nearest neighbours, ML-kNN, McCallum's mixture."""
+"""Baselines without a package of their own.
+
+Nearest neighbours, ML-kNN and McCallum's mixture, and the binary classifiers that Ueda and Saito
+compare their mixtures with.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.preprocessing import normalize
 
 from polytopic.counts import LabelSetCounts
@@ -12,6 +20,8 @@ from polytopic.labels import Targets
 BLOCK = 512  # documents compared at once
 MAX_LABELS = 6  # of a set in McCallum's search
 N_CANDIDATES = 20  # labels that it tries to add to a set
+COSTS = ((100, 1), (10, 2), (10, 5), (10, 10), (30, 5), (100, 5), (1000, 1))  # C and J of an SVM
+FEW_POSITIVES = -2.0  # bias at which a network starts: most documents lack a label
 
 
 class CosineNeighbours:
@@ -212,6 +222,191 @@ class McCallumMixture:
             weights = np.full(len(ordered), 1.0 / len(ordered))
         mixed = weights @ self._theta[ordered][:, columns]
         return float(log_prior + n @ np.log(mixed))
+
+
+class BinaryNaiveBayes:
+    """One multinomial naive Bayes per label: the documents with it against those without it.
+
+    Parameters
+    ----------
+    smoothing : float, default=1.0
+        Pseudo-count of each word, in both classes.
+    """
+
+    def __init__(self, smoothing: float = 1.0):
+        self.smoothing = smoothing
+
+    def fit(self, X, Y) -> BinaryNaiveBayes:
+        """Count the words of both classes."""
+        X, Y = sparse.csr_matrix(X, dtype=float), sparse.csr_matrix(Y, dtype=float)
+        inside = (Y.T @ X).toarray()
+        outside = np.asarray(X.sum(axis=0)) - inside
+        own, other = (
+            np.log(counts + self.smoothing)
+            - np.log((counts + self.smoothing).sum(axis=1, keepdims=True))
+            for counts in (inside, outside)
+        )
+        n_docs = np.asarray(Y.sum(axis=0)).ravel()
+        with np.errstate(divide="ignore"):  # a label that no document has, or all have
+            self._prior = np.log(n_docs) - np.log(X.shape[0] - n_docs)
+        self._words = (own - other).T
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the log odds of each label; they do not underflow as probabilities do."""
+        return X @ self._words + self._prior
+
+
+class CostSVM:
+    r"""One linear SVM per label, with ``C`` and ``J`` chosen for each label on held-out documents.
+
+    A wrong document costs ``C`` times its hinge loss, and ``C * J`` if it has the label, as in
+    SVMlight. The pair with the best F1 of the label on the held-out documents is chosen.
+    The words of a document sum to 1.
+
+    Parameters
+    ----------
+    costs : sequence of (float, float)
+        Pairs of C and J to choose from.
+    held_out : float, default=1/3
+        Share of the documents to choose on.
+    seed : int, default=0
+        Decides which documents these are.
+
+    Attributes
+    ----------
+    costs_ : dict
+        The chosen pair of each label that some documents have, but not all.
+    """
+
+    def __init__(
+        self,
+        costs: Sequence[tuple[float, float]] = COSTS,
+        held_out: float = 1 / 3,
+        seed: int = 0,
+    ):
+        self.costs, self.held_out, self.seed = costs, held_out, seed
+
+    def fit(self, X, Y) -> CostSVM:
+        """Choose the costs, then learn from all documents."""
+        X, Y = normalize(X, norm="l1"), sparse.csr_matrix(Y).toarray() > 0
+        kernel = (X @ X.T).toarray()
+        order = np.random.default_rng(self.seed).permutation(X.shape[0])
+        held, rest = np.split(order, [int(X.shape[0] * self.held_out)])
+        own, other = kernel[np.ix_(rest, rest)], kernel[np.ix_(held, rest)]
+        self._weights = np.zeros((X.shape[1], Y.shape[1]))
+        self._bias = np.where(Y.all(axis=0), 1.0, -np.inf)
+        self.costs_ = {}
+        for label in np.flatnonzero(Y.any(axis=0) & ~Y.all(axis=0)).tolist():
+            y = Y[:, label]
+            pair = self.costs[0]
+            if len(self.costs) > 1 and np.unique(y[rest]).size == 2:
+                tried = [_fit_svm(own, y[rest], *costs) for costs in self.costs]
+                found = [_f1(y[held], other @ dual + bias > 0) for dual, bias in tried]
+                pair = self.costs[int(np.argmax(found))]
+            dual, self._bias[label] = _fit_svm(kernel, y, *pair)
+            self._weights[:, label] = X.T @ dual
+            self.costs_[label] = pair
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the margin of each label."""
+        return normalize(X, norm="l1") @ self._weights + self._bias
+
+
+def _fit_svm(kernel: np.ndarray, y: np.ndarray, C: float, J: float) -> tuple[np.ndarray, float]:
+    """Return the signed dual variables and the bias."""
+    from sklearn.svm import SVC
+
+    model = SVC(C=C, kernel="precomputed", class_weight={True: J}).fit(kernel, y)
+    dual = np.zeros(y.size)
+    dual[model.support_] = model.dual_coef_[0]
+    return dual, float(model.intercept_[0])
+
+
+def _f1(true: np.ndarray, predicted: np.ndarray) -> float:
+    return 2 * (true & predicted).sum() / max(true.sum() + predicted.sum(), 1)
+
+
+class HiddenLayerNetwork:
+    r"""A layer of tanh units and a layer of logistic units, one per label.
+
+    Minimizes the mean cross entropy of the documents plus ``decay`` / 2 times the squared weights,
+    by L-BFGS on all documents at once.
+
+    Parameters
+    ----------
+    decay : float, default=1e-4
+        Weight of the squared weights.
+    rows : {"unit", "counts"}, default="unit"
+        Scale documents to unit length, or take the counts as they are.
+    units : int, default=50
+        Number of hidden units.
+    steps : int, default=60
+        Number of steps.
+    seed : int, default=0
+        Seed of the initial weights.
+    """
+
+    def __init__(
+        self,
+        decay: float = 1e-4,
+        rows: str = "unit",
+        units: int = 50,
+        steps: int = 60,
+        seed: int = 0,
+    ):
+        self.decay, self.rows, self.units, self.steps = decay, rows, units, steps
+        self.seed = seed
+
+    def fit(self, X, Y) -> HiddenLayerNetwork:
+        """Fit from random weights; words that no document has are left out."""
+        self._known = np.flatnonzero(X.getnnz(axis=0))
+        X, Y = self._prepare(X), sparse.csr_matrix(Y).toarray()
+        self._shapes = [(X.shape[1], self.units), (self.units,)]
+        self._shapes += [(self.units, Y.shape[1]), (Y.shape[1],)]
+        rng = np.random.default_rng(self.seed)
+        start = [rng.normal(scale=0.1, size=shape) for shape in self._shapes]
+        start[3][:] = FEW_POSITIVES
+        self._layers = self._unpack(
+            minimize(
+                self.loss_and_gradient,
+                np.concatenate([part.ravel() for part in start]),
+                (X, X.T.tocsr(), Y),
+                method="L-BFGS-B",
+                jac=True,
+                options={"maxiter": self.steps, "maxcor": 5},
+            ).x
+        )
+        return self
+
+    def proba(self, X) -> np.ndarray:
+        """Return the probability of each label."""
+        inner, inner_bias, outer, outer_bias = self._layers
+        return expit(np.tanh(self._prepare(X) @ inner + inner_bias) @ outer + outer_bias)
+
+    def loss_and_gradient(self, flat, X, X_transposed, Y) -> tuple[float, np.ndarray]:
+        """Return the loss of flat parameters, and its gradient."""
+        inner, inner_bias, outer, outer_bias = self._unpack(flat)
+        hidden = np.tanh(X @ inner + inner_bias)
+        scores = hidden @ outer + outer_bias
+        loss = float((np.logaddexp(0, scores) - Y * scores).sum() / len(Y))
+        error = (expit(scores) - Y) / len(Y)
+        back = error @ outer.T * (1 - hidden**2)
+        slopes = [X_transposed @ back, back.sum(axis=0), hidden.T @ error, error.sum(axis=0)]
+        for part, slope in ((inner, slopes[0]), (outer, slopes[2])):
+            loss += self.decay / 2 * float((part**2).sum())
+            slope += self.decay * part
+        return loss, np.concatenate([slope.ravel() for slope in slopes])
+
+    def _prepare(self, X) -> sparse.csr_matrix:
+        X = sparse.csr_matrix(X, dtype=float)[:, self._known]
+        return normalize(X) if self.rows == "unit" else X
+
+    def _unpack(self, flat: np.ndarray) -> list[np.ndarray]:
+        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])
+        pieces = np.split(flat, ends[:-1])
+        return [piece.reshape(shape) for piece, shape in zip(pieces, self._shapes, strict=True)]
 
 
 def _rows(neighbours: np.ndarray, weight: np.ndarray, n_docs: int) -> sparse.csr_matrix:

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture, MLkNN
+from polytopic.experiments.baseline_models import (
+    BinaryNaiveBayes,
+    CosineNeighbours,
+    CostSVM,
+    HiddenLayerNetwork,
+    McCallumMixture,
+    MLkNN,
+)
 from polytopic.experiments.methods import (
     Method,
     Prediction,
@@ -105,6 +112,32 @@ def neural_network(train: Part, settings: Mapping[str, Any], seed: int) -> Predi
         model.fit(weigh(train), train.Y.toarray().astype(int))
     return predict_by_scores(
         train, lambda part: model.predict_proba(weigh(part)), threshold, is_proba=True
+    )
+
+
+def ueda_saito(
+    model_class: Callable[..., Any],
+    train: Part,
+    settings: Mapping[str, Any],
+    seed: int,
+    *,
+    is_proba: bool,
+    is_random: bool,
+    best_if_none: bool,
+) -> Predictor:
+    """Fit a baseline of Ueda and Saito on counts.
+
+    A label is predicted if its probability is above one half, or its score above 0.
+    """
+    model = model_class(**settings, **({"seed": seed} if is_random else {}))
+    model.fit(train.X, train.Y)
+    score = model.proba if is_proba else model.decision_function
+    return predict_by_scores(
+        train,
+        lambda part: score(part.X),
+        0.5 if is_proba else 0.0,
+        best_if_none=best_if_none,
+        is_proba=is_proba,
     )
 
 
@@ -297,6 +330,33 @@ def _thresholded(method: Method) -> Method:
     )
 
 
+def _ueda_saito(
+    name: str,
+    title: str,
+    model_class: type,
+    space: Mapping[str, tuple] | None = None,
+    *,
+    is_proba: bool = False,
+    is_random: bool = False,
+) -> Iterator[Method]:
+    """Yield a baseline of Ueda and Saito, as in their paper and with the best label if none."""
+    space = space or {}
+    for suffix, ending, best in (("", "", False), ("-best", ", best label if none", True)):
+        yield Method(
+            f"{name}-ueda{suffix}",
+            f"{title} (Ueda and Saito){ending}",
+            partial(
+                ueda_saito,
+                model_class,
+                is_proba=is_proba,
+                is_random=is_random,
+                best_if_none=best,
+            ),
+            settings={key: values[0] for key, values in space.items()},
+            space=space,
+        )
+
+
 PROBABILISTIC_BASELINES = [  # predict labels with a probability above one half
     Method(
         "nb-one-vs-rest",
@@ -331,6 +391,25 @@ SKLEARN_BASELINES = [
     *PROBABILISTIC_BASELINES,
     *map(_thresholded, PROBABILISTIC_BASELINES),
     Method("mccallum", "McCallum's mixture", mccallum),
+]
+UEDA_SAITO_BASELINES = [  # of Tables 1 and 2 of their paper, on counts
+    *_ueda_saito("nb", "naive Bayes, one for each label", BinaryNaiveBayes),
+    *_ueda_saito("svm", "linear SVM, C and J for each label", CostSVM, is_random=True),
+    *_ueda_saito(
+        "knn",
+        "nearest neighbours",
+        CosineNeighbours,
+        {"k": (1, 3, 5, 10, 20, 30)},
+        is_proba=True,
+    ),
+    *_ueda_saito(
+        "network",
+        "neural network",
+        HiddenLayerNetwork,
+        {"rows": ("unit", "counts"), "decay": (1e-4, 1e-5, 3e-4)},
+        is_proba=True,
+        is_random=True,
+    ),
 ]
 LIBRARY_BASELINES = [
     Method(
@@ -368,4 +447,4 @@ LIBRARY_BASELINES = [
         package="tomotopy",
     ),
 ]
-BASELINES = [*SKLEARN_BASELINES, *LIBRARY_BASELINES]
+BASELINES = [*SKLEARN_BASELINES, *UEDA_SAITO_BASELINES, *LIBRARY_BASELINES]
