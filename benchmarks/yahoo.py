@@ -184,6 +184,12 @@ class Results:
         value = np.mean([self.f(job, name, n_train, reading) for name in sets])
         return "–" if np.isnan(value) else f"{value:.3f}"
 
+    def mean_labels(self, job, sets, n_train):
+        """Return the mean number of labels per page as text."""
+        figures = [self.figures(job, name, n_train)[:, 3] for name in sets]
+        known = all(own.size for own in figures)
+        return f"{np.mean([own.mean() for own in figures]):.2f}" if known else "–"
+
     def n_splits(self, job, n_train, sets=SETS):
         """Return the number of splits as text, a range if sets differ."""
         numbers = [len(self.figures(job, name, n_train)) for name in sets]
@@ -192,7 +198,7 @@ class Results:
 
 
 def show_table(results, n_train):
-    """Print our mean and standard deviation, and the paper's number."""
+    """Print our mean and standard deviation, and the paper's number; heads count splits."""
     rows = []
     for place, name in enumerate(SETS):
         row = [name if name in FULL else f"{name}, reduced"]
@@ -201,12 +207,12 @@ def show_table(results, n_train):
             if not own.size:
                 row.append(f"– ({paper:.3f})")
                 continue
-            text = f"{own.mean():.3f} ± {own.std():.3f} ({paper:.3f})"
+            spread = f" ± {own.std():.3f}" if own.size > 1 else ""
+            text = f"{own.mean():.3f}{spread} ({paper:.3f})"
             near = abs(round(own.mean(), 3) - paper) <= NEAR[-2] + 1e-9
             row.append(text if near else f"**{text}**")
         rows.append(row)
-    heads = [f"{job}, {results.n_splits(job, n_train)} splits" for job in METHODS]
-    markdown(["set", *heads], rows)
+    markdown(["set", *(f"{job}: {results.n_splits(job, n_train)}" for job in METHODS)], rows)
 
 
 def show_distances(results, n_train):
@@ -242,7 +248,8 @@ def show_readings(results, n_train):
             row.append(f"{np.mean([paper[name] for name in sets]):.3f}")
             row += [results.mean_f(job, sets, n_train, reading) for reading in ("plain", "best")]
         known = [results.figures(job, name, n_train) for name in SETS]
-        row.append(f"{np.mean([own[:, 4].mean() for own in known if own.size]):.2f}")
+        empty = [own[:, 4].mean() for own in known if own.size]
+        row.append(f"{np.mean(empty):.2f}" if empty else "–")
         row.append(sum(a > b for a, b in zip(PAPER[n_train]["PMM1"], numbers, strict=True)))
         for reading in ("plain", "best"):
             row.append(
@@ -277,9 +284,10 @@ def show_others(results, n_train):
         pair = [results.mean_f(job, s, n_train) for s in (FULL, TWINS)]
         away = [results.f(job, f"{s}:reduced", n_train) - results.f(job, s, n_train) for s in sets]
         ends = [f"{value:+.3f}" for value in (min(away), max(away))] if away else ["–", "–"]
-        own = [results.mean_f(job, FULL, n_train, "best"), results.mean_f(job, REDUCED, n_train)]
-        rows.append((job, *pair, *ends, *own))
-    heads = ["six sets", "reduced", "lowest", "highest difference", "six, best", "five"]
+        own = [results.mean_labels(job, s, n_train) for s in (FULL, TWINS)]
+        rows.append((job, *pair, *ends, *own, results.mean_f(job, FULL, n_train, "best")))
+    heads = ["six sets", "reduced", "lowest", "highest difference"]
+    heads += ["labels", "labels, reduced", "six sets, best"]
     markdown(["method", *heads], rows)
 
 
