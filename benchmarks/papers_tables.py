@@ -1,28 +1,9 @@
-"""The tables of two papers on web pages next to ours, and a figure of learning curves.
-
-[1] Ueda and Saito 2002, Tables 1 and 2. [2] Kazawa et al. 2004, Table 4 and Figure 2.
-"""
+"""Table 4 and Figure 2 of Kazawa et al. 2004 [2] next to ours."""
 
 import numpy as np
 from common import markdown
 
 SETS = ("arts", "business", "education", "health", "reference", "science")
-TABLE_1 = {  # numbers 1, 2, 4, 6, 8 and 9 of the eleven; 2000 pages
-    "NB": (0.416, 0.750, 0.393, 0.664, 0.526, 0.424),
-    "SVM": (0.471, 0.745, 0.478, 0.671, 0.554, 0.492),
-    "kNN": (0.400, 0.784, 0.429, 0.604, 0.533, 0.439),
-    "NN": (0.433, 0.774, 0.441, 0.660, 0.550, 0.458),
-    "PMM1": (0.506, 0.755, 0.513, 0.662, 0.611, 0.514),
-    "PMM2": (0.486, 0.721, 0.483, 0.651, 0.601, 0.499),
-}
-TABLE_2 = {  # 500 pages
-    "NB": (0.212, 0.739, 0.152, 0.502, 0.327, 0.176),
-    "SVM": (0.325, 0.738, 0.336, 0.560, 0.388, 0.325),
-    "kNN": (0.347, 0.756, 0.371, 0.544, 0.481, 0.353),
-    "NN": (0.338, 0.748, 0.338, 0.572, 0.431, 0.316),
-    "PMM1": (0.439, 0.752, 0.418, 0.589, 0.541, 0.403),
-    "PMM2": (0.432, 0.697, 0.419, 0.594, 0.535, 0.410),
-}
 TABLE_4 = {  # samples F1, subset accuracy and macro F1
     "MD": (
         (0.55, 0.80, 0.56, 0.74, 0.67, 0.61),
@@ -57,10 +38,6 @@ VARIANTS = {  # the nearest to a paper's method
     "PM": "PMM1",
     "SV": "tf, C 1, J balanced",
     "BO": "above 0",
-    "NB": "all words",
-    "SVM": "held out",
-    "PMM1": "PMM1",
-    "PMM2": "PMM2",
 }
 NEAR = 0.03  # within which a number counts as reproduced
 
@@ -78,31 +55,6 @@ def variants(found, method):
     return list(dict.fromkeys(name for k in found if k[0] == job for name in found[k]))
 
 
-def choose_variant(found, method, name, n_train, *, or_best=False):
-    """Return the variant that stands for a method: of kNN and NN the one with the best F."""
-    if method in VARIANTS:
-        return VARIANTS[method] + (", or best" if or_best else "")
-    named = [v for v in variants(found, method) if v.endswith("or best") == or_best]
-    measured = [v for v in named if figures(found, method, name, n_train, v).size]
-    if not measured:
-        return ""
-    return max(measured, key=lambda v: figures(found, method, name, n_train, v)[:, 0].mean())
-
-
-def summary(found, paper, n_train):
-    """Print F over all sets: the paper's, as shown, and with the best label where there is none."""
-    rows = []
-    for method, numbers in paper.items():
-        row = [method, f"{np.mean(numbers):.3f}"]
-        for or_best in (False, True):
-            shown = {s: choose_variant(found, method, s, n_train, or_best=or_best) for s in SETS}
-            own = [figures(found, method, s, n_train, shown[s]) for s in SETS]
-            known = all(values.size for values in own)
-            row.append(f"{np.mean([v[:, 0].mean() for v in own]):.3f}" if known else "–")
-        rows.append(row)
-    markdown(["method", "[1]", "as shown", "or the best label"], rows)
-
-
 def with_paper(own, number, digits):
     """Return the mean over splits with a paper's number, bold where they are not near."""
     if not own.size:
@@ -117,8 +69,7 @@ def table(found, paper, n_train, place, digits):
     for k, name in enumerate(SETS):
         row = [name]
         for method, numbers in paper.items():
-            variant = choose_variant(found, method, name, n_train)
-            own = figures(found, method, name, n_train, variant)[:, place]
+            own = figures(found, method, name, n_train, VARIANTS[method])[:, place]
             row.append(with_paper(own, numbers[k], digits))
             widths[method].append(own.std() if own.size else np.nan)
         rows.append(row)
@@ -178,15 +129,6 @@ def draw(path, sizes, lines):
 
 def show(found, figure):
     """Print all tables, and draw the figure if a path is given."""
-    for title, paper, n_train in (("Table 1", TABLE_1, 2000), ("Table 2", TABLE_2, 500)):
-        print(f"\n[1], {title}: F after {n_train} pages\n")
-        table(found, paper, n_train, 0, 3)
-        print("\nmean over the sets:\n")
-        summary(found, paper, n_train)
-        for method in paper:
-            settings = (choose_variant(found, method, name, n_train) for name in SETS)
-            print(f"\n{method}, as shown: {'; '.join(dict.fromkeys(settings))}\n")
-            distances(found, method, n_train, [paper[method]])
     print("\n[2], Table 4")
     for place, measure in enumerate(MEASURES):
         print(f"\n{measure}:\n")

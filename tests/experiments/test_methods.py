@@ -3,10 +3,21 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import check_grad
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.preprocessing import normalize
+from sklearn.svm import SVC
 
 from polytopic.corpus import load_sample
 from polytopic.experiments import Method, Prediction, Protocol, all_methods
-from polytopic.experiments.baselines import CosineNeighbours, McCallumMixture, MLkNN
+from polytopic.experiments.baseline_models import (
+    BinaryNaiveBayes,
+    CosineNeighbours,
+    CostSVM,
+    HiddenLayerNetwork,
+    McCallumMixture,
+    MLkNN,
+)
 from polytopic.experiments.methods import (
     apply_threshold,
     best_threshold,
@@ -59,7 +70,9 @@ def test_every_method_learns_and_predicts(parts, name):
         assert sum(one["pairs"] for one in found["calibration"]) == answer.proba.size
 
 
-@pytest.mark.parametrize("name", ["svm", "knn", "nb-one-vs-rest"])
+@pytest.mark.parametrize(
+    "name", ["svm", "knn", "nb-one-vs-rest", "nb-ueda-best", "svm-ueda-best", "network-ueda-best"]
+)
 def test_absent_labels_are_never_predicted(parts, name):
     """A label without training documents is not predicted, whatever its score."""
     train, test = parts
@@ -134,6 +147,118 @@ def test_mccallum_separates_topics():
         [1, 1, 0],
         [0, 0, 1],
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_binary_naive_bayes_and_scikit_learn(seed):
+    """The log odds of one MultinomialNB per label."""
+    X, Y = random_part(seed)
+    new, _ = random_part(seed + 100, n_docs=7)
+
+    found = BinaryNaiveBayes(smoothing=0.5).fit(X, Y).decision_function(new)
+
+    for label in range(Y.shape[1]):
+        log_proba = MultinomialNB(alpha=0.5).fit(X, Y[:, label]).predict_log_proba(new)
+        assert found[:, label] == pytest.approx(log_proba[:, 1] - log_proba[:, 0])
+
+
+def test_log_odds_of_long_documents_do_not_underflow():
+    """Labels of a document with thousands of words are still ranked."""
+    X, Y = random_part(0)
+    long = sparse.csr_matrix(2000 * random_part(100, n_docs=3)[0])
+
+    odds = BinaryNaiveBayes().fit(X, Y).decision_function(long)
+
+    assert np.abs(odds).max() > 745  # exp(-745) is the smallest number above 0
+    assert np.isfinite(odds).all()
+
+
+@pytest.mark.parametrize("pair", [(10, 1), (100, 5)])
+def test_cost_svm_and_scikit_learn(pair):
+    """With one pair of costs, the margins of one SVC per label; J multiplies positive costs."""
+    X, Y = random_part(1)
+    new, _ = random_part(101, n_docs=7)
+
+    found = CostSVM([pair]).fit(X, Y).decision_function(new)
+
+    C, J = pair
+    rows, queries = (normalize(part, norm="l1").toarray() for part in (X, new))
+    for label in range(Y.shape[1]):
+        model = SVC(C=C, kernel="linear", class_weight={1: J}).fit(rows, Y[:, label])
+        assert found[:, label] == pytest.approx(model.decision_function(queries), abs=1e-2)
+
+
+def test_costs_are_chosen_on_held_out_documents():
+    """Each label gets the pair with its best F1 on the held-out third, computed anew."""
+    X, Y = random_part(2, n_docs=90)
+    pairs = [(1, 1), (10, 5), (100, 1)]
+
+    model = CostSVM(pairs, seed=4).fit(X, Y)
+
+    rows = normalize(X, norm="l1").toarray()
+    held, rest = np.split(np.random.default_rng(4).permutation(90), [30])
+    for label, chosen in model.costs_.items():
+        found = []
+        for C, J in pairs:
+            svm = SVC(C=C, kernel="linear", class_weight={1: J}).fit(rows[rest], Y[rest, label])
+            predicted, true = svm.predict(rows[held]), Y[held, label]
+            found.append(2 * (true * predicted).sum() / max(true.sum() + predicted.sum(), 1))
+        assert found[pairs.index(chosen)] == pytest.approx(max(found))
+
+
+def test_cost_svm_of_labels_that_none_or_all_have():
+    """They need no SVM: one is never predicted, the other always."""
+    X, Y = random_part(3)
+    Y[:, 0], Y[:, 1] = 0, 1
+
+    scores = CostSVM([(10, 1)]).fit(X, Y).decision_function(X)
+
+    assert (scores[:, 0] < 0).all()
+    assert (scores[:, 1] > 0).all()
+
+
+def test_gradient_of_the_network():
+    """The gradient of the loss agrees with differences of the loss."""
+    X, Y = random_part(5, n_docs=8, n_terms=6)
+    model = HiddenLayerNetwork(decay=0.1, rows="counts", units=3, steps=1).fit(X, Y)
+    n_parameters = 6 * 3 + 3 + 3 * 4 + 4
+    flat = np.random.default_rng(0).normal(size=n_parameters)
+
+    error = check_grad(
+        lambda point: model.loss_and_gradient(point, X, X.T.tocsr(), Y)[0],
+        lambda point: model.loss_and_gradient(point, X, X.T.tocsr(), Y)[1],
+        flat,
+    )
+
+    assert error < 1e-5
+
+
+@pytest.mark.parametrize("rows", ["unit", "counts"])
+def test_network_learns_what_no_linear_model_can(rows):
+    """Exclusive or of two words."""
+    X = sparse.csr_matrix(np.array([[3, 0, 1], [0, 3, 1], [3, 3, 1], [0, 0, 1]] * 5, dtype=float))
+    Y = np.array([[1], [1], [0], [0]] * 5)
+
+    proba = HiddenLayerNetwork(decay=1e-5, rows=rows, steps=200).fit(X, Y).proba(X)
+
+    assert ((proba > 0.5) == Y).all()
+
+
+@pytest.mark.parametrize("name", ["nb", "svm", "knn", "network"])
+def test_both_readings_of_the_papers_baselines(parts, name):
+    """They differ in documents where no label passes; there, the second predicts the best one."""
+    train, test = parts
+    plain, best = (
+        METHODS[key].fit(train, METHODS[key].settings, 0)(test)
+        for key in (f"{name}-ueda", f"{name}-ueda-best")
+    )
+
+    empty = plain.sets.sum(axis=1).A1 == 0
+
+    assert plain.scores == pytest.approx(best.scores)
+    assert (plain.sets[~empty] != best.sets[~empty]).nnz == 0
+    assert (best.sets[empty].sum(axis=1).A1 == 1).all()
+    assert (best.scores[empty].argmax(axis=1) == best.sets[empty].argmax(axis=1).A1).all()
 
 
 def test_labels_above_a_threshold():

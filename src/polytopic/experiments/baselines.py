@@ -13,9 +13,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import normalize
 
-from polytopic.counts import LabelSetCounts
+from polytopic.experiments.baseline_models import (
+    BinaryNaiveBayes,
+    CosineNeighbours,
+    CostSVM,
+    HiddenLayerNetwork,
+    McCallumMixture,
+    MLkNN,
+)
 from polytopic.experiments.methods import (
     Method,
     Prediction,
@@ -25,239 +31,12 @@ from polytopic.experiments.methods import (
     threshold_or_best,
 )
 from polytopic.experiments.protocols import Part
-from polytopic.labels import Targets
 
-BLOCK = 512  # documents compared at once
-MAX_LABELS = 6  # of a set in McCallum's search
-N_CANDIDATES = 20  # labels that it tries to add to a set
 LOWEST_RATE = 0.01  # learning rate at which fastText is given up
 TREES: dict[str, dict[str, Any]] = {  # of Omikuji, named after the methods they follow
     "parabel": {},
     "bonsai": {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3},
 }
-
-
-# Models without a package of their own
-
-
-class CosineNeighbours:
-    """The share of the ``k`` nearest documents with a label, weighted by similarity.
-
-    Parameters
-    ----------
-    k : int, default=10
-        Number of neighbours.
-    """
-
-    def __init__(self, k: int = 10):
-        self.k = k
-
-    def fit(self, X, Y) -> CosineNeighbours:
-        """Keep the documents."""
-        self._X, self._Y = normalize(X), sparse.csr_matrix(Y)
-        return self
-
-    def proba(self, X) -> np.ndarray:
-        """Return the share of the neighbours' weight that has each label."""
-        return np.vstack([self._vote(*pair) for pair in self.neighbours(X)])
-
-    def _vote(self, neighbours: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        votes = _rows(neighbours, weight, self._Y.shape[0]) @ self._Y
-        total = weight.sum(axis=1, keepdims=True)
-        return votes.toarray() / np.where(total > 0, total, 1.0)
-
-    def neighbours(self, X, *, leave_out: bool = False):
-        """Yield row numbers and similarities of the nearest documents, block by block."""
-        X, k = normalize(X), min(self.k, self._X.shape[0] - leave_out)
-        documents = self._X.T.tocsr()
-        for start in range(0, X.shape[0], BLOCK):
-            similarity = (X[start : start + BLOCK] @ documents).toarray()
-            if leave_out:  # the documents themselves
-                rows = np.arange(similarity.shape[0])
-                similarity[rows, start + rows] = -1.0
-            near = np.argpartition(-similarity, k - 1, axis=1)[:, :k]
-            yield near, np.maximum(np.take_along_axis(similarity, near, axis=1), 0.0)
-
-
-class MLkNN(CosineNeighbours):
-    """Labels by how many of the nearest documents have them (Zhang and Zhou, 2007).
-
-    The posterior of a label given the number of neighbours that have it, estimated from the
-    training documents. A document is not its own neighbour.
-
-    Parameters
-    ----------
-    k : int, default=10
-        Number of neighbours.
-    smoothing : float, default=1.0
-        Pseudo-count.
-    """
-
-    def __init__(self, k: int = 10, smoothing: float = 1.0):
-        super().__init__(k)
-        self.smoothing = smoothing
-
-    def fit(self, X, Y) -> MLkNN:
-        """Count the neighbours that share each label, for documents with it and without it."""
-        super().fit(X, Y)
-        n_docs, n_labels = self._Y.shape
-        s = self.smoothing
-        counts = np.vstack(
-            [self.count_labels(near) for near, _ in self.neighbours(X, leave_out=True)]
-        )
-        has = self._Y.toarray() > 0
-        self._log_prior = np.log((s + has.sum(axis=0)) / (2 * s + n_docs))
-        self._log_absent = np.log((s + (~has).sum(axis=0)) / (2 * s + n_docs))
-        self._log_if_present, self._log_if_absent = (
-            np.log(self._frequencies(counts, rows, n_labels)) for rows in (has, ~has)
-        )
-        return self
-
-    def _frequencies(self, counts, rows, n_labels) -> np.ndarray:
-        """Return how often each number of neighbours occurs, (k + 1, n_labels), smoothed."""
-        frequencies = np.full((self.k + 1, n_labels), self.smoothing)
-        for number in range(self.k + 1):
-            frequencies[number] += ((counts == number) & rows).sum(axis=0)
-        return frequencies / frequencies.sum(axis=0)
-
-    def count_labels(self, neighbours: np.ndarray) -> np.ndarray:
-        """Return how many of the neighbours of each document have each label."""
-        ones = np.ones(neighbours.shape)
-        return np.rint((_rows(neighbours, ones, self._Y.shape[0]) @ self._Y).toarray()).astype(int)
-
-    def proba(self, X) -> np.ndarray:
-        """Return the posterior of each label."""
-        columns = np.arange(self._Y.shape[1])
-        blocks = []
-        for near, _ in self.neighbours(X):
-            counts = self.count_labels(near)
-            yes = self._log_prior + self._log_if_present[counts, columns]
-            no = self._log_absent + self._log_if_absent[counts, columns]
-            blocks.append(1.0 / (1.0 + np.exp(no - yes)))
-        return np.vstack(blocks)
-
-
-class McCallumMixture:
-    r"""Each word comes from one of the document's labels, by weights of the label set [1]_.
-
-    .. math:: p(d \mid s) = \prod_w \Big(\sum_{c \in s} \lambda_{sc} \theta_{cw}\Big)^{x_{dw}}
-
-    EM on the counts per label set estimates the word distributions and each set's weights; the
-    prior of a set is its share of the documents. As in [1]_, sets are searched greedily: labels are
-    added one by one while the posterior rises. A set without documents gets equal weights, and the
-    prior of half a document. There is no common "English" component, unlike in [1]_.
-
-    Parameters
-    ----------
-    smoothing : float, default=1.0
-        Pseudo-count of each word in each label.
-    max_iter : int, default=30
-        Number of EM steps.
-
-    References
-    ----------
-    .. [1] McCallum, "Multi-label text classification with a mixture model trained by EM", AAAI
-       workshop on text learning, 1999.
-    """
-
-    def __init__(self, smoothing: float = 1.0, max_iter: int = 30):
-        self.smoothing, self.max_iter = smoothing, max_iter
-
-    def fit(self, X, Y) -> McCallumMixture:
-        """Fit by EM; ``log_likelihood_`` holds the smoothed log likelihood of each step."""
-        counts = LabelSetCounts.from_matrix(
-            X, Targets(sparse.csr_matrix(Y), tuple(range(Y.shape[1])))
-        )
-        sets = [tuple(row) for row in _rows_of(counts.indicator)]
-        labels = list(counts.labels)
-        self._sets = [tuple(labels[c] for c in row) for row in sets]
-        self._n_labels, table = Y.shape[1], counts.matrix.tocsr()
-        theta = np.full((self._n_labels, X.shape[1]), 1.0 / X.shape[1])
-        start = np.zeros_like(theta)
-        for k, row in enumerate(self._sets):  # EM starts from the words of each label's documents
-            start[list(row)] += table[k].toarray()[0] / len(row)
-        theta = (start + self.smoothing) / (start + self.smoothing).sum(axis=1, keepdims=True)
-        weights = [np.full(len(row), 1.0 / len(row)) for row in self._sets]
-        self.log_likelihood_ = []
-        for _ in range(self.max_iter):
-            theta, weights, value = self._step(table, theta, weights)
-            self.log_likelihood_.append(value)
-        self._log_theta, self._theta = np.log(theta), theta
-        docs = np.asarray(counts.set_docs, dtype=float)
-        total = docs.sum() + 0.5
-        self._parameters = {
-            frozenset(row): (np.log(n / total), w)
-            for row, n, w in zip(self._sets, docs, weights, strict=True)
-        }
-        self._log_unseen = np.log(0.5 / total)
-        return self
-
-    def _step(self, table, theta, weights):
-        """Return the parameters after an EM step, and the log likelihood before it."""
-        expected, value = np.zeros_like(theta), self.smoothing * np.log(theta).sum()
-        new = []
-        for k, row in enumerate(self._sets):
-            columns, n = _row(table, k)
-            joint = weights[k][:, None] * theta[list(row)][:, columns]
-            mixed = joint.sum(axis=0)
-            value += float(n @ np.log(mixed)) if columns.size else 0.0
-            part = joint / mixed * n
-            np.add.at(expected, (np.array(row)[:, None], columns[None, :]), part)
-            label_counts = part.sum(axis=1)
-            new.append(label_counts / label_counts.sum() if label_counts.sum() else weights[k])
-        smoothed = expected + self.smoothing
-        return smoothed / smoothed.sum(axis=1, keepdims=True), new, value
-
-    def predict(self, X) -> sparse.csr_matrix:
-        """Return the label sets that greedy search finds."""
-        X = sparse.csr_matrix(X)
-        sets = np.zeros((X.shape[0], self._n_labels))
-        for doc in range(X.shape[0]):
-            sets[doc, list(self._best(*_row(X, doc)))] = 1.0
-        return sparse.csr_matrix(sets)
-
-    def _best(self, columns: np.ndarray, n: np.ndarray) -> tuple[int, ...]:
-        labels: tuple[int, ...] = ()
-        best = -np.inf
-        for _ in range(MAX_LABELS):
-            candidates = self._candidates(labels, columns, n)
-            scored = [(self._score((*labels, c), columns, n), c) for c in candidates]
-            score, label = max(scored, default=(-np.inf, -1))
-            if score <= best:
-                break
-            best, labels = score, (*labels, label)
-        return labels
-
-    def _candidates(self, labels, columns, n):
-        """Return the labels to try next: those that explain the words best on their own."""
-        single = self._log_theta[:, columns] @ n
-        order = np.argsort(-single)[: N_CANDIDATES if labels else self._n_labels]
-        return [c for c in order.tolist() if c not in labels]
-
-    def _score(self, labels, columns, n) -> float:
-        log_prior, weights = self._parameters.get(frozenset(labels), (self._log_unseen, None))
-        ordered = sorted(labels)
-        if weights is None:
-            weights = np.full(len(ordered), 1.0 / len(ordered))
-        mixed = weights @ self._theta[ordered][:, columns]
-        return float(log_prior + n @ np.log(mixed))
-
-
-def _rows(neighbours: np.ndarray, weight: np.ndarray, n_docs: int) -> sparse.csr_matrix:
-    """Return the weights of neighbours as a sparse matrix."""
-    n_rows, k = neighbours.shape
-    ends = np.arange(0, n_rows * k + 1, k)
-    return sparse.csr_matrix((weight.ravel(), neighbours.ravel(), ends), shape=(n_rows, n_docs))
-
-
-def _row(matrix: sparse.csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    cells = slice(matrix.indptr[k], matrix.indptr[k + 1])
-    return matrix.indices[cells], matrix.data[cells]
-
-
-def _rows_of(matrix: sparse.csr_matrix):
-    for k in range(matrix.shape[0]):
-        yield sorted(matrix.indices[matrix.indptr[k] : matrix.indptr[k + 1]].tolist())
 
 
 # Fitting baselines
@@ -336,6 +115,32 @@ def neural_network(train: Part, settings: Mapping[str, Any], seed: int) -> Predi
         model.fit(weigh(train), train.Y.toarray().astype(int))
     return predict_by_scores(
         train, lambda part: model.predict_proba(weigh(part)), threshold, is_proba=True
+    )
+
+
+def ueda_saito(
+    model_class: Callable[..., Any],
+    train: Part,
+    settings: Mapping[str, Any],
+    seed: int,
+    *,
+    is_proba: bool,
+    is_random: bool,
+    best_if_none: bool,
+) -> Predictor:
+    """Fit a baseline of Ueda and Saito on counts.
+
+    A label is predicted if its probability is above one half, or its score above 0.
+    """
+    model = model_class(**settings, **({"seed": seed} if is_random else {}))
+    model.fit(train.X, train.Y)
+    score = model.proba if is_proba else model.decision_function
+    return predict_by_scores(
+        train,
+        lambda part: score(part.X),
+        0.5 if is_proba else 0.0,
+        best_if_none=best_if_none,
+        is_proba=is_proba,
     )
 
 
@@ -530,6 +335,33 @@ def _thresholded(method: Method) -> Method:
     )
 
 
+def _ueda_saito(
+    name: str,
+    title: str,
+    model_class: type,
+    space: Mapping[str, tuple] | None = None,
+    *,
+    is_proba: bool = False,
+    is_random: bool = False,
+) -> Iterator[Method]:
+    """Yield a baseline of Ueda and Saito, as in their paper and with the best label if none."""
+    space = space or {}
+    for suffix, ending, best in (("", "", False), ("-best", ", best label if none", True)):
+        yield Method(
+            f"{name}-ueda{suffix}",
+            f"{title} (Ueda and Saito){ending}",
+            partial(
+                ueda_saito,
+                model_class,
+                is_proba=is_proba,
+                is_random=is_random,
+                best_if_none=best,
+            ),
+            settings={key: values[0] for key, values in space.items()},
+            space=space,
+        )
+
+
 PROBABILISTIC_BASELINES = [  # predict labels with a probability above one half
     Method(
         "nb-one-vs-rest",
@@ -564,6 +396,25 @@ SKLEARN_BASELINES = [
     *PROBABILISTIC_BASELINES,
     *map(_thresholded, PROBABILISTIC_BASELINES),
     Method("mccallum", "McCallum's mixture", mccallum),
+]
+UEDA_SAITO_BASELINES = [  # of Tables 1 and 2 of their paper, on counts
+    *_ueda_saito("nb", "naive Bayes, one for each label", BinaryNaiveBayes),
+    *_ueda_saito("svm", "linear SVM, C and J for each label", CostSVM, is_random=True),
+    *_ueda_saito(
+        "knn",
+        "nearest neighbours",
+        CosineNeighbours,
+        {"k": (1, 3, 5, 10, 20, 30)},
+        is_proba=True,
+    ),
+    *_ueda_saito(
+        "network",
+        "neural network",
+        HiddenLayerNetwork,
+        {"rows": ("unit", "counts"), "decay": (1e-4, 1e-5, 3e-4)},
+        is_proba=True,
+        is_random=True,
+    ),
 ]
 LIBRARY_BASELINES = [
     Method(
@@ -601,4 +452,4 @@ LIBRARY_BASELINES = [
         package="tomotopy",
     ),
 ]
-BASELINES = [*SKLEARN_BASELINES, *LIBRARY_BASELINES]
+BASELINES = [*SKLEARN_BASELINES, *UEDA_SAITO_BASELINES, *LIBRARY_BASELINES]

@@ -206,12 +206,14 @@ _ENTRIES = {
             "documents",
             "linear support vector machines",
             options={"C": "C"},
+            variants=(Variant("LinearSVM", "shared"),),
         ),
         ModelEntry(
             "knn",
             "polytopic.models.neighbours:NearestNeighbours",
             "documents",
             "votes of the most similar documents",
+            variants=(Variant("NearestNeighbours", "votes"),),
         ),
         ModelEntry(
             "forest",
