@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 from polytopic import BoosTexter, CoL, Labeler, LabelTree, NaiveBayes
 from polytopic.corpus import read_documents
 from polytopic.decision import LabelDecision, tune_decision
-from polytopic.experiments.baselines import McCallumMixture
+from polytopic.experiments.baseline_models import McCallumMixture
 from polytopic.metrics import samples_f1, samples_precision, samples_recall
 from polytopic.models.col.label_prior import LabelPrior, distinct_sets, fit_label_prior
 from polytopic.models.col.prediction import best_threshold
