@@ -6,7 +6,17 @@ import sys
 import numpy as np
 from scipy import sparse
 
-from polytopic import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, LabelTree, NaiveBayes
+from polytopic import (
+    MML,
+    PDMM,
+    PMM1,
+    PMM2,
+    BoosTexter,
+    CoL,
+    LabelTree,
+    NaiveBayes,
+    Stack,
+)
 from polytopic.cli.compile import use as use_labeler
 from polytopic.decision import RULES, Rule, TreeCohort
 
@@ -19,6 +29,7 @@ MODELS = {
         PMM1(prior="uniform", decode="greedy"),
         PMM2(decode="greedy"),
     ],
+    "stack": [Stack()],
     "pdmm": [PDMM(), PDMM(decode="greedy")],
     "mml": [MML(), MML(labels="neighbours")],
     "mml-exact": [MML(rank=None), MML(rank=None, labels="neighbours")],
@@ -38,7 +49,7 @@ MODELS = {
 LABELERS = {"pmm": "pmm1", "mml": "mml", "col": "col", "boostexter": "boostexter"}
 TOGETHER = (  # they share kernels
     ("pmm", "pdmm", "rules", "boostexter"),
-    ("mml", "mml-exact", "col"),
+    ("mml", "mml-exact", "stack", "col"),
 )
 
 
@@ -54,7 +65,7 @@ def use(model):
         value = None if model.swept is None else [getattr(model, model.swept)]
         model.count(scores, Y, value, reference=np.zeros(20), measure=lambda *counts: None)
         return
-    X, Y = rng.poisson(1.0, (20, 6)), (rng.random((20, 3)) < 0.5).astype(int)
+    X, Y = rng.poisson(1.0, (40, 6)), (rng.random((40, 3)) < 0.5).astype(int)
     Y[:, 0] = 1
     model.fit(X, Y).predict(X)
     model.predict_proba(X)
@@ -62,11 +73,11 @@ def use(model):
     if isinstance(model, MML):
         model.best_with(X, 0)
         if model.labels == "all":
-            model.fit(X, Y, warm=model, rows=np.arange(20))
+            model.fit(X, Y, warm=model, rows=np.arange(len(Y)))
     elif isinstance(model, CoL):
         model.best_with(X, 0)
         model.score(X, Y)
-    elif isinstance(model, BoosTexter):
+    elif isinstance(model, BoosTexter | Stack):
         model.best_with(X, 0)
     else:
         model.log_likelihood(X, Y)
