@@ -19,13 +19,12 @@ from pathlib import Path
 
 import numpy as np
 from common import bag_counts, corpus_path, markdown, random_halves
-from polytopic.experiments.tuning import tune_settings
 from scipy import sparse
 
 from polytopic import PMM1, PMM2
 from polytopic.corpus import read_documents
 from polytopic.experiments import all_methods
-from polytopic.experiments.methods import Prediction, apply_threshold
+from polytopic.experiments.methods import Prediction, apply_threshold, tune_settings
 from polytopic.experiments.protocols import Part, read_json, write_json
 from polytopic.metrics import macro_f1, samples_f1, subset_accuracy
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from polytopic.models.label_sets import stack_sets
+from polytopic.labels import stack_sets
 from polytopic.text.weights import unit_rows
 
 MOST_SETS = 1024  # that are listed: those of ten labels
