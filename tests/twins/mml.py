@@ -299,6 +299,12 @@ def margins(scores, members):
     return np.array(inside) - np.array(outside)
 
 
+def lead(scores):
+    """Return the highest score minus the second highest, ``inf`` if there is only one."""
+    best, second = np.sort([*scores, -np.inf])[::-1][:2]
+    return best - second
+
+
 def highest(values, skip, n):
     """Return the places of the ``n`` highest values that are not skipped."""
     places = np.flatnonzero(~skip)
