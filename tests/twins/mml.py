@@ -344,6 +344,12 @@ def margins(scores, members):
     return np.array(inside) - np.array(outside)
 
 
+def lead(scores):
+    """Return the highest score minus the second highest, ``inf`` if there is only one."""
+    best, second = np.sort([*scores, -np.inf])[::-1][:2]
+    return best - second
+
+
 def project_rows(X, weights):
     """Return the scores of documents, (n_docs, rank, n_labels)."""
     return np.einsum("dw,wqj->dqj", X, weights)

@@ -241,8 +241,9 @@ class Analyzer(BaseEstimator):
 
     def _check(self):
         """Raise if a setting is invalid."""
-        if self.language is not None and self.language not in languages.LANGUAGES:
-            known = ", ".join(sorted(languages.LANGUAGES))
+        lemmatized = self.language is None or self.language in languages.LEMMATIZED
+        if not lemmatized and self.language not in languages.stemmed_languages():
+            known = ", ".join(sorted(languages.LEMMATIZED | languages.stemmed_languages()))
             raise ValueError(f"language == {self.language!r}, must be one of {known} or None.")
         for name in ("numbers", "hyphens", "lowercase"):
             if not isinstance(getattr(self, name), bool | np.bool_):
@@ -253,12 +254,17 @@ class Analyzer(BaseEstimator):
         self._check_stop_words()
 
     def _check_normalize(self):
-        known = {"lemma": languages.LEMMATIZED, "stem": languages.STEMMED}
-        if self.normalize not in (None, "auto", *known):
+        if self.normalize not in (None, "auto", "lemma", "stem"):
             raise ValueError(
                 f"normalize == {self.normalize!r}, must be 'auto', 'lemma', 'stem' or None."
             )
-        if self.normalize in known and self.language not in known[self.normalize]:
+        if self.normalize == "lemma":
+            known = languages.LEMMATIZED
+        elif self.normalize == "stem":
+            known = languages.stemmed_languages()
+        else:
+            return
+        if self.language not in known:
             raise ValueError(
                 f"normalize == {self.normalize!r} is not available for language == "
                 f"{self.language!r}. Use 'auto'."

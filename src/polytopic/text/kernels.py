@@ -467,10 +467,12 @@ def sum_rows(columns, order, part_sizes, weights, row_parts, n_columns, data, in
         Output: number of sums in each row.
     """
     keys, other = np.empty(1, np.int64), np.empty(1, np.int64)
-    begins, n_digits = np.zeros(1 << _DIGIT, np.int64), _n_digits(n_columns)
+    begins, n_digits = np.empty(1 << _DIGIT, np.int64), _n_digits(n_columns)
     part, k, stored = 0, 0, 0
     for row in range(sizes.size):
-        most = part_sizes[part : part + row_parts[row]].sum()
+        most = np.int64(0)
+        for p in range(part, part + row_parts[row]):
+            most += part_sizes[p]
         if most > keys.size:
             keys, other = np.empty(2 * most, np.int64), np.empty(2 * most, np.int64)
         n = 0
@@ -522,7 +524,8 @@ def _sorted(keys, other, n, n_digits, begins):
         return keys, other
     for digit in range(n_digits):
         shift = 32 + _DIGIT * digit
-        begins[:] = 0
+        for value in range(begins.size):
+            begins[value] = 0
         for e in range(n):
             begins[(keys[e] >> shift) & 0xFF] += 1
         total = 0

@@ -1,12 +1,11 @@
 """What is known about each language: its lemmas, its stems, its stop words."""
 
+from functools import cache
 from itertools import compress
 from threading import Lock
 from unicodedata import normalize
 
 import numpy as np
-import snowballstemmer
-import stopwordsiso
 from simplemma import Lemmatizer
 from simplemma.strategies import DefaultStrategy, DictionaryLookupStrategy, RulesStrategy
 from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
@@ -37,10 +36,6 @@ _SNOWBALL_NAMES = {
 _STOP_LISTS = {"nb": "no", "nn": "no", "hbs": "hr"}
 
 LEMMATIZED = SUPPORTED_LANGUAGES
-STEMMED = frozenset(
-    code for code, name in _SNOWBALL_NAMES.items() if name in snowballstemmer.algorithms()
-)
-LANGUAGES = LEMMATIZED | STEMMED
 CAPITAL_NOUNS = ("de", "lb")  # Bäume are trees, bäume is a verb
 
 # The English words that both stopwords-iso and scikit-learn list. The list of stopwords-iso alone
@@ -72,10 +67,21 @@ _ENGLISH_STOP_WORDS = frozenset(
 )
 
 
+@cache
+def stemmed_languages():
+    """Return the codes of the languages that Snowball supports."""
+    import snowballstemmer  # here and below: most languages need neither list
+
+    names = snowballstemmer.algorithms()
+    return frozenset(code for code, name in _SNOWBALL_NAMES.items() if name in names)
+
+
 def stop_words(language):
     """Return the stop words of a language; none if there is no list."""
     if language == "en":
         return _ENGLISH_STOP_WORDS
+    import stopwordsiso
+
     code = _STOP_LISTS.get(language, language)
     return stopwordsiso.stopwords(code) if code in stopwordsiso.langs() else frozenset()
 
@@ -156,6 +162,8 @@ class Stems:
     """Words without their endings, by Snowball."""
 
     def __init__(self, language):
+        import snowballstemmer
+
         self._stem = snowballstemmer.stemmer(_SNOWBALL_NAMES[language]).stemWord
         self._lock = Lock()  # a Snowball stemmer holds the word it works on
 

@@ -41,8 +41,10 @@ def unpack(packed):
 
 
 def byte_view(data):
-    """Return bytes as an array."""
-    return np.frombuffer(data, dtype=np.uint8)
+    """Return bytes as an array, always read-only, so that kernels are compiled once."""
+    view = np.frombuffer(data, dtype=np.uint8)
+    view.flags.writeable = False
+    return view
 
 
 def word_view(data):

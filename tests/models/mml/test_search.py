@@ -138,6 +138,12 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
         search.n_best_sets(Z, sizes, search.new_listing(n_best, n_labels), several, values)
         search.margins(Z, sizes, out)
         search.best_with(Z, sizes, wanted, found)
+        leads, two = np.empty(n_docs), np.empty((n_docs, 2))
+        several_two = np.zeros((n_docs, 2, n_labels), bool)
+        search.leads(Z, sizes, leads)
+        search.n_best_sets(Z, sizes, search.new_listing(2, n_labels), several_two, two)
+
+        assert leads.tolist() == (two[:, 0] - two[:, 1]).tolist()
 
         for doc, row in enumerate(scores):
             best = twins.n_best_sets(row, n_best)
@@ -150,6 +156,7 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
             assert len({tuple(labels) for labels in listed.tolist()}) == len(listed)
             assert not several[doc, best.size :].any()
             np.testing.assert_allclose(out[doc], twins.margins(row, members), **close)
+            np.testing.assert_allclose(leads[doc], twins.lead(row), **close)
             assert found[doc, wanted]
             found_score = set_scores(Z[doc], sizes.vectors, found[doc][None])
             np.testing.assert_allclose(

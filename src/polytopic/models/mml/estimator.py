@@ -560,8 +560,7 @@ class MML(LinearModel):
         It is ``inf`` where there is only one set.
         """
         check_is_fitted(self)
-        best, second = self._scorer.n_best(self._check_words(X), 2)[1].T
-        return best - second
+        return self._scorer.leads(self._check_words(X))
 
     def predict_sets(self, X, n_best=3) -> LabelSets:
         """Return each document's best label sets, exactly, with a bound on every other set.

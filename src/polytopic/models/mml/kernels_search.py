@@ -579,7 +579,49 @@ def _improve_all(scores, size, none, top, inside, outside):
     return min(0.0, last)
 
 
-# Several best sets
+# The lead of the best set, and several best sets
+
+
+@compiled
+def leads(Z, sizes, out):
+    """Set ``out`` to the score of each document's best set minus that of the second best.
+
+    It is ``inf`` where there is only one set. Equivalent to ``-np.diff(n_best_scores)`` for the
+    scores of two sets that `n_best_sets` finds. The second best set of a size replaces the last of
+    the highest labels by the one that follows.
+    """
+    n_labels = Z.shape[2]
+    values, norms = np.empty(n_labels), np.empty(n_labels)
+    top, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
+    for d in range(Z.shape[0]):
+        column_norms(Z[d], norms)
+        below, spread, first = 0.0, np.float64(sum_above(norms, 0.0)), np.int64(1)
+        best = second = -np.inf
+        for k in range(sizes.knots.size):
+            last = sizes.knots[k]
+            size_scores(Z[d], sizes.vectors, last, values)
+            here = np.float64(sum_above(values, 0.0))
+            limit = max(here, below) + sizes.slack[k] * spread
+            below = here
+            for size in range(first, last + 1):
+                if not may_exceed(limit, second):
+                    break
+                if first < last:
+                    size_scores(Z[d], sizes.vectors, size, values)
+                    here = np.float64(sum_above(values, 0.0))
+                if may_exceed(here, second):
+                    n_held = highest(values, none, min(size + 1, n_labels), top)
+                    score = 0.0
+                    for i in range(size):
+                        score += values[top[i]]
+                    second = max(second, min(score, best))
+                    best = max(score, best)
+                    if n_held > size:
+                        score = score - values[top[size - 1]] + values[top[size]]
+                        second = max(second, min(score, best))
+                        best = max(score, best)
+            first = last + 1
+        out[d] = best - second
 
 
 class Listing(NamedTuple):

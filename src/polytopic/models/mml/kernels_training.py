@@ -267,9 +267,9 @@ def _measure(own, base, sets, begin, s, vectors, goal, visit, duals):
                 k += 1
             n_common += k < third.size and third[k] == label
         apart = distance(vectors, other.size, third.size, n_common)
-        product = gram[s, s] + gram[t, t] * scale[t] ** 2 - apart
+        product = gram[s, s] + gram[t, t] * (scale[t] * scale[t]) - apart
         gram[s, t] = gram[t, s] = product / (2.0 * scale[s] * scale[t])
-    gram[s, s] /= scale[s] ** 2
+    gram[s, s] /= scale[s] * scale[s]
 
 
 @helper

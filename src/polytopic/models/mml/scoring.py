@@ -94,6 +94,12 @@ class SetScorer:
 
         return stack_sets(self._map_scores(block, X, n_best), self.n_labels), scores
 
+    def leads(self, X):
+        """Return the score of each document's best label set minus that of the second best."""
+        leads = np.empty(X.shape[0])
+        self._map_scores(lambda Z, rows: kernels_search.leads(Z, self.sizes, leads[rows]), X, 2)
+        return leads
+
     def margins(self, X):
         """Return the score of the best set with each label minus that of the best without it."""
         margins = np.full((X.shape[0], self.n_labels), -np.inf)
