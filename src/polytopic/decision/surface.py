@@ -54,8 +54,8 @@ class DecisionSurface:
     ) -> DecisionSurface:
         """Find the best of these rules, given with their metrics; ``parameters`` were tuned.
 
-        Points also have the parameters that choose between forms of a rule. Of neighbouring points with equal scores, the middle one is chosen: it is the farthest from
-        worse ones.
+        Points also have the parameters that choose between forms of a rule. Of neighbouring points
+        with equal scores, the middle one is chosen: it is the farthest from worse ones.
         """
         shown = dict.fromkeys(
             [*parameters, *(name for rule, _ in points for name in rule.variants)]
