@@ -5,7 +5,8 @@ are fitted once per model for all rules; the test documents are those of the cor
 smoothing of NaiveBayes and the C of LogisticRegression are tuned too. LinearSVC (C = 1) and
 LogisticRegression are one-vs-rest on ltc weights. "Its own" is the model's own prediction; for
 one-vs-rest, that is all labels that score above zero, or else the best one. ``TreeCohort`` needs a
-tree, which debtags-en has in its names. The rule that tuning selects is bold.
+tree, which debtags-en has in its names. ``UnconstrainedCohort`` has a row for each kind of cohort.
+The rule that tuning selects is bold.
 """
 
 import argparse
@@ -21,7 +22,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from polytopic import PMM1, LabelSpace, LabelTree, NaiveBayes
-from polytopic.decision import LabelDecision, Threshold, tune_decision
+from polytopic.decision import (
+    DecisionSurface,
+    LabelDecision,
+    Threshold,
+    UnconstrainedCohort,
+    tune_decision,
+)
 from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models import LabelSetClassifier
 from polytopic.text import TermWeights
@@ -33,7 +40,8 @@ RULES = (
     "Threshold",
     "MeanPlusStd",
     "WorldModel",
-    "UnconstrainedCohort",
+    "UnconstrainedCohort, next",
+    "UnconstrainedCohort, best",
     "TreeCohort",
     "TNorm",
 )
@@ -75,6 +83,21 @@ def answers(estimator, rules, train, X):
         yield name, space.decode(fitted.set_params(rule=rule).predict(X))
 
 
+def best_rules(tuned):
+    """Return the best rules by name, with one for each kind of cohort."""
+    rules = dict(tuned.best_rules)
+    del rules["UnconstrainedCohort"]
+    for kind in UnconstrainedCohort.variants["cohort"]:
+        points = [
+            (UnconstrainedCohort(point["size"], point["ratio"], kind), point)
+            for point in tuned.surface
+            if point["cohort"] == kind
+        ]
+        found = DecisionSurface.of_points(points, ["size", "ratio"], tuned.metric, tuned.n_docs)
+        rules[f"UnconstrainedCohort, {kind}"] = found.best_rule
+    return rules
+
+
 def report(corpus, models):
     """Print the table of a corpus."""
     (train, test), tree = read(corpus)
@@ -84,11 +107,13 @@ def report(corpus, models):
         found = [(e, tune_decision(e, *train, tree=tree)) for e in MODELS[model]]
         estimator, tuned = max(found, key=lambda pair: pair[1].best_score)
         print(f"\n{corpus}, {estimator}\n{tuned}", file=sys.stderr)
-        for name, predicted in answers(estimator, tuned.best_rules, train, test[0]):
+        chosen = type(tuned.best_rule).__name__
+        if isinstance(tuned.best_rule, UnconstrainedCohort):
+            chosen += f", {tuned.best_rule.cohort}"
+        for name, predicted in answers(estimator, best_rules(tuned), train, test[0]):
             figures = [measure(test[1], predicted) for measure in (samples_f1, subset_accuracy)]
             shown = " ".join(f"{figure:.3f}".lstrip("0") for figure in figures)
-            best = name == type(tuned.best_rule).__name__
-            cells[name][model] = f"**{shown}**" if best else shown
+            cells[name][model] = f"**{shown}**" if name == chosen else shown
             print(name, shown, file=sys.stderr, flush=True)
         print(f"{time.process_time() - start:.0f} s", file=sys.stderr, flush=True)
     n_docs = [len(labels) for _, labels in (train, test)]

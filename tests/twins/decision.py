@@ -88,9 +88,10 @@ def cohort_cuts(scores, known, size, ratio, reject):
 
 
 def next_scores(scores, known, size):
-    """Return each score less the mean of the next lower ones, 0 if there are none."""
+    """Return each score less the mean of the next lower ones, but no more than the best score's."""
     lower = {c: sorted(scores[o] for o in known if scores[o] < scores[c]) for c in known}
-    return {c: _less_mean(scores[c], lower[c][::-1][:size]) for c in known}
+    z = {c: _less_mean(scores[c], lower[c][::-1][:size]) for c in known}
+    return {c: min(z[c], z[max(known, key=scores.__getitem__)]) for c in known}
 
 
 def tnorm_cuts(scores, known, ratio, reject):

@@ -163,9 +163,10 @@ def next_scores(scores, size, ratio, out):
     """Set ``out`` to each score less the mean of the ``size`` scores that follow it.
 
     Equivalent, with the finite scores below that of label ``j`` sorted in falling order, to
-    ``out[d, j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), and 0 where
-    nothing is lower. Infinite scores stay as they are. A label that is less than ``ratio`` times as
-    good as the best may get -inf instead.
+    ``z[j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), 0 where nothing is
+    lower, and ``out[d] = np.minimum(z, z[scores[d].argmax()])``: labels are measured by the one
+    that scores best, and may not be better. Infinite scores stay as they are. A label that is less
+    than ``ratio`` times as good as the best may get -inf instead.
 
     Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
     the order of scores in two buckets only, its first and its last. Its sum is taken in the same
@@ -202,10 +203,15 @@ def next_scores(scores, size, ratio, out):
             sums[b] += np.float64(best) - row[j]
         z[:] = -np.inf
         in_order[:] = False
+        b = BUCKETS + 1
+        while counts[b] == 0:
+            b -= 1
+        top = _less_next(best, best, b, size, ranked, sums, counts, ends, in_order)
         for k in range(n):
             j, b = column[k], place[column[k]]
             if part[b] > 1:
-                z[j] = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
+                own = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
+                z[j] = min(own, top)
 
 
 @compiled
@@ -379,11 +385,10 @@ def _find_contenders(counts, size, ratio, most, first, part, ends):
 
     A contender may be ``ratio`` times as good as the best. In widths of a bucket, ``z`` of a score
     in bucket ``b`` is at most ``most[b] = b + 1 - mean``, where the mean is that of the lower
-    borders of the ``size`` best scores in lower buckets, the first of which is ``first[b]``; the
-    lowest score in the bucket has at least ``most[b] - 2``. ``ends[b]`` is set to the number of
-    scores in higher buckets of these two kinds.
+    borders of the ``size`` best scores in lower buckets, the first of which is ``first[b]``.
+    ``ends[b]`` is set to the number of scores in higher buckets of these two kinds.
     """
-    low, inside, borders, top = 1, 0, 0, 0.0
+    low, inside, borders = 1, 0, 0
     for b in range(1, counts.size):
         if counts[b] > 0:
             while inside - counts[low] >= size:
@@ -394,10 +399,9 @@ def _find_contenders(counts, size, ratio, most, first, part, ends):
             if inside > 0:
                 surplus = max(inside - size, 0)
                 most[b] = b + 1 - (borders - surplus * low) / (inside - surplus)
-                top = max(top, most[b] - 2.0)
             inside += counts[b]
             borders += counts[b] * b
-    limit, needed, n = ratio * (top - SLACK) - SLACK, counts.size, 0
+    limit, needed, n = ratio * (_least_top(counts, size) - SLACK) - SLACK, counts.size, 0
     part[0] = 0
     for b in range(counts.size - 1, 0, -1):
         part[b] = 0
@@ -409,6 +413,21 @@ def _find_contenders(counts, size, ratio, most, first, part, ends):
                 part[b] = 1
             ends[b] = n
             n += counts[b] if part[b] > 0 else 0
+
+
+@helper
+def _least_top(counts, size):
+    """Return a lower bound of ``z`` of the best score, in widths of a bucket."""
+    b = counts.size - 1
+    while counts[b] == 0:
+        b -= 1
+    low, n, total = b, min(counts[b] - 1, size), 0
+    while low > 1 and n < size:
+        low -= 1
+        more = min(counts[low], size - n)
+        n += more
+        total += more * (b - 1 - low)
+    return total / n if n > 0 else 0.0
 
 
 @helper

@@ -350,8 +350,10 @@ class UnconstrainedCohort(RatioRule):
     .. math:: z_l = s_l - \frac1N \sum_{n=1}^{N} s_{(n)}, \qquad s_l > s_{(1)} \ge s_{(2)} \ge \dots
 
     Where fewer follow, they are the cohort; the last label has :math:`z = 0`. Labels with equal
-    scores do not follow each other, so they have the same cohort. A label that is followed by a gap
-    may have a higher :math:`z` than a label with a higher score, and be accepted without it.
+    scores do not follow each other, so they have the same cohort. A label before a gap may have a
+    higher :math:`z` than one with a higher score, even than the label that scores best. That label
+    sets the standard, as in the paper ("80% of the normalized score of the best scoring topic"):
+    :math:`z_{\max}` is its :math:`z`, so it is always accepted.
 
     With ``cohort="best"``, a label is compared with the :math:`N` best *other* labels, so :math:`z`
     rises with the score. If a document has fewer scores, all others are the cohort; a single label
@@ -370,11 +372,11 @@ class UnconstrainedCohort(RatioRule):
 
     Examples
     --------
-    >>> scores = [[-10.0, -10.5, -18.0, -19.0]]
+    >>> scores = [[-10.0, -12.0, -18.0, -19.0]]
     >>> UnconstrainedCohort(size=2, ratio=0.7).decide(scores).toarray()
-    array([[0., 1., 0., 0.]])
-    >>> UnconstrainedCohort(size=2, ratio=0.7, cohort="best").decide(scores).toarray()
     array([[1., 1., 0., 0.]])
+    >>> UnconstrainedCohort(size=2, ratio=0.7, cohort="best").decide(scores).toarray()
+    array([[1., 0., 0., 0.]])
     """
 
     grid = {"size": (1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80, 120), **RatioRule.grid}  # noqa: RUF012
