@@ -58,9 +58,10 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : {"mml", "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter"} or model, default="mml"
-        The model that scores labels, by name or as an instance with its own parameters. By name,
-        MML tunes ``C`` and is calibrated, and CoL has three topics per label.
+    model : str or model, default="mml"
+        The model that scores labels, as an instance with its own parameters or by name: "mml",
+        "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter", "svm", "knn", "forest" or "stack". By
+        name, MML tunes ``C`` and is calibrated, and CoL has three topics per label.
     language : str or None, default="en"
         Language of the texts; None does not normalise words.
     analyzer : Analyzer, default=None
@@ -83,8 +84,8 @@ class Labeler(BaseEstimator):
         Weights of terms for models that read weights (MML), see
         :class:`~polytopic.text.weights.TermWeights`.
     keep_documents : bool, default=True
-        Whether to keep the documents that a document model (MML, CoL, BoosTexter) was fitted on.
-        Without them it cannot ``learn`` or ``forget``; count models need the counts alone.
+        Whether to keep the documents that a document model was fitted on, without which it cannot
+        ``learn`` or ``forget``. Count models (mixtures, naive Bayes) need the counts alone.
     abstain : float, default=None
         Predict no label for texts whose label set is less probable than this.
 

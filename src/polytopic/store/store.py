@@ -556,7 +556,7 @@ class Store:
         published. If the store has changed since a model was published:
 
         - A count model is fitted again, with the hyper-parameters chosen when it was published.
-        - A model that learns from documents (MML, CoL, BoosTexter) takes longer to fit. It is
+        - A model that learns from documents (MML, CoL, Stack) takes longer to fit. It is
           returned as it was published, with a warning that says how far it is behind.
         - A model that was rolled back to, or published as of an earlier revision, is returned as it
           was published.
