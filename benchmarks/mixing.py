@@ -1,13 +1,13 @@
 """Do pages of two labels mix the words of both? Section 2.2 of Ueda and Saito, on web pages.
 
-Usage: mixing.py [FIGURE.png]. The word distribution of a label comes from half of the pages that
-have it alone; the other half are a control. It is smoothed by the words of all pages, as much as
-suits the other half best. Pages with exactly two labels are then compared with mixtures
-``weight * first + (1 - weight) * second`` of two labels; the first is the more frequent one.
-Gains are in bits per word over the distribution of all pages.
+Usage: mixing.py [FIGURE.png] [--pseudo-words N]. The word distribution of a label comes from half
+of the pages that have it alone; the other half are a control. It is smoothed by the words of all
+pages: by as many as suit the other half best, or by N. Pages with exactly two labels are then
+compared with mixtures ``weight * first + (1 - weight) * second`` of two labels; the first is the
+one with more pages of its own. Gains are in bits per word over the distribution of all pages.
 """
 
-import sys
+import argparse
 from functools import partial
 from itertools import combinations
 from typing import NamedTuple
@@ -65,7 +65,7 @@ def mix(weight, first, second):
     return weight * first + (1 - weight) * second
 
 
-def study_set(corpus, seed=0):
+def study_set(corpus, pseudo_words=PSEUDO_WORDS, seed=0):
     """Return the pairs of a set that have enough pages."""
     X, Y = bag_counts(corpus)
     X = X.tocsr().astype(float)
@@ -91,7 +91,7 @@ def study_set(corpus, seed=0):
             ]
         )
 
-    strength = max(PSEUDO_WORDS, key=held_out_bits)
+    strength = max(pseudo_words, key=held_out_bits)
     smooth = partial(smooth, strength=strength)
     theta = {k: smooth(halves[k][0], common) for k in labels}
     found = []
@@ -234,8 +234,13 @@ def draw(path, pairs):
 
 
 if __name__ == "__main__":
-    studies = {name: study_set(f"yahoo-{name}-full") for name in FULL}
-    studies |= {name: study_set(f"yahoo-{name}") for name in REDUCED}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("figure", nargs="?")
+    parser.add_argument("--pseudo-words", nargs="+", type=float, default=PSEUDO_WORDS)
+    arguments = parser.parse_args()
+    corpora = {name: f"yahoo-{name}-full" for name in FULL}
+    corpora |= {name: f"yahoo-{name}" for name in REDUCED}
+    studies = {name: study_set(corpora[name], arguments.pseudo_words) for name in corpora}
     show(studies)
-    if len(sys.argv) > 1:
-        draw(sys.argv[1], [pair for name in FULL for pair in studies[name]])
+    if arguments.figure:
+        draw(arguments.figure, [pair for name in FULL for pair in studies[name]])

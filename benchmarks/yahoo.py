@@ -237,11 +237,10 @@ def _distances(away):
 
 
 def show_readings(results, n_train):
-    """Print the mean F of both readings, empty predictions, and where PMM1 is ahead."""
-    rows = []
+    """Print the mean F of both readings, empty predictions, and where PMM1 is ahead of six."""
+    rows, first = [], dict(zip(SETS, PAPER[n_train]["PMM1"], strict=True))
     for job in METHODS:
-        numbers = PAPER[n_train][job]
-        paper = dict(zip(SETS, numbers, strict=True))
+        paper = dict(zip(SETS, PAPER[n_train][job], strict=True))
         row = [job]
         for sets in (FULL, REDUCED):
             row.append(f"{np.mean([paper[name] for name in sets]):.3f}")
@@ -249,14 +248,13 @@ def show_readings(results, n_train):
         known = [results.figures(job, name, n_train) for name in SETS]
         empty = [own[:, 4].mean() for own in known if own.size]
         row.append(f"{np.mean(empty):.2f}" if empty else "–")
-        row.append(sum(a > b for a, b in zip(PAPER[n_train]["PMM1"], numbers, strict=True)))
+        row.append(sum(a > paper[name] for name, a in first.items() if name in FULL))
         for reading in ("plain", "best"):
-            row.append(
-                sum(
-                    results.f("PMM1", name, n_train) > results.f(job, name, n_train, reading)
-                    for name in SETS
-                )
-            )
+            ahead = [
+                results.f("PMM1", name, n_train) > results.f(job, name, n_train, reading)
+                for name in FULL
+            ]
+            row.append(sum(ahead))
         rows.append(row)
     heads = [f"{sets}: {what}" for sets in ("six", "five") for what in ("[1]", "plain", "best")]
     heads += ["empty", "PMM1 ahead in [1]", "of plain", "of best"]
