@@ -115,9 +115,8 @@ class RandomForest(LabelScoreModel):
         )
         draws = check_random_state(self.random_state)
         seeds = draws.randint(1, 2**62, size=int(self.n_trees), dtype=np.int64).astype(np.uint64)
-        trees = run_tasks(
-            lambda seed: grow(documents, Y.shape[1], int(self.n_tries), seed), seeds.tolist()
-        )
+        seeds = seeds.tolist() if X.shape[0] else []  # without documents, there is nothing to grow
+        trees = run_tasks(lambda seed: grow(documents, Y.shape[1], int(self.n_tries), seed), seeds)
         self._trees, self._bags = join(trees, Y), [tree.docs for tree in trees]
 
     def out_of_bag_scores(self, X) -> np.ndarray:
@@ -130,7 +129,7 @@ class RandomForest(LabelScoreModel):
         X = self._check_words(X)
         if self._bags is None:
             raise ValueError("the trees' documents are unknown; fit the forest, do not load it.")
-        if X.shape[0] < max(map(np.max, self._bags)) + 1:
+        if X.shape[0] < max(map(np.max, self._bags), default=-1) + 1:
             raise ValueError(f"X has {X.shape[0]} documents, fewer than fit was given.")
         in_bag = np.zeros((len(self._bags), X.shape[0]), dtype=bool)
         for tree, docs in enumerate(self._bags):
@@ -216,7 +215,7 @@ class RandomForest(LabelScoreModel):
             present = np.array(words, dtype=np.intp)
             np.add.at(by_word, present[present >= 0], changes[present >= 0])
             base += changes[present < 0].sum(axis=0)
-        n_trees = trees.roots.size - 1
+        n_trees = max(trees.roots.size - 1, 1)
         return LabelEvidence(x.data, by_word / (n_trees * x.data[:, None]), base / n_trees)
 
     def _node_shares(self, columns):
@@ -280,14 +279,17 @@ def join(trees: list[Tree], Y: sparse.csr_matrix) -> Trees:
         n_leaves += leaf_docs[-1].size
         members = indicator(tree.docs, tree.leaf_ends, Y.shape[0])
         leaf_labels.append(sparse.diags_array(1 / leaf_docs[-1]) @ members @ Y)
-    shares = sparse.csr_matrix(sparse.vstack(leaf_labels))
-    shares.sort_indices()
+    none = np.zeros(0, np.int32)
+    shares = sparse.csr_matrix((0, Y.shape[1]))
+    if leaf_labels:
+        shares = sparse.csr_matrix(sparse.vstack(leaf_labels))
+        shares.sort_indices()
     return Trees(
         np.cumsum(sizes),
-        np.concatenate([tree.words for tree in trees]),
-        np.concatenate([tree.cuts for tree in trees]),
-        np.concatenate(right),
-        np.concatenate(leaf_docs),
+        np.concatenate([none, *(tree.words for tree in trees)]),
+        np.concatenate([none.astype(np.uint8), *(tree.cuts for tree in trees)]),
+        np.concatenate([none, *right]),
+        np.concatenate([none, *leaf_docs]),
         shares.indptr.astype(np.int64),
         shares.indices.astype(np.int32),
         np.minimum(shares.data, 1.0).astype(np.float32),

@@ -124,6 +124,8 @@ class Stack(LabelScoreModel):
 
     def _learn(self, X, Y):
         members = [as_member(member) for member in self.members]
+        if not X.shape[0]:  # no document has both words and labels: all labels score 0
+            members = []
         if self._tuned_before is not None:
             self._set_tuned(self._tuned_before)
             fitted = [None] * len(members)
@@ -210,7 +212,8 @@ class Stack(LabelScoreModel):
         check_arrays(arrays, LABEL_ARRAYS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
         self._restore_labels(arrays, labels, {})
-        self.members_ = [as_member(member) for member in self.members]
+        is_fitted = any("." in name for name in arrays)  # else there was no document to learn from
+        self.members_ = [as_member(member) for member in self.members] if is_fitted else []
         check_combination(tuned, len(self.members_))
         self._set_tuned(tuned or {})
         chosen = self.tuned_.get("members", [{}] * len(self.members_))
@@ -243,6 +246,8 @@ class Stack(LabelScoreModel):
     # Scores
 
     def _column_scores(self, X):
+        if not self.members_:
+            return np.zeros((X.shape[0], self._columns.size))
         return self._combined([member.decision_function(X) for member in self.members_])
 
     def _combined(self, scores):
@@ -306,6 +311,8 @@ class Stack(LabelScoreModel):
 
     def _column_evidence(self, x, columns):
         by_word, base = np.zeros((x.nnz, len(columns))), np.zeros(len(columns))
+        if not self.members_:
+            return LabelEvidence(x.data, by_word, base)
         if self._combination is None:
             found = self.members_[0].label_evidence(x, columns)
             return found._replace(base=found.base - self.members_[0].cut)
@@ -331,7 +338,7 @@ class Stack(LabelScoreModel):
         """
         check_is_fitted(self)
         place = np.flatnonzero(self._columns == label)
-        if not place.size:
+        if not place.size or not self.members_:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         return self.members_[0].top_words(int(place[0]), k)
 

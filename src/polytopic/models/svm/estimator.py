@@ -145,7 +145,7 @@ def train(X, Y, *, cost, balanced, order, n_passes):
     (n_docs, n_words), n_labels = X.shape, Y.shape[1]
     with_label = Y.getnnz(axis=0)
     n_docs_of = np.stack([n_docs - with_label, with_label])
-    factor = n_docs / (2 * np.maximum(n_docs_of, 1)) if balanced else np.ones((2, n_labels))
+    factor = max(n_docs, 1) / (2 * np.maximum(n_docs_of, 1)) if balanced else np.ones((2, n_labels))
     slack = (1 / (2 * cost * factor)).astype(np.float32)
     data, indices = X.data.astype(np.float32), X.indices.astype(np.int32)
     indptr, passes = X.indptr.astype(np.int64), [order.permutation(n_docs) for _ in range(n_passes)]
