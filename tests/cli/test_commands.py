@@ -214,7 +214,7 @@ def test_audit(folder, model):
     assert all(suspect["better"] != suspect["labels"] for suspect in suspects)
     assert re.fullmatch(
         r"Checked 278 documents: other labels fit \d+ of them better\. "
-        r"0 could not be checked, being the only one with a label\.\n",
+        r"0 could not be checked, because no other document has one of their labels\.\n",
         err,
     )
 
@@ -433,11 +433,11 @@ def test_options_of_other_rules(folder, options, sentence):
         ("mml", ["--smoothing", "1"], "--smoothing is for pmm1, pmm2, pdmm, nb and col, not"),
         ("mml", ["--prior", "uniform"], "--prior is for pmm1, pmm2 and pdmm, not"),
         ("nb", ["--decode", "f"], "--decode is for pmm1, pmm2 and pdmm, not for nb."),
-        ("pmm1", ["--goal", "f"], "--goal is for mml, not for pmm1."),
+        ("pmm1", ["--goal", "f"], "--goal is for mml and stack, not for pmm1."),
         (
             "nb",
             ["--keep-documents"],
-            "--keep-documents is for mml, col and boostexter, not for nb.",
+            "--keep-documents is for mml, col, boostexter, svm, knn, forest and stack, not for nb.",
         ),
         ("mml", ["--rounds", "9"], "--rounds is for boostexter, not for mml."),
     ],

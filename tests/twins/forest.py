@@ -28,9 +28,9 @@ class Draws:
         return number
 
 
-def variance(Y):
-    """Return the sum of squared distances of labels from their mean."""
-    return float(((Y - Y.mean(axis=0)) ** 2).sum()) if len(Y) else 0.0
+def agreement(Y):
+    """Return how much label sets agree; the higher it is on both sides, the less labels vary."""
+    return float((Y.sum(axis=0) ** 2).sum()) / len(Y)
 
 
 def grow_tree(q, Y, n_docs, n_tries, seed):
@@ -46,7 +46,7 @@ def grow_tree(q, Y, n_docs, n_tries, seed):
 
 def grow_node(q, Y, docs, n_tries, draws):
     """Return the nodes from this one on down."""
-    best, lowest = None, variance(Y[docs]) * (1 - 1e-9) - 1e-9
+    best, highest = None, agreement(Y[docs]) * (1 + 1e-12)
     if len(docs) > 1 and (Y[docs] != Y[docs[0]]).any():
         for _ in range(n_tries):
             d = docs[draws(len(docs))]
@@ -56,9 +56,10 @@ def grow_node(q, Y, docs, n_tries, draws):
             word = int(words[draws(words.size)])
             cut = draws(q[d, word])
             goes = np.array([q[other, word] > cut for other in docs])
-            rest = variance(Y[docs][goes]) + variance(Y[docs][~goes])
-            if not goes.all() and rest < lowest - 1e-9:
-                best, lowest = (word, cut), rest
+            if not goes.all():
+                gain = agreement(Y[docs][goes]) + agreement(Y[docs][~goes])
+                if gain > highest:
+                    best, highest = (word, cut), gain
     if best is None:
         return [sorted(docs)]
     word, cut = best

@@ -42,9 +42,9 @@ class StoredCounts(LabelSetCounts):
 
     Attributes
     ----------
-    revision : int
+    revision : int, default=0
         The revision.
-    n_forgotten : int
+    n_forgotten : int, default=0
         How many documents that were known then are missing, because they were forgotten later.
     """
 

@@ -520,10 +520,10 @@ class PMM1(MixtureModel):
             return count_mixture(matrix, sets, smoothing=self.smoothing_)
         return super()._learn_mixture(matrix, sets)
 
-    def _relearned(self, matrix, sets, em_steps):
+    def _continue_em(self, matrix, sets, em_steps):
         if self.estimate == "nb":
             return sparse.csr_matrix(sets.T @ matrix)
-        return super()._relearned(matrix, sets, em_steps)
+        return super()._continue_em(matrix, sets, em_steps)
 
     def _own_counts(self, X, sets):
         return counts_by_label(X, sets) if self.estimate == "nb" else super()._own_counts(X, sets)

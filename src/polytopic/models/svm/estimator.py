@@ -52,6 +52,8 @@ class LinearSVM(LabelScoreModel):
     ----------
     classes_ : ndarray of shape (n_labels,)
         Label ids in sorted order, or column numbers if fitted on an indicator.
+    n_iter_ : int
+        Number of passes.
     tuned_ : dict
         Empty: nothing is tuned.
 
@@ -83,13 +85,14 @@ class LinearSVM(LabelScoreModel):
         self.random_state = random_state
 
     def _learn(self, X, Y):
+        self.n_iter_ = int(self.max_iter)
         self._weights, self._bias = train(
             X,
             Y,
             cost=float(self.C),
             balanced=bool(self.balanced),
             order=check_random_state(self.random_state),
-            n_passes=int(self.max_iter),
+            n_passes=self.n_iter_,
         )
 
     def _check_parameters(self):
@@ -113,6 +116,7 @@ class LinearSVM(LabelScoreModel):
         check_label_arrays(arrays)
         self._restore_labels(arrays, labels, check_tuned(tuned, {}))
         self._weights, self._bias = arrays["weights"], arrays["bias"]
+        self.n_iter_ = int(self.max_iter)
         self._allowed = np.ones(self._columns.size, dtype=bool)
         self.n_features_in_ = n_words
         return self
