@@ -328,7 +328,9 @@ def test_bad_parameters_get_a_sentence():
 def test_forms_do_not_mix():
     """A model that knows names does not take an indicator, and a width must stay."""
     named = NaiveBayes().fit([[1, 2]], [["a"]])
-    with pytest.raises(ValueError, match="has the form 'dense', but the model was fitted on 'names'"):
+    with pytest.raises(
+        ValueError, match="has the form 'dense', but the model was fitted on 'names'"
+    ):
         named.partial_fit([[1, 2]], [[1]])
 
     columns = NaiveBayes().fit([[1, 2]], [[1, 0]])

@@ -118,6 +118,20 @@ def test_a_price_bounds_the_sum_of_the_highest(values, n, mean):
         assert -sums[k] <= k * bound.price + bound.excess + 1e-5
 
 
+@pytest.mark.parametrize("has_empty", [True, False])
+def test_leads_are_those_of_the_two_best_sets(has_empty):
+    """Also where the empty set is an answer, which may be the best one or the second best."""
+    sizes = with_knots(sizes_of("cosine", None, 4, np.float64).vectors, has_empty=has_empty)
+    Z = random_scores(np.random.default_rng(2), sizes, 40, 4)
+    leads, two, sets = np.empty(40), np.empty((40, 2)), np.zeros((40, 2, 4), bool)
+
+    search.leads(Z, sizes, leads)
+    search.n_best_sets(Z, sizes, search.new_listing(2, 4), sets, two)
+
+    np.testing.assert_allclose(leads, two[:, 0] - two[:, 1])
+    assert (~sets.any(axis=2)).any() == has_empty
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("similarity", "rank"), KINDS)
 def test_answers_are_those_of_brute_force(similarity, rank, dtype):

@@ -471,6 +471,11 @@ class ListScorer:
         members[:, : order.shape[1]] = self.listed.members[order]
         return self._stack(members.reshape(-1, self.columns.size)), found
 
+    def leads(self, X):
+        """Return the score of each document's best label set minus that of the second best."""
+        best, second = self.n_best(X, 2)[1].T
+        return best - second
+
     def margins(self, X):
         """Return the score of the best set with each label minus that of the best without it."""
         return self.assess(X)[1]

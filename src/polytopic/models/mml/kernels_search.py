@@ -596,7 +596,8 @@ def leads(Z, sizes, out):
     for d in range(Z.shape[0]):
         column_norms(Z[d], norms)
         below, spread, first = 0.0, np.float64(sum_above(norms, 0.0)), np.int64(1)
-        best = second = -np.inf
+        best = 0.0 if sizes.has_empty else -np.inf  # which the empty set scores
+        second = -np.inf
         for k in range(sizes.knots.size):
             last = sizes.knots[k]
             size_scores(Z[d], sizes.vectors, last, values)
