@@ -5,17 +5,20 @@ from itertools import product
 import numpy as np
 
 
+def all_sets(n_labels):
+    """Return all label sets as rows, the empty one first."""
+    return np.array(list(product([0, 1], repeat=n_labels)))
+
+
 def expected_f1(p, chosen):
-    """Return the expected F1 of a label set over all sets of independent labels."""
-    total = 0.0
-    for labels in product([0, 1], repeat=len(p)):
-        truth = np.array(labels, dtype=bool)
-        chance = np.where(truth, p, 1 - p).prod()
-        total += chance * 2 * (truth & chosen).sum() / max(truth.sum() + chosen.sum(), 1)
-    return total
+    """Return the expected F1 of each row of label sets, over all sets of independent labels."""
+    truth = all_sets(len(p))
+    chance = np.where(truth, p, 1 - p).prod(axis=1)
+    sizes = chosen.sum(axis=1)[:, None] + truth.sum(axis=1)
+    return (2 * chosen @ truth.T / np.maximum(sizes, 1)) @ chance
 
 
 def choose_sets(P):
     """Return the set with the highest expected F1 among all that are not empty."""
-    sets = [np.array(s, dtype=bool) for s in product([0, 1], repeat=P.shape[1]) if any(s)]
-    return np.array([max(sets, key=lambda s, p=p: expected_f1(p, s)) for p in P])
+    sets = all_sets(P.shape[1])[1:]
+    return np.array([sets[expected_f1(p, sets).argmax()] for p in P], dtype=bool)

@@ -242,7 +242,8 @@ def begin(similarity, C, *, labels="all", goal="f", tol=0.01):
     """Return the state before the first pass, the margins, and the documents as twins read them."""
     X, Y, _ = twins.corpus(n_docs=12, n_words=7)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    sizes = embed_sizes(similarity, Y.shape[1], np.bincount(Y.sum(axis=1)), None)
+    used, has_empty = np.bincount(Y.sum(axis=1)), similarity == "cosine"
+    sizes = embed_sizes(similarity, Y.shape[1], used, None, has_empty=has_empty)
     matrices = sparse.csr_matrix(X), sparse.csr_matrix(Y, dtype=float)
     ascent = DualAscent.begin(*matrices, sizes, np.float64, np.random.RandomState(0))
     own, order = own_sets(Y), np.concatenate(ascent.chunks)

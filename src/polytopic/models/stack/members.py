@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
 
-from polytopic.models.base import DocumentModel, HeldOutScores, held_out_scores
+from polytopic.models.base import DocumentModel, HeldOutScores, Model, held_out_scores
 from polytopic.models.registry import create_model
 from polytopic.models.results import LabelEvidence
 
@@ -18,7 +18,8 @@ def as_member(member):
         member = create_model(member)
     if isinstance(member, DocumentModel) and member.reads == "weights":
         return clone(member)
-    if not isinstance(member, DocumentModel) and is_classifier(member):
+    is_foreign = isinstance(member, BaseEstimator) and not isinstance(member, Model)
+    if is_foreign and is_classifier(member):
         return Classifier(member)
     raise ValueError(
         f"members has {member!r}, must have models that read weights (MML, LinearSVM, "
