@@ -337,8 +337,8 @@ def test_bad_input_gets_a_sentence(texts, labels, sentence):
 
 def test_unknown_models_are_named():
     """The models there are, are told."""
-    with pytest.raises(ValueError, match="model == 'svm', must be one of mml, pmm1"):
-        Labeler("svm").fit(TEXTS, LABELS)
+    with pytest.raises(ValueError, match="model == 'magic', must be one of mml, pmm1"):
+        Labeler("magic").fit(TEXTS, LABELS)
     with pytest.raises(TypeError, match="model is a TopK"):
         Labeler(TopK()).fit(TEXTS, LABELS)
 

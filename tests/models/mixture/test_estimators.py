@@ -981,10 +981,11 @@ def test_margins_of_some_labels_are_those_of_all(model, decode):
 @pytest.mark.parametrize("family", [PMM2, PDMM])
 def test_mixtures_share_their_defaults(family):
     """What PMM1 documents for all of them is what each of them has."""
-    own, shared = (signature(kind).parameters for kind in (family, PMM1))
+    own, first = (signature(kind).parameters for kind in (family, PMM1))
+    shared = first.keys() - {"estimate"}  # only PMM1 has another way to estimate
 
     assert {name: own[name].default for name in shared} == {
-        name: parameter.default for name, parameter in shared.items()
+        name: first[name].default for name in shared
     }
 
 
