@@ -18,7 +18,7 @@ from polytopic import (
     Stack,
 )
 from polytopic.cli.compile import use as use_labeler
-from polytopic.decision import RULES, Rule, TreeCohort
+from polytopic.decision import RULES, Rule, TreeCohort, UnconstrainedCohort
 
 MODELS = {
     "pmm": [
@@ -41,8 +41,11 @@ MODELS = {
     ],
     "boostexter": [BoosTexter(3)],
     "rules": [
-        kind(LabelTree({"a": "b"})) if kind.needs_tree else kind()
-        for kind in (entry.load() for entry in RULES.values())
+        UnconstrainedCohort(cohort="best"),
+        *(
+            kind(LabelTree({"a": "b"})) if kind.needs_tree else kind()
+            for kind in (entry.load() for entry in RULES.values())
+        ),
     ],
 }
 

@@ -2,9 +2,9 @@
 
 from playwright.sync_api import expect
 
-from polytopic.cli.demo import FRESH
+from polytopic.cli.demo import NEW_TEXTS
 
-TEXT = FRESH[0]  # of sport/football and health/medicine
+TEXT = NEW_TEXTS[0]  # of sport/football and health/medicine
 PAGES = {
     "text": "/",
     "check": "/check",

@@ -7,7 +7,7 @@ pytest.importorskip("playwright", reason="playwright is not installed, which the
 from playwright.sync_api import expect
 
 from polytopic import Store
-from polytopic.cli.demo import FRESH
+from polytopic.cli.demo import NEW_TEXTS
 from tests.server.browsing import TEXT, add, file_of, item_of, read, settle, topics
 from tests.server.conftest import OWN, bearer, served
 
@@ -291,7 +291,7 @@ def test_queue(visit, demo):
 
     queue.first.get_by_role("link", name="Review fresh-3").click()
     settle(page)
-    expect(page.locator("#words")).to_have_text(FRESH[2])
+    expect(page.locator("#words")).to_have_text(NEW_TEXTS[2])
     page.get_by_role("button", name="Save topics").click()
     expect(page.locator("#receipt")).to_contain_text("Saved.")
     assert set(document_of(demo.path, "fresh-3").labels) == set(topics(page))

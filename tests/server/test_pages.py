@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polytopic import Labeler, LabelTree, Store
-from polytopic.cli.demo import FRESH
+from polytopic.cli.demo import NEW_TEXTS
 from polytopic.corpus import load_sample
 from polytopic.server.pages.routes import MAX_LEVELS
 from tests.server.conftest import OWN, bearer, served
@@ -205,12 +205,12 @@ def test_queue(demo, demo_path):
 
     with Store(demo_path, create=False) as store:
         labeler = store.labeler()
-    certainty = labeler.certainty(FRESH)
+    certainty = labeler.certainty(NEW_TEXTS)
     order = np.argsort(certainty)
     assert [row["id"] for row in found] == [f"fresh-{k + 1}" for k in order]
     assert [row["certainty"] for row in found] == pytest.approx(certainty[order])
-    assert [row["suggested"] for row in found] == labeler.predict([FRESH[k] for k in order])
-    assert [row["excerpt"] for row in found] == [FRESH[k][:300] for k in order]
+    assert [row["suggested"] for row in found] == labeler.predict([NEW_TEXTS[k] for k in order])
+    assert [row["excerpt"] for row in found] == [NEW_TEXTS[k][:300] for k in order]
     assert len(demo.get("/v1/queue?k=1").json()["documents"]) == 1
     assert demo.get("/v1/queue?k=0").status_code == 422
     assert demo.get("/v1/queue?kind=other").status_code == 422
