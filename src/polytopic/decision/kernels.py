@@ -159,14 +159,13 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
 
 
 @compiled
-def next_scores(scores, size, ratio, out):
-    """Set ``out`` to each score less the mean of the ``size`` scores that follow it.
+def next_cuts(scores, size, ratios, reject, out, cut, ties):
+    """Set ``out`` to each score less the mean of the ``size`` next ones; cut near the best label's.
 
     Equivalent, with the finite scores below that of label ``j`` sorted in falling order, to
-    ``z[j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), 0 where nothing is
-    lower, and ``out[d] = np.minimum(z, z[scores[d].argmax()])``: labels are measured by the one
-    that scores best, and may not be better. Infinite scores stay as they are. A label that is less
-    than ``ratio`` times as good as the best may get -inf instead.
+    ``out[d, j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), 0 where nothing
+    is lower, and ``cut[d, r] = ratios[r] * out[d, scores[d].argmax()]``. ``out`` may be -inf for a
+    label below the lowest cut. Infinite scores stay as they are.
 
     Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
     the order of scores in two buckets only, its first and its last. Its sum is taken in the same
@@ -176,21 +175,18 @@ def next_scores(scores, size, ratio, out):
     column, place = np.empty(n_labels, np.int64), np.empty(n_labels, np.uint8)
     ranked, sums = np.empty(n_labels, scores.dtype), np.empty(n_buckets)
     counts, ends = np.empty(n_buckets, np.int32), np.empty(n_buckets, np.int32)
-    most, first = np.empty(n_buckets), np.empty(n_buckets, np.int32)
-    part, in_order = np.empty(n_buckets, np.uint8), np.empty(n_buckets, np.bool_)
+    most, part = np.empty(n_buckets), np.empty(n_buckets, np.uint8)
+    in_order = np.empty(n_buckets, np.bool_)
     for d in range(scores.shape[0]):
         row, z = scores[d], out[d]
-        if _has_nan(row):
-            z[:] = row
-            continue
         least, best = _range(row)
         if least == -np.inf:
             least = _extent(row)[1]
-        if not abs(best) < np.inf:
+        if _is_settled(best, _has_nan(row), d, cut, ties):
             z[:] = row
             continue
-        _put_into_buckets(row, least, best, place, counts)
-        _find_contenders(counts, size, ratio, most, first, part, ends)
+        scale = _put_into_buckets(row, least, best, place, counts)
+        _find_contenders(counts, size, ratios[0], most, part, ends)
         n = 0
         for j in range(n_labels):  # branch-free
             column[n] = j
@@ -203,15 +199,18 @@ def next_scores(scores, size, ratio, out):
             sums[b] += np.float64(best) - row[j]
         z[:] = -np.inf
         in_order[:] = False
-        b = BUCKETS + 1
-        while counts[b] == 0:
-            b -= 1
+        b = _top_bucket(counts)
         top = _less_next(best, best, b, size, ranked, sums, counts, ends, in_order)
+        if _is_settled(best, reject and not top > 0, d, cut, ties):
+            continue
+        for r in range(ratios.size):
+            _put(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
+        limit = cut[d, 0] * scale - SLACK
         for k in range(n):
             j, b = column[k], place[column[k]]
-            if part[b] > 1:
-                own = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
-                z[j] = min(own, top)
+            above = (row[j] - least) * scale - b  # relative to the upper border of the bucket
+            if part[b] > 1 and not most[b] + above < limit:
+                z[j] = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
 
 
 @compiled
@@ -360,13 +359,13 @@ def _put_into_buckets(row, least, best, place, counts):
     """Set the bucket of each score, from 1 up, 0 for -inf, and count the scores in each.
 
     A higher score has no lower bucket. Where the range of scores is too small or too large to be
-    divided, and where all are equal, there is one bucket.
+    divided, and where all are equal, there is one bucket. Return the buckets per score, then 0.
     """
     kind = row.dtype.type
     scale = kind(BUCKETS / (np.float64(best) - np.float64(least)))
     top = (best - least) * scale
     if not 0.5 * BUCKETS < top < BUCKETS + 0.5:
-        scale, least = kind(0.0), kind(0.0)
+        scale = kind(0.0)
         for j in range(row.size):
             place[j] = row[j] > -np.inf
     else:
@@ -377,50 +376,56 @@ def _put_into_buckets(row, least, best, place, counts):
     counts[:] = 0
     for j in range(row.size):
         counts[place[j]] += 1
+    return scale
 
 
 @helper
-def _find_contenders(counts, size, ratio, most, first, part, ends):
+def _find_contenders(counts, size, ratio, most, part, ends):
     """Set ``part`` to 2 for buckets with contenders, 1 for those that follow them, 0 for others.
 
-    A contender may be ``ratio`` times as good as the best. In widths of a bucket, ``z`` of a score
-    in bucket ``b`` is at most ``most[b] = b + 1 - mean``, where the mean is that of the lower
-    borders of the ``size`` best scores in lower buckets, the first of which is ``first[b]``.
-    ``ends[b]`` is set to the number of scores in higher buckets of these two kinds.
+    A contender may be ``ratio`` times as good as the best score. In widths of a bucket, ``z`` of a
+    score in bucket ``b`` is at most ``most[b] = b + 1 - mean``, where the mean is that of the
+    ``size`` highest buckets of lower scores. ``ends[b]`` is set to the number of scores in higher
+    buckets of these two kinds.
     """
-    low, inside, borders = 1, 0, 0
-    for b in range(1, counts.size):
+    part[:] = 0
+    b = _top_bucket(counts)
+    limit = ratio * (_least_top(counts, b, size) - SLACK) - SLACK
+    low, inside, total = b, counts[b], b * counts[b]  # the scores in buckets from low to b
+    needed, n = counts.size, 0
+    while b > 0 and (b >= limit or b >= needed):
+        inside -= counts[b]
+        total -= b * counts[b]
+        while inside < size and low > 1:
+            low -= 1
+            inside += counts[low]
+            total += low * counts[low]
         if counts[b] > 0:
-            while inside - counts[low] >= size:
-                inside -= counts[low]
-                borders -= counts[low] * low
-                low += 1
-            most[b], first[b] = 1.0, low
-            if inside > 0:
-                surplus = max(inside - size, 0)
-                most[b] = b + 1 - (borders - surplus * low) / (inside - surplus)
-            inside += counts[b]
-            borders += counts[b] * b
-    limit, needed, n = ratio * (_least_top(counts, size) - SLACK) - SLACK, counts.size, 0
-    part[0] = 0
-    for b in range(counts.size - 1, 0, -1):
-        part[b] = 0
-        if counts[b] > 0:
-            if most[b] >= limit:
+            taken = min(inside, size)
+            above = (b + 1) * taken - total + (inside - taken) * low
+            if above >= limit * taken and (taken > 0 or limit <= 1.0):
                 part[b] = 2
-                needed = min(needed, first[b])
+                most[b] = above / taken if taken > 0 else 1.0
+                needed = low
             elif b >= needed:
                 part[b] = 1
             ends[b] = n
             n += counts[b] if part[b] > 0 else 0
+        b -= 1
 
 
 @helper
-def _least_top(counts, size):
-    """Return a lower bound of ``z`` of the best score, in widths of a bucket."""
+def _top_bucket(counts):
+    """Return the highest bucket with a score."""
     b = counts.size - 1
     while counts[b] == 0:
         b -= 1
+    return b
+
+
+@helper
+def _least_top(counts, b, size):
+    """Return a lower bound of ``z`` of the best score, in bucket ``b``, in widths of a bucket."""
     low, n, total = b, min(counts[b] - 1, size), 0
     while low > 1 and n < size:
         low -= 1
