@@ -56,8 +56,10 @@ def test_next_cuts(scores, size):
     out, few = np.empty((2, 1, len(scores)))
     cut, ties = np.empty((1, 2)), np.empty((1, 2), np.int32)
 
-    kernels.next_cuts(np.array([scores]), size, np.array([0.0, 1.0]), False, out, cut, ties)
-    kernels.next_cuts(np.array([scores]), size, np.array([0.8, 1.0]), False, few, cut, ties)
+    for ratio, z in ((0.0, out), (0.8, few)):
+        given = np.array([scores])
+        ratios = np.array([ratio, 1.0])
+        kernels.next_cuts(given, given.view(np.int64), size, ratios, False, z, cut, ties)
 
     if max(scores) == np.inf or not known:
         assert out[0].tolist() == few[0].tolist() == scores

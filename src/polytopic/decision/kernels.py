@@ -159,7 +159,7 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
 
 
 @compiled
-def next_cuts(scores, size, ratios, reject, out, cut, ties):
+def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
     """Set ``out`` to each score less the mean of the ``size`` next ones; cut near the best label's.
 
     Equivalent, with the finite scores below that of label ``j`` sorted in falling order, to
@@ -167,7 +167,7 @@ def next_cuts(scores, size, ratios, reject, out, cut, ties):
     is lower, and ``cut[d, r] = ratios[r] * out[d, scores[d].argmax()]``. ``out`` may be -inf for a
     label below the lowest cut. Infinite scores stay as they are.
 
-    Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
+    ``bits`` are the scores as integers. Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
     the order of scores in two buckets only, its first and its last. Its sum is taken in the same
     order whichever labels are excluded, and equal scores have exactly equal means.
     """
@@ -176,13 +176,15 @@ def next_cuts(scores, size, ratios, reject, out, cut, ties):
     ranked, sums = np.empty(n_labels, scores.dtype), np.empty(n_buckets)
     counts, ends = np.empty(n_buckets, np.int32), np.empty(n_buckets, np.int32)
     most, part = np.empty(n_buckets), np.empty(n_buckets, np.uint8)
-    in_order = np.empty(n_buckets, np.bool_)
+    in_order, extent = np.empty(n_buckets, np.bool_), np.empty(2, scores.dtype)
+    extent_bits = extent.view(bits.dtype)
     for d in range(scores.shape[0]):
         row, z = scores[d], out[d]
-        least, best = _range(row)
+        _find_range(bits[d], extent_bits)
+        least, best = extent[0], extent[1]
         if least == -np.inf:
             least = _extent(row)[1]
-        if _is_settled(best, _has_nan(row), d, cut, ties):
+        if _is_settled(best, least != least or best != best, d, cut, ties):
             z[:] = row
             continue
         scale = _put_into_buckets(row, least, best, place, counts)
@@ -326,32 +328,21 @@ def _cuts_passed(score, cut, ties):
 
 
 @helper
-def _has_nan(row):
-    """Return whether a score is NaN."""
-    n = 0
-    for j in range(row.size):
-        n += row[j] != row[j]
-    return n > 0
+def _find_range(bits, out):
+    """Set ``out`` to the lowest and the highest score; one of them is NaN if any score is.
 
-
-@helper
-def _range(row):
-    """Return the lowest and the highest of scores that are not NaN."""
-    low, low_2, low_3, low_4 = row[0], row[0], row[0], row[0]
-    high, high_2, high_3, high_4 = row[0], row[0], row[0], row[0]
-    for j in range(0, row.size - 3, 4):  # four that the processor can compare at the same time
-        low = row[j] if row[j] < low else low
-        high = row[j] if row[j] > high else high
-        low_2 = row[j + 1] if row[j + 1] < low_2 else low_2
-        high_2 = row[j + 1] if row[j + 1] > high_2 else high_2
-        low_3 = row[j + 2] if row[j + 2] < low_3 else low_3
-        high_3 = row[j + 2] if row[j + 2] > high_3 else high_3
-        low_4 = row[j + 3] if row[j + 3] < low_4 else low_4
-        high_4 = row[j + 3] if row[j + 3] > high_4 else high_4
-    for j in range(row.size - row.size % 4, row.size):
-        low = row[j] if row[j] < low else low
-        high = row[j] if row[j] > high else high
-    return min(low, low_2, low_3, low_4), max(high, high_2, high_3, high_4)
+    Both are numbers read as integers. These have the order of the numbers if all bits of a negative
+    one but its sign are inverted; and unlike numbers, several are compared at a time.
+    """
+    kind = bits.dtype.type
+    largest, sign = kind(np.iinfo(kind).max), kind(8 * bits.itemsize - 1)
+    low, high = largest, kind(-largest)
+    for j in range(bits.size):
+        ordered = kind(bits[j] ^ ((bits[j] >> sign) & largest))
+        low = ordered if ordered < low else low
+        high = ordered if ordered > high else high
+    out[0] = low ^ ((low >> sign) & largest)
+    out[1] = high ^ ((high >> sign) & largest)
 
 
 @helper

@@ -407,7 +407,8 @@ class UnconstrainedCohort(RatioRule):
         if self.cohort == "best":
             return cohort_cuts(scores, size, values, self.reject, cut, ties)
         z = np.empty(scores.shape)
-        next_cuts(scores, size, values, self.reject, z, cut, ties)
+        bits = scores.view(f"i{scores.itemsize}")
+        next_cuts(scores, bits, size, values, self.reject, z, cut, ties)
         return z
 
 

@@ -117,7 +117,7 @@ class DecisionSurface:
             figsize=(5 * (3 if kinds else 1), 4 * max(1, len(kinds))), layout="constrained"
         )
         layout = [["rules", f"ratio {kind}", f"size {kind}"] for kind in kinds]
-        axes = figure.subplot_mosaic(layout or [["rules"]])
+        axes: dict[str, Any] = figure.subplot_mosaic(layout or [["rules"]])
         self._draw_rules(axes["rules"])
         for kind in kinds:
             own = [point for point in with_size if point.get("cohort") == kind]
