@@ -167,9 +167,10 @@ def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
     is lower, and ``cut[d, r] = ratios[r] * out[d, scores[d].argmax()]``. ``out`` may be -inf for a
     label below the lowest cut. Infinite scores stay as they are.
 
-    ``bits`` are the scores as integers. Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
-    the order of scores in two buckets only, its first and its last. Its sum is taken in the same
-    order whichever labels are excluded, and equal scores have exactly equal means.
+    ``bits`` are the scores read as integers. Scores are counted in buckets of equal width. The
+    counts exclude most labels, and a mean needs the order of scores in two buckets only, its first
+    and its last. Its sum is taken in the same order whichever labels are excluded, and equal scores
+    have exactly equal means.
     """
     n_labels, n_buckets = scores.shape[1], BUCKETS + 2
     column, place = np.empty(n_labels, np.int64), np.empty(n_labels, np.uint8)
