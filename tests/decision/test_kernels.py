@@ -50,20 +50,25 @@ def test_count_accepted(scores, cuts, true):
 
 
 @given(st.lists(FEW | st.integers(-99, 99).map(float), min_size=1, max_size=80), st.integers(1, 9))
-def test_next_scores(scores, size):
-    """Each score is compared with those that follow; excluded labels are not good enough."""
+def test_next_cuts(scores, size):
+    """Each score is compared with those that follow; what is excluded is below the lowest cut."""
     known = [c for c, score in enumerate(scores) if score > -np.inf]
     out, few = np.empty((2, 1, len(scores)))
+    cut, ties = np.empty((1, 2)), np.empty((1, 2), np.int32)
 
-    kernels.next_scores(np.array([scores]), size, 0.0, out)
-    kernels.next_scores(np.array([scores]), size, 0.8, few)
+    for ratio, z in ((0.0, out), (0.8, few)):
+        given = np.array([scores])
+        ratios = np.array([ratio, 1.0])
+        kernels.next_cuts(given, given.view(np.int64), size, ratios, False, z, cut, ties)
 
     if max(scores) == np.inf or not known:
         assert out[0].tolist() == few[0].tolist() == scores
     else:
         expected = twins.next_scores(scores, known, size)
+        top = out[0, scores.index(max(scores))]
         assert out[0, known] == pytest.approx([expected[c] for c in known])
-        assert all(few[0, c] == out[0, c] for c in known if expected[c] >= 0.8 * out.max())
+        assert cut[0] == pytest.approx([0.8 * top, top])
+        assert all(few[0, c] == out[0, c] for c in known if out[0, c] >= cut[0, 0])
         assert set(few[0]) <= {*out[0], -np.inf}
 
 

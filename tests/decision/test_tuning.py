@@ -191,6 +191,18 @@ def test_other_estimators_and_forms():
     assert by_margins.n_docs == Y[40:].any(axis=1).sum()
 
 
+def test_names_that_a_fold_never_saw():
+    """A label whose documents are all held out has no score there, as with an indicator."""
+    X, Y = corpus()
+    Y[:, 0] = 0
+    Y[3, 0] = 1
+
+    by_names = tune_decision(NaiveBayes(), X, names_of(Y), [TNorm(), TopK()], cv=3)
+    by_columns = tune_decision(NaiveBayes(), X, Y, [TNorm(), TopK()], cv=3)
+
+    assert by_names.surface == by_columns.surface
+
+
 def test_labels_that_the_model_never_saw():
     """They count as missed, as everywhere."""
     X, Y = corpus()

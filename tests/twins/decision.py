@@ -42,8 +42,7 @@ def decide(rule, scores, *, reference=0.0, siblings=None) -> Accepted:
     if isinstance(rule, TNorm):
         return tnorm_cuts(scores, known, rule.ratio, rule.reject)
     if isinstance(rule, UnconstrainedCohort) and rule.cohort == "next":
-        z = next_scores(scores, known, rule.size)
-        return _near_best(z, scores, rule.ratio, rule.reject, exact=False)
+        return next_cuts(scores, known, rule.size, rule.ratio, rule.reject)
     if isinstance(rule, UnconstrainedCohort):
         return cohort_cuts(scores, known, rule.size, rule.ratio, rule.reject)
     if isinstance(rule, TreeCohort):
@@ -87,11 +86,17 @@ def cohort_cuts(scores, known, size, ratio, reject):
     return _near_best(z, scores, ratio, reject)
 
 
+def next_cuts(scores, known, size, ratio, reject):
+    """Accept what is near the label that scores best, above the mean of the next lower scores."""
+    z = next_scores(scores, known, size)
+    top = z[max(known, key=scores.__getitem__)]
+    return _near_best({c: min(z[c], top) for c in known}, scores, ratio, reject, exact=False)
+
+
 def next_scores(scores, known, size):
-    """Return each score less the mean of the next lower ones, but no more than the best score's."""
+    """Return each score less the mean of the next lower ones, 0 if there are none."""
     lower = {c: sorted(scores[o] for o in known if scores[o] < scores[c]) for c in known}
-    z = {c: _less_mean(scores[c], lower[c][::-1][:size]) for c in known}
-    return {c: min(z[c], z[max(known, key=scores.__getitem__)]) for c in known}
+    return {c: _less_mean(scores[c], lower[c][::-1][:size]) for c in known}
 
 
 def tnorm_cuts(scores, known, ratio, reject):

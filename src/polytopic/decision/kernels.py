@@ -159,38 +159,37 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
 
 
 @compiled
-def next_scores(scores, size, ratio, out):
-    """Set ``out`` to each score less the mean of the ``size`` scores that follow it.
+def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
+    """Set ``out`` to each score less the mean of the ``size`` next ones; cut near the best label's.
 
     Equivalent, with the finite scores below that of label ``j`` sorted in falling order, to
-    ``z[j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), 0 where nothing is
-    lower, and ``out[d] = np.minimum(z, z[scores[d].argmax()])``: labels are measured by the one
-    that scores best, and may not be better. Infinite scores stay as they are. A label that is less
-    than ``ratio`` times as good as the best may get -inf instead.
+    ``out[d, j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), 0 where nothing
+    is lower, and ``cut[d, r] = ratios[r] * out[d, scores[d].argmax()]``. ``out`` may be -inf for a
+    label below the lowest cut. Infinite scores stay as they are.
 
-    Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
-    the order of scores in two buckets only, its first and its last. Its sum is taken in the same
-    order whichever labels are excluded, and equal scores have exactly equal means.
+    ``bits`` are the scores read as integers. Scores are counted in buckets of equal width. The
+    counts exclude most labels, and a mean needs the order of scores in two buckets only, its first
+    and its last. Its sum is taken in the same order whichever labels are excluded, and equal scores
+    have exactly equal means.
     """
     n_labels, n_buckets = scores.shape[1], BUCKETS + 2
     column, place = np.empty(n_labels, np.int64), np.empty(n_labels, np.uint8)
     ranked, sums = np.empty(n_labels, scores.dtype), np.empty(n_buckets)
     counts, ends = np.empty(n_buckets, np.int32), np.empty(n_buckets, np.int32)
-    most, first = np.empty(n_buckets), np.empty(n_buckets, np.int32)
-    part, in_order = np.empty(n_buckets, np.uint8), np.empty(n_buckets, np.bool_)
+    most, part = np.empty(n_buckets), np.empty(n_buckets, np.uint8)
+    in_order, extent = np.empty(n_buckets, np.bool_), np.empty(2, scores.dtype)
+    extent_bits = extent.view(bits.dtype)
     for d in range(scores.shape[0]):
         row, z = scores[d], out[d]
-        if _has_nan(row):
-            z[:] = row
-            continue
-        least, best = _range(row)
+        _find_range(bits[d], extent_bits)
+        least, best = extent[0], extent[1]
         if least == -np.inf:
             least = _extent(row)[1]
-        if not abs(best) < np.inf:
+        if _is_settled(best, least != least or best != best, d, cut, ties):
             z[:] = row
             continue
-        _put_into_buckets(row, least, best, place, counts)
-        _find_contenders(counts, size, ratio, most, first, part, ends)
+        scale = _put_into_buckets(row, least, best, place, counts)
+        _find_contenders(counts, size, ratios[0], most, part, ends)
         n = 0
         for j in range(n_labels):  # branch-free
             column[n] = j
@@ -203,15 +202,18 @@ def next_scores(scores, size, ratio, out):
             sums[b] += np.float64(best) - row[j]
         z[:] = -np.inf
         in_order[:] = False
-        b = BUCKETS + 1
-        while counts[b] == 0:
-            b -= 1
+        b = _top_bucket(counts)
         top = _less_next(best, best, b, size, ranked, sums, counts, ends, in_order)
+        if _is_settled(best, reject and not top > 0, d, cut, ties):
+            continue
+        for r in range(ratios.size):
+            _put(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
+        limit = cut[d, 0] * scale - SLACK
         for k in range(n):
             j, b = column[k], place[column[k]]
-            if part[b] > 1:
-                own = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
-                z[j] = min(own, top)
+            above = (row[j] - least) * scale - b  # relative to the upper border of the bucket
+            if part[b] > 1 and not most[b] + above < limit:
+                z[j] = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
 
 
 @compiled
@@ -327,32 +329,21 @@ def _cuts_passed(score, cut, ties):
 
 
 @helper
-def _has_nan(row):
-    """Return whether a score is NaN."""
-    n = 0
-    for j in range(row.size):
-        n += row[j] != row[j]
-    return n > 0
+def _find_range(bits, out):
+    """Set ``out`` to the lowest and the highest score; one of them is NaN if any score is.
 
-
-@helper
-def _range(row):
-    """Return the lowest and the highest of scores that are not NaN."""
-    low, low_2, low_3, low_4 = row[0], row[0], row[0], row[0]
-    high, high_2, high_3, high_4 = row[0], row[0], row[0], row[0]
-    for j in range(0, row.size - 3, 4):  # four that the processor can compare at the same time
-        low = row[j] if row[j] < low else low
-        high = row[j] if row[j] > high else high
-        low_2 = row[j + 1] if row[j + 1] < low_2 else low_2
-        high_2 = row[j + 1] if row[j + 1] > high_2 else high_2
-        low_3 = row[j + 2] if row[j + 2] < low_3 else low_3
-        high_3 = row[j + 2] if row[j + 2] > high_3 else high_3
-        low_4 = row[j + 3] if row[j + 3] < low_4 else low_4
-        high_4 = row[j + 3] if row[j + 3] > high_4 else high_4
-    for j in range(row.size - row.size % 4, row.size):
-        low = row[j] if row[j] < low else low
-        high = row[j] if row[j] > high else high
-    return min(low, low_2, low_3, low_4), max(high, high_2, high_3, high_4)
+    Both are numbers read as integers. These have the order of the numbers if all bits of a negative
+    one but its sign are inverted; and unlike numbers, several are compared at a time.
+    """
+    kind = bits.dtype.type
+    largest, sign = kind(np.iinfo(kind).max), kind(8 * bits.itemsize - 1)
+    low, high = largest, kind(-largest)
+    for j in range(bits.size):
+        ordered = kind(bits[j] ^ ((bits[j] >> sign) & largest))
+        low = ordered if ordered < low else low
+        high = ordered if ordered > high else high
+    out[0] = low ^ ((low >> sign) & largest)
+    out[1] = high ^ ((high >> sign) & largest)
 
 
 @helper
@@ -360,13 +351,13 @@ def _put_into_buckets(row, least, best, place, counts):
     """Set the bucket of each score, from 1 up, 0 for -inf, and count the scores in each.
 
     A higher score has no lower bucket. Where the range of scores is too small or too large to be
-    divided, and where all are equal, there is one bucket.
+    divided, and where all are equal, there is one bucket. Return the buckets per score, then 0.
     """
     kind = row.dtype.type
     scale = kind(BUCKETS / (np.float64(best) - np.float64(least)))
     top = (best - least) * scale
     if not 0.5 * BUCKETS < top < BUCKETS + 0.5:
-        scale, least = kind(0.0), kind(0.0)
+        scale = kind(0.0)
         for j in range(row.size):
             place[j] = row[j] > -np.inf
     else:
@@ -377,50 +368,56 @@ def _put_into_buckets(row, least, best, place, counts):
     counts[:] = 0
     for j in range(row.size):
         counts[place[j]] += 1
+    return scale
 
 
 @helper
-def _find_contenders(counts, size, ratio, most, first, part, ends):
+def _find_contenders(counts, size, ratio, most, part, ends):
     """Set ``part`` to 2 for buckets with contenders, 1 for those that follow them, 0 for others.
 
-    A contender may be ``ratio`` times as good as the best. In widths of a bucket, ``z`` of a score
-    in bucket ``b`` is at most ``most[b] = b + 1 - mean``, where the mean is that of the lower
-    borders of the ``size`` best scores in lower buckets, the first of which is ``first[b]``.
-    ``ends[b]`` is set to the number of scores in higher buckets of these two kinds.
+    A contender may be ``ratio`` times as good as the best score. In widths of a bucket, ``z`` of a
+    score in bucket ``b`` is at most ``most[b] = b + 1 - mean``, where the mean is that of the
+    ``size`` highest buckets of lower scores. ``ends[b]`` is set to the number of scores in higher
+    buckets of these two kinds.
     """
-    low, inside, borders = 1, 0, 0
-    for b in range(1, counts.size):
+    part[:] = 0
+    b = _top_bucket(counts)
+    limit = ratio * (_least_top(counts, b, size) - SLACK) - SLACK
+    low, inside, total = b, counts[b], b * counts[b]  # the scores in buckets from low to b
+    needed, n = counts.size, 0
+    while b > 0 and (b >= limit or b >= needed):
+        inside -= counts[b]
+        total -= b * counts[b]
+        while inside < size and low > 1:
+            low -= 1
+            inside += counts[low]
+            total += low * counts[low]
         if counts[b] > 0:
-            while inside - counts[low] >= size:
-                inside -= counts[low]
-                borders -= counts[low] * low
-                low += 1
-            most[b], first[b] = 1.0, low
-            if inside > 0:
-                surplus = max(inside - size, 0)
-                most[b] = b + 1 - (borders - surplus * low) / (inside - surplus)
-            inside += counts[b]
-            borders += counts[b] * b
-    limit, needed, n = ratio * (_least_top(counts, size) - SLACK) - SLACK, counts.size, 0
-    part[0] = 0
-    for b in range(counts.size - 1, 0, -1):
-        part[b] = 0
-        if counts[b] > 0:
-            if most[b] >= limit:
+            taken = min(inside, size)
+            above = (b + 1) * taken - total + (inside - taken) * low
+            if above >= limit * taken and (taken > 0 or limit <= 1.0):
                 part[b] = 2
-                needed = min(needed, first[b])
+                most[b] = above / taken if taken > 0 else 1.0
+                needed = low
             elif b >= needed:
                 part[b] = 1
             ends[b] = n
             n += counts[b] if part[b] > 0 else 0
+        b -= 1
 
 
 @helper
-def _least_top(counts, size):
-    """Return a lower bound of ``z`` of the best score, in widths of a bucket."""
+def _top_bucket(counts):
+    """Return the highest bucket with a score."""
     b = counts.size - 1
     while counts[b] == 0:
         b -= 1
+    return b
+
+
+@helper
+def _least_top(counts, b, size):
+    """Return a lower bound of ``z`` of the best score, in bucket ``b``, in widths of a bucket."""
     low, n, total = b, min(counts[b] - 1, size), 0
     while low > 1 and n < size:
         low -= 1

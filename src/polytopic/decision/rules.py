@@ -29,7 +29,7 @@ from polytopic.decision.kernels import (
     cohort_cuts,
     count_accepted,
     deviation_cuts,
-    next_scores,
+    next_cuts,
     ratio_cuts,
     sibling_scores,
     threshold_cuts,
@@ -91,17 +91,21 @@ class Rule(BaseEstimator, ABC):
         Unless ``self.reject``, every document accepts its best label, so no cut may be above the
         best score, not even by rounding. A score of ``-inf`` is never accepted: where the cut is
         ``-inf``, ``ties`` must be 0.
+
+        A rule that does not accept labels in the order of their scores returns what is cut instead
+        of them, see :meth:`_normalises`: numbers in double precision, ``-inf`` for a label that no
+        value accepts, and NaN where a score is.
         """
+
+    def _normalises(self) -> bool:
+        """Return whether ``_cut`` returns what is cut instead of the scores."""
+        return False
 
     def _check_parameters(self):
         """Raise if a parameter is wrong."""
 
     def _check_columns(self, scores):
         """Raise if the scores are of other labels than the rule was fitted on."""
-
-    def _normalise(self, scores, values):
-        """Return the scores that are cut; ``-inf`` for a label that no value can accept."""
-        return scores
 
     def fit(self, scores=None, Y=None, *, classes=None):
         """Learn how the labels of the columns are related; most rules learn nothing.
@@ -196,11 +200,12 @@ class Rule(BaseEstimator, ABC):
             block = np.ascontiguousarray(scores[rows])
             if block.dtype not in (np.float32, np.float64):
                 block = block.astype(np.float64)
-            block = self._normalise(block, values)
-            cut = np.empty((len(block), values.size), block.dtype)
+            kind = np.dtype(np.float64) if self._normalises() else block.dtype
+            cut = np.empty((len(block), values.size), kind)
             ties = np.empty(cut.shape, np.int32)
-            self._cut(block, reference[rows] if self.needs_reference else None, values, cut, ties)
-            return function(block, cut, ties, rows)
+            own = reference[rows] if self.needs_reference else None
+            normalised = self._cut(block, own, values, cut, ties)
+            return function(normalised if self._normalises() else block, cut, ties, rows)
 
         n_docs, n_labels = scores.shape
         step = max(1, BLOCK_CELLS // n_labels)
@@ -394,19 +399,17 @@ class UnconstrainedCohort(RatioRule):
         if self.cohort not in self.variants["cohort"]:
             raise ValueError(f"cohort == {self.cohort!r}, must be 'next' or 'best'.")
 
-    def _normalise(self, scores, values):
-        if self.cohort == "best":
-            return scores
-        z = np.empty(scores.shape)
-        next_scores(scores, min(int(self.size), scores.shape[1]), values[0], z)
-        return z
+    def _normalises(self):
+        return self.cohort == "next"
 
     def _cut(self, scores, reference, values, cut, ties):
-        if self.cohort == "next":
-            ratio_cuts(scores, np.zeros(len(scores)), values, self.reject, cut, ties)
-        else:
-            size = min(int(self.size), scores.shape[1])
-            cohort_cuts(scores, size, values, self.reject, cut, ties)
+        size = min(int(self.size), scores.shape[1])
+        if self.cohort == "best":
+            return cohort_cuts(scores, size, values, self.reject, cut, ties)
+        z = np.empty(scores.shape)
+        bits = scores.view(f"i{scores.itemsize}")
+        next_cuts(scores, bits, size, values, self.reject, z, cut, ties)
+        return z
 
 
 class TreeCohort(RatioRule):
@@ -496,13 +499,14 @@ class TreeCohort(RatioRule):
     def __sklearn_is_fitted__(self):
         return "group_" in vars(self)
 
-    def _normalise(self, scores, values):
-        z = np.empty(scores.shape)
-        sibling_scores(scores, self.group_, np.bincount(self.group_), z)
-        return z
+    def _normalises(self):
+        return True
 
     def _cut(self, scores, reference, values, cut, ties):
-        ratio_cuts(scores, np.zeros(len(scores)), values, self.reject, cut, ties)
+        z = np.empty(scores.shape)
+        sibling_scores(scores, self.group_, np.bincount(self.group_), z)
+        ratio_cuts(z, np.zeros(len(z)), values, self.reject, cut, ties)
+        return z
 
 
 class TNorm(RatioRule):

@@ -182,7 +182,9 @@ def score_held_out(estimator, X, Y, cv) -> HeldOut:
     parts = []
     for train, test in _splits(cv, X, Y, targets):
         decision = LabelDecision(estimator, TopK()).fit(take(X, train), take(given, train))
-        parts.append(_score(decision, take(X, test), targets.Y[test], targets.labels))
+        known = decision.classes_.tolist() if named else targets.labels  # names may be missing
+        part = _score(decision, take(X, test), targets.Y[test], known)
+        parts.append(_spread(part, known, targets.labels))
     if not parts:
         raise ValueError("cv gives no split, must give at least one.")
     return _join(parts)
@@ -220,6 +222,14 @@ def _score_fitted(estimator, X, targets: Targets) -> HeldOut:
         raise ValueError(
             f"The estimator has {part.scores.shape[1]} scores for {len(known)} labels in classes_."
         )
+    return _spread(part, known, space.ids)
+
+
+def _spread(part: HeldOut, known: Sequence, labels: Sequence) -> HeldOut:
+    """Return scores of the known labels as scores of all labels, ``-inf`` for the others."""
+    if list(known) == list(labels):
+        return part
+    space = LabelSpace(labels)
     scores = np.full((part.scores.shape[0], len(space)), -np.inf, part.scores.dtype)
     columns = [space.index(label) for label in known]
     scores[:, columns] = part.scores
