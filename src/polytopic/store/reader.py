@@ -40,8 +40,10 @@ from polytopic.store.terms import Terms
 class StoredCounts(LabelSetCounts):
     """The table of counts of a store as of a revision.
 
-    Attributes
+    Parameters
     ----------
+    table : LabelSetCounts, default=None
+        The counts; none if not given.
     revision : int, default=0
         The revision.
     n_forgotten : int, default=0

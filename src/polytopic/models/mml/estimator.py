@@ -612,12 +612,16 @@ class MML(LinearModel):
         """Return what the margins of labels (columns of ``classes_``) are made of.
 
         ``x`` is one document. The margin of a label is the score of the best set with it minus that
-        of the best set without it, and each is a sum over words.
+        of the best set without it, and each is a sum over words. An infinite margin, of a label
+        without documents or of the only one, is not made of words.
         """
         check_is_fitted(self)
         x = self._check_words(x)
         by_word = np.zeros((x.nnz, len(labels)))
-        for k, label in enumerate(labels):
+        margins = self._scorer.assess(x)[1][0, labels]
+        is_sum = np.isfinite(margins)
+        for k in np.flatnonzero(is_sum):
+            label = labels[k]
             others = np.ones(self.classes_.size, dtype=bool)
             others[label] = False
             for sign, sets in (
@@ -625,7 +629,7 @@ class MML(LinearModel):
                 (-1.0, self.restrict_to(others).predict_indicator(x)),
             ):
                 by_word[:, k] += sign * self._word_contributions(x, sets)[1].sum(axis=1)
-        return LabelEvidence(x.data, by_word, np.zeros(len(labels)))
+        return LabelEvidence(x.data, by_word, np.where(is_sum, 0.0, margins))
 
     def top_words(self, label, k):
         """Return the ``k`` words with the highest weights for a label (a column), and these."""

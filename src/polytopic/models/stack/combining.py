@@ -78,6 +78,11 @@ def member_odds(curve, scores) -> np.ndarray:
     return logit(np.clip(np.interp(scores, *curve), SURE, 1 - SURE))
 
 
+def without_infinity(scores: np.ndarray) -> np.ndarray:
+    """Return scores, where an infinite one is the highest or lowest log odds of a member."""
+    return np.nan_to_num(scores, posinf=logit(1 - SURE), neginf=logit(SURE))
+
+
 def best_thresholds(proba: np.ndarray) -> np.ndarray:
     r"""Return for each label the highest expected F1 over thresholds, given its probabilities.
 

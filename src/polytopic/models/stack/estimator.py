@@ -27,6 +27,7 @@ from polytopic.models.stack.combining import (
     best_thresholds,
     check_combination,
     member_odds,
+    without_infinity,
 )
 from polytopic.models.stack.members import Classifier, as_member
 
@@ -252,7 +253,7 @@ class Stack(LabelScoreModel):
 
     def _combined(self, scores):
         if self._combination is None:
-            return scores[0] - self.members_[0].cut
+            return without_infinity(scores[0] - self.members_[0].cut)
         return self._combination.log_odds(scores)
 
     def _score_proba(self, scores):
@@ -315,7 +316,7 @@ class Stack(LabelScoreModel):
             return LabelEvidence(x.data, by_word, base)
         if self._combination is None:
             found = self.members_[0].label_evidence(x, columns)
-            return found._replace(base=found.base - self.members_[0].cut)
+            return found._replace(base=without_infinity(found.base - self.members_[0].cut))
         base += self._combination.intercept
         for curve, weight, member in zip(
             self._combination.curves, self._combination.weights, self.members_, strict=True
