@@ -29,7 +29,7 @@ def killed(url, seed, known, kill):
     for what, name, argument in messages:
         if what == "failed":
             assert "\n" not in name
-            assert "trying again is safe" in name or "forget it again" in name
+            assert "trying again is safe" in name or "repeat the request to forget" in name
         else:
             apply(done if what == "done" else begun, name, argument)
     return done, begun
