@@ -11,7 +11,10 @@ import pytest
 
 import polytopic
 from polytopic.cli import COMMANDS
+from polytopic.cli.options import join_names
+from polytopic.cli.train import models_with
 from polytopic.corpus import Document, load_sample, write_documents
+from polytopic.models.registry import model_names
 from tests.cli.processes import on_a_terminal, run_polytopic
 
 POLYTOPIC = [sys.executable, "-m", "polytopic"]
@@ -430,14 +433,18 @@ def test_options_of_other_rules(folder, options, sentence):
 @pytest.mark.parametrize(
     ("model", "options", "sentence"),
     [
-        ("mml", ["--smoothing", "1"], "--smoothing is for pmm1, pmm2, pdmm, nb and col, not"),
+        (
+            "mml",
+            ["--smoothing", "1"],
+            f"--smoothing is for {join_names(models_with('smoothing'))}, not for mml.",
+        ),
         ("mml", ["--prior", "uniform"], "--prior is for pmm1, pmm2 and pdmm, not"),
         ("nb", ["--decode", "f"], "--decode is for pmm1, pmm2 and pdmm, not for nb."),
         ("pmm1", ["--goal", "f"], "--goal is for mml and stack, not for pmm1."),
         (
             "nb",
             ["--keep-documents"],
-            "--keep-documents is for mml, col, boostexter, svm, knn, forest and stack, not for nb.",
+            f"--keep-documents is for {join_names(model_names('documents'))}, not for nb.",
         ),
         ("mml", ["--rounds", "9"], "--rounds is for boostexter, not for mml."),
     ],

@@ -39,7 +39,7 @@ BYTES = ("_theta", "_log_theta", "world_log_proba_", "_fallback", "label_docs_")
 
 @parametrize_with_checks(
     [
-        NaiveBayes(),
+        *MODELS,
         PMM1(),
         PMM1(estimate="nb"),
         PMM2(),

@@ -11,11 +11,10 @@ from polytopic import MML, PDMM, PMM1, PMM2, BoosTexter, CoL, NaiveBayes
 from polytopic.counts import LabelSetCounts
 from polytopic.labels import read_targets
 from polytopic.models.col.training import TopicDocuments
+from tests.models.test_count_models import MODELS as COUNT_MODELS
 
 MODELS = [
-    NaiveBayes(),
-    PMM1(temperature=1.0),
-    PMM2(temperature=1.0),
+    *COUNT_MODELS,
     PDMM(temperature=1.0),
     MML(1.0),
     MML(1.0, labels="neighbours"),

@@ -24,6 +24,7 @@ MODEL_OPTIONS = dict.fromkeys(
     option for name in model_names() for option in find_model(name).options
 )
 RULES = {rule.option: rule for rule in ALL_RULES.values() if rule.option}
+RULE_OPTIONS = dict.fromkeys(option for rule in RULES.values() for option in rule.settings)
 HELD_OUT = 0.2  # share of documents that --rule auto chooses with
 
 
@@ -147,9 +148,6 @@ def command(
     language,
     tree,
     rule,
-    ratio,
-    size,
-    cohort,
     min_df,
     max_terms,
     field_weight,
@@ -167,13 +165,13 @@ def command(
         raise click.UsageError(
             "--split test is for suggest and eval; train never reads the test part."
         )
-    rule_settings = {"ratio": ratio, "size": size, "cohort": cohort}
-    rule_settings = {name: value for name, value in rule_settings.items() if value is not None}
+    rule_settings = {name: options[name] for name in RULE_OPTIONS if options[name] is not None}
     _check_rule(rule, model, tree, rule_settings)
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         _check_cluster(model, rule, keep_documents)
-    reading = {name: value for name, value in options.items() if name not in MODEL_OPTIONS}
+    own_options = {**MODEL_OPTIONS, **RULE_OPTIONS}
+    reading = {name: value for name, value in options.items() if name not in own_options}
     settings = {name: options[name] for name in MODEL_OPTIONS if options[name] is not None}
     _check_options(model, settings, keep_documents)
     entry = find_model(model)
