@@ -290,7 +290,7 @@ def _failures(table, corpora, methods):
     rows = [[title, ", ".join(names), why] for (title, why), names in failures.items()]
     if not rows:
         return "No method failed or was late.\n"
-    return "## Without results\n\n" + _markdown(["method", "corpora", "why"], rows)
+    return "## Methods without results\n\n" + _markdown(["method", "corpora", "why"], rows)
 
 
 def _markdown(head, rows):

@@ -10,9 +10,9 @@ are:
 ========= ====================================================================================
 sizes     where the rows of a matrix begin (``indptr``), as the size of each row
 columns   the ascending columns of rows (``indices``), as the gaps between them
-counts    word counts (``data``), as what they exceed one by
-whole     whole numbers, in as few bytes as hold them
-pairs     weights of words × dimensions × labels (``weights``), without pairs that have none
+counts    word counts (``data``), less one
+whole     whole numbers, in as few bytes as possible
+pairs     weights of words × dimensions × labels (``weights``), without pairs whose weights are 0
 ========= ====================================================================================
 """
 
@@ -81,7 +81,7 @@ PACKED = {
 
 
 def write_model(path: str | Path, manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write a manifest and arrays to one file, whole or not at all."""
+    """Write a manifest and arrays to one file, completely or not at all."""
     with new_file(path, ModelFileError) as file:
         file.writelines(_pieces(manifest, arrays))
 
@@ -237,7 +237,7 @@ def _to_json(value: Mapping[str, Any]) -> str:
 def pack_arrays(
     arrays: Mapping[str, np.ndarray], packing: Mapping[str, str]
 ) -> dict[str, np.ndarray]:
-    """Return arrays in as few bytes as hold them."""
+    """Return arrays in as few bytes as possible."""
     packed: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         match packing.get(name):
@@ -385,7 +385,7 @@ def _check_bits(mask, n_values):
 
 
 def _narrow(numbers):
-    """Return numbers in as few bytes as hold them, if they are whole and not negative."""
+    """Return numbers in as few bytes as possible, if they are whole and not negative."""
     largest = numbers.max(initial=0)
     if numbers.min(initial=0) < 0 or not largest <= np.iinfo(np.uint32).max:
         return numbers

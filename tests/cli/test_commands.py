@@ -522,7 +522,7 @@ def test_explain_with_a_given_mixture(folder, tmp_path):
     assert len(entropies) >= len(own["keywords"])
     assert "--mixture needs --labels" in run("explain", model, text, "--mixture", "1", code=2)[1]
     wrong = run("explain", model, text, *labels, "--mixture", "a,b", code=2)[1]
-    assert "--mixture a,b must be numbers with commas, such as 0.7,0.3" in wrong
+    assert "--mixture a,b must be numbers separated by commas, such as 0.7,0.3" in wrong
     other = run("explain", folder / "news.model", text, *labels, "--mixture", "1,1", code=1)[1]
     assert "Use PDMM" in other
 

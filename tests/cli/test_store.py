@@ -97,7 +97,7 @@ def test_counts_of_a_moment(store):
     run("store", "forget", store, load_sample()[0].id)
     rows, said = run("store", "counts", store, "--as-of", "1")
     assert sum(row["documents"] for row in rows) == 199
-    assert said == "Revision 1: 199 documents; 1 more were forgotten since.\n"
+    assert said == "Revision 1: 199 documents; 1 more has since been forgotten.\n"
     table = Store(store).counts(as_of=1)
     assert rows[0]["counts"] == {
         table.terms[k]: n
@@ -116,7 +116,7 @@ def test_models_of_a_store(store, tmp_path):
     (second,), _ = run("store", "refresh", store)
     assert (second["id"], second["origin"]["revision"]) == (2, 3)
     _, said = run("store", "rollback", store, code=1)
-    assert "model 1 has seen a document that was forgotten since" in said
+    assert "model 1 has seen a document that has since been forgotten" in said
 
     Labeler("nb").fit(load_sample()).save(tmp_path / "nb.model")
     (third,), _ = run("store", "publish", store, tmp_path / "nb.model")
@@ -173,7 +173,7 @@ def test_a_model_that_was_rolled_back_to(store):
 
     (drawn,), said = run("map", store)
     assert "private" not in json.dumps(drawn)
-    assert "has seen a document that was forgotten since" in said
+    assert "has seen a document that has since been forgotten" in said
     (fresh,), _ = run("store", "refresh", store)
     assert (fresh["id"], fresh["name"], fresh["marked"], fresh["current"]) == (
         3,

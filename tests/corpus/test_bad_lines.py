@@ -218,7 +218,7 @@ def test_a_folder(tmp_path):
     folder = tmp_path / "a.jsonl"
     folder.mkdir()
 
-    with pytest.raises(CorpusError, match="is a folder without files of a known ending"):
+    with pytest.raises(CorpusError, match="is a folder without files of a known extension"):
         read_documents(folder)
 
 
@@ -236,8 +236,9 @@ def test_a_file_without_permission(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["news", "news.gz", "news.doc", "news.87"])
 def test_an_unknown_ending(name):
-    """The message lists the known endings and says what to do."""
-    with pytest.raises(CorpusError, match=r"no known ending \(\.jsonl, .*Give the format: jsonl, "):
+    """The message lists the known file extensions and says what to do."""
+    reason = r"no known file extension \(\.jsonl, .*Give the format: jsonl, "
+    with pytest.raises(CorpusError, match=reason):
         read_documents(name)
 
 

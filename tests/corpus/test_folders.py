@@ -48,7 +48,7 @@ def test_files_of_several_formats(write, tmp_path):
     with pytest.raises(CorpusError, match=r"contains files of .*csv, jsonl.*Give the format"):
         read_documents(tmp_path)
     assert [document.text for document in read_documents(tmp_path, format="jsonl")] == ["two"]
-    with pytest.raises(CorpusError, match=r"contains no tsv files \(endings: \.tsv\)"):
+    with pytest.raises(CorpusError, match=r"contains no tsv files \(extensions: \.tsv\)"):
         read_documents(tmp_path, format="tsv")
 
 

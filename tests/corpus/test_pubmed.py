@@ -119,7 +119,10 @@ def test_a_bad_byte_invalidates_only_its_article():
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ('<!DOCTYPE a [<!ENTITY b "c">]><PubmedArticleSet/>', "declares an entity, must not"),
+        (
+            '<!DOCTYPE a [<!ENTITY b "c">]><PubmedArticleSet/>',
+            "declares an entity, which is not allowed",
+        ),
         (
             "<labels/>",
             "the root is <labels>, must be <PubmedArticleSet> or <MedlineCitationSet>",

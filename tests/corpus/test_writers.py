@@ -231,7 +231,7 @@ def test_an_open_text_file():
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
-    [("folder.jsonl", "is a folder"), ("no/a.jsonl", "no' does not exist"), ("a.doc", "ending")],
+    [("folder.jsonl", "is a folder"), ("no/a.jsonl", "no' does not exist"), ("a.doc", "extension")],
 )
 def test_an_impossible_target(tmp_path, name, sentence):
     """The message says what is wrong with the target."""

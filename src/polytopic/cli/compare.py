@@ -83,7 +83,7 @@ def command(
     list_methods,
     **reading,
 ):
-    """Compare our methods with others on the labelled documents in CORPUS.
+    """Compare polytopic's methods with others on the labelled documents in CORPUS.
 
     Each method learns from some documents and labels others, several times. Results are saved, so
     that an interrupted run continues where it stopped. Settings are tuned on a quarter of the

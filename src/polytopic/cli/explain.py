@@ -29,8 +29,8 @@ from polytopic.cli.output import echo_json, on_terminal, printable, table, write
 @click.option(
     "--mixture",
     metavar="SHARES",
-    help="Shares of --labels in TEXT, in their order, with commas, instead of those that the "
-    "model finds. For pdmm.",
+    help="Shares of --labels in TEXT, in the same order, separated by commas, instead of those "
+    "that the model finds. For pdmm.",
 )
 @click.option(
     "--order",
@@ -87,7 +87,7 @@ def _numbers(shares):
         return [float(share) for share in shares.split(",")]
     except ValueError:
         raise click.UsageError(
-            f"--mixture {shares} must be numbers with commas, such as 0.7,0.3."
+            f"--mixture {shares} must be numbers separated by commas, such as 0.7,0.3."
         ) from None
 
 

@@ -47,7 +47,7 @@ def k_option(default: int, help: str) -> Callable:
     return count_option("-k", default, help)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal too.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON even on a terminal.")
 html_option = click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
 language_option = click.option(
     "--language",
@@ -68,8 +68,8 @@ document_options = add_options(
         "--format",
         type=click.Choice(list(FORMATS)),
         metavar="FORMAT",
-        help=f"Format of the documents: {', '.join(FORMATS)}. By default, it follows from the "
-        "ending of the file. A folder or a pattern stands for its files.",
+        help=f"Format of the documents: {', '.join(FORMATS)}. By default, it is inferred "
+        "from the file extension. A folder or a pattern stands for its files.",
     ),
     _column(
         "text-column",

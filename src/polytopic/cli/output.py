@@ -92,7 +92,7 @@ def write_file(path: str, content: bytes) -> None:
 
 
 def image_of(figure: Any, path: str) -> bytes:
-    """Return a matplotlib figure in the format of the file's ending."""
+    """Return a matplotlib figure in the format that the file extension names."""
     from io import BytesIO
 
     image = BytesIO()
@@ -196,28 +196,28 @@ class _Messages(io.FileIO):
 
 
 def prepare_streams() -> None:
-    """Replace standard output and standard error by streams that fail as described above.
+    """Replace standard output and standard error with streams that fail as described above.
 
     A closed stream gets a placeholder; otherwise the next file to be opened, such as a database,
-    would take its number and receive what is written to the stream.
+    would take its descriptor and receive what is written to the stream.
     """
-    # in the order of their numbers: the lowest free number is taken
+    # in the order of their descriptors: the lowest free one is taken
     if sys.stdin is None:
         os.open(os.devnull, os.O_WRONLY)  # reading fails, as from a closed stream
     if sys.stdout is None:
         sys.stdout = _text(_Results(os.open(os.devnull, os.O_RDONLY), "w"))  # writing fails
-    elif (number := _number(sys.stdout)) is not None:
-        results = _Results(number, "w", closefd=False)
+    elif (descriptor := _descriptor(sys.stdout)) is not None:
+        results = _Results(descriptor, "w", closefd=False)
         sys.stdout = _text(results, sys.stdout.encoding, sys.stdout.errors)
     if sys.stderr is None:
         sys.stderr = _text(_Messages(os.devnull, "w"))
-    elif (number := _number(sys.stderr)) is not None:
-        messages = _Messages(number, "w", closefd=False)
+    elif (descriptor := _descriptor(sys.stderr)) is not None:
+        messages = _Messages(descriptor, "w", closefd=False)
         sys.stderr = _text(messages, sys.stderr.encoding, sys.stderr.errors)
 
 
-def _number(stream: TextIO) -> int | None:
-    """Return the file number of a stream; None if it has none, for example if it is captured."""
+def _descriptor(stream: TextIO) -> int | None:
+    """Return the file descriptor of a stream; None if it has none, such as when captured."""
     try:
         return stream.fileno()
     except OSError:

@@ -25,9 +25,9 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")  # names that mean this machin
     metavar="URL",
     help="Origin that may call the service from a browser (CORS); repeatable.",
 )
-@count_option("--megabytes", 32, "Largest request in megabytes, except for streams of lines.")
-@count_option("--waiting", 256, "Largest number of waiting requests; others get status 503.")
-@count_option("--connections", 1024, "Largest number of open connections.")
+@count_option("--megabytes", 32, "Maximum request size in megabytes, except for streams of lines.")
+@count_option("--waiting", 256, "Maximum number of waiting requests; others get status 503.")
+@count_option("--connections", 1024, "Maximum number of open connections.")
 def command(source, host, port, origins, megabytes, waiting, connections):
     """Serve SOURCE, a store or a model file, over HTTP. Model files are read-only.
 

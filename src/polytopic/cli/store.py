@@ -132,7 +132,7 @@ def init(url, language, model, tree, field_weight, keep_texts):
 @command.command()
 @store_argument
 @click.argument("documents", default="-")
-@count_option("--batch", 1000, "Largest number of documents per transaction.")
+@count_option("--batch", 1000, "Maximum number of documents per transaction.")
 @click.option("--split", help="Only this part of the documents, such as train.")
 @document_options
 def learn(url, documents, batch, split, **reading):
@@ -257,9 +257,9 @@ def counts(url, as_of, since, until, labels, k):
     """
     with open_store(url) as store:
         snapshot = store.counts(**read_selection(as_of, since, until, labels))
-    missing = (
-        f"; {snapshot.n_forgotten:,} more were forgotten since" if snapshot.n_forgotten else ""
-    )
+    n, missing = snapshot.n_forgotten, ""
+    if n:
+        missing = f"; {n:,} more {'has' if n == 1 else 'have'} since been forgotten"
     click.echo(f"Revision {snapshot.revision}: {snapshot.n_docs:,} documents{missing}.", err=True)
     if on_terminal():
         _show_labels(snapshot, k)
@@ -296,7 +296,7 @@ def diff(url, before, after, k, labels, as_json):
     BEFORE and AFTER are revisions or times (2024-05-31); AFTER is now by default. Labels are sorted
     by the size of the change: the Jensen-Shannon divergence of their words (0: the same words in
     the same proportions, 1: no word in common) times their number of documents. Documents that
-    were forgotten since are in neither moment.
+    have since been forgotten count at neither moment.
     """
     with open_store(url) as store:
         differences = store.diff(before, after, k=k, labels=labels)
@@ -425,7 +425,7 @@ def refresh(url, keep):
 
     It is fitted from scratch, with the hyper-parameters chosen when it was first published. A model
     that was rolled back to, or published as of an earlier moment, is left alone, unless it has seen
-    a document that was forgotten since; then it is fitted again without that document.
+    a document that has since been forgotten; then it is fitted again without that document.
     """
     with open_store(url) as store:
         number = store.refresh(keep=keep)
@@ -441,8 +441,8 @@ def refresh(url, keep):
 def rollback(url, number):
     """Make an earlier published model of STORE current: the previous one, or the one with NUMBER.
 
-    It stays current until another model is published. A model that has seen a document that was
-    forgotten since is rejected.
+    It stays current until another model is published. A model that has seen a document that has
+    since been forgotten is rejected.
     """
     with open_store(url) as store:
         _show_model(store, store.rollback(number))
@@ -525,7 +525,7 @@ def export(url, target):
 def import_(url, source):
     """Learn an export (standard input by default) into STORE, which is created if necessary.
 
-    An existing store must have the same settings, and no other tree of labels. Each batch is
+    An existing store must have the same settings, and not a different tree of labels. Each batch is
     learned completely or not at all, and it is safe to try again.
     """
     from polytopic.store.transfer import import_lines

@@ -31,19 +31,19 @@ from polytopic.cli.output import echo_json, excerpt, on_terminal, table
     "--exclude",
     multiple=True,
     metavar="LABEL",
-    help="Do not suggest this label and those below it; repeatable.",
+    help="Do not suggest this label or those below it; repeatable.",
 )
 @click.option(
     "--level",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Roll labels up to this level of the tree; 0 is the roots.",
+    help="Roll labels up to this level of the tree; 0 means the roots.",
 )
 @click.option(
     "--abstain",
     type=FiniteFloat(0, 1),
     metavar="P",
-    help="Assign no labels if the probability that all are right is lower.",
+    help="Assign no labels if the probability that all are right is below P.",
 )
 @click.option("--split", help="Read only this part of the documents, such as test.")
 @click.option("--to", "target", metavar="FOLDER", help="Folder for the results of a cluster.")

@@ -127,7 +127,7 @@ def read_cost(cost: str | None) -> float | str | None:
     help="Number of documents that must contain a term; by default 2 if there are 1000 documents "
     "or more, otherwise 1.",
 )
-@click.option("--max-terms", type=int, help="Largest number of terms; the most frequent are kept.")
+@click.option("--max-terms", type=int, help="Maximum number of terms; the most frequent are kept.")
 @click.option(
     "--field-weight",
     multiple=True,

@@ -272,7 +272,7 @@ def _mulan(path: str) -> set[str]:
     parser, names = expat.ParserCreate(namespace_separator="}"), set()
 
     def on_entity(*_: Any) -> None:
-        raise ValueError(f"{path!r} declares an entity, must not")
+        raise ValueError(f"{path!r} declares an entity, which is not allowed")
 
     def on_element(name: str, attributes: dict[str, str]) -> None:
         if name.split("}")[-1] == "label":

@@ -24,18 +24,18 @@ class Format:
     ----------
     reader : str
         Module in this package, and function in it that turns an open source into records.
-    endings : tuple of str
-        Endings of file names, besides ``.gz``.
+    extensions : tuple of str
+        File extensions, each also with ``.gz``.
     opener : str
         Module and function that opens a source: lines, by default.
     encoding : str
         Usual encoding.
     list_of_labels : str, optional
-        Format that a file of labels next to such files seems to have, by its ending.
+        Format that a file of labels next to such files seems to have, by its extension.
     """
 
     reader: str
-    endings: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
     opener: str = "polytopic.lines:open_lines"
     encoding: str = "utf-8"
     list_of_labels: str | None = None
@@ -83,7 +83,7 @@ def find_format(
     default: str | None = None,
     known: Collection[str] = tuple(FORMATS),
 ) -> str:
-    """Return the given format, else the one of the name's ending, else the default."""
+    """Return the given format, else the one of the file extension, else the default."""
     if format is not None:
         if format not in known:
             raise ValueError(f"format == {format!r}, must be one of {', '.join(known)}.")
@@ -93,20 +93,20 @@ def find_format(
         return guess
     if default is None:
         raise CorpusError(
-            f"{name!r} has no known ending ({_endings(known)}, each also with .gz). "
+            f"{name!r} has no known file extension ({_extensions(known)}, each also with .gz). "
             f"Give the format: {', '.join(known)}."
         )
     return default
 
 
 def _format_of(name: str) -> str | None:
-    """Return the format that the ending of a name stands for."""
+    """Return the format that a file extension stands for."""
     base = name.lower().removesuffix(".gz")
-    return next((key for key, format in FORMATS.items() if base.endswith(format.endings)), None)
+    return next((key for key, format in FORMATS.items() if base.endswith(format.extensions)), None)
 
 
-def _endings(formats: Iterable[str]) -> str:
-    return ", ".join(ending for format in formats for ending in FORMATS[format].endings)
+def _extensions(formats: Iterable[str]) -> str:
+    return ", ".join(extension for format in formats for extension in FORMATS[format].extensions)
 
 
 def find_sources(source: Source, format: str | None) -> tuple[str, Sequence[Source]]:
@@ -129,7 +129,7 @@ def _format_of_folder(folder: str) -> str:
     formats -= {FORMATS[format].list_of_labels for format in formats if format}
     if not formats:
         raise CorpusError(
-            f"{folder!r} is a folder without files of a known ending ({_endings(FORMATS)}). "
+            f"{folder!r} is a folder without files of a known extension ({_extensions(FORMATS)}). "
             f"Give the format: {', '.join(FORMATS)}."
         )
     if len(formats) > 1:
@@ -141,12 +141,12 @@ def _format_of_folder(folder: str) -> str:
 
 
 def _files_of_folder(folder: str, format: str) -> list[str]:
-    """Return the files with an ending of the format; all files if it has no endings."""
-    endings = FORMATS[format].endings
-    names = [name for name in _names(folder) if not endings or _format_of(name) == format]
+    """Return the files with an extension of the format; all files if it has none."""
+    extensions = FORMATS[format].extensions
+    names = [name for name in _names(folder) if not extensions or _format_of(name) == format]
     if not names:
         raise CorpusError(
-            f"{folder!r} contains no {format} files (endings: {', '.join(endings) or 'any'})."
+            f"{folder!r} contains no {format} files (extensions: {', '.join(extensions) or 'any'})."
         )
     return [os.path.join(folder, name) for name in names]
 

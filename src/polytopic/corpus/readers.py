@@ -56,9 +56,9 @@ def read_documents(
     format : str, optional
         ``"jsonl"``, ``"csv"``, ``"tsv"``, ``"svmlight"``, ``"text"``, ``"arff"``, ``"parquet"``,
         ``"reuters"``, ``"ohsumed"``, ``"medline"``, ``"pubmed"`` or ``"annif"``. By default, it
-        follows from the ending of the file name; without a name, it is JSON lines. ``svmlight``
-        also reads files of the extreme classification repository, and ``text`` has a document per
-        line. The guide describes the others.
+        is inferred from the file extension; without a name, it is JSON lines. ``svmlight`` also
+        reads files of the extreme classification repository, and ``text`` has a document per line.
+        The guide describes the others.
     split : str, optional
         Read only the documents of this split. Documents without a split belong to ``"train"``.
     on_error : {"stop", "skip"}, default="stop"

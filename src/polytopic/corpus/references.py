@@ -19,7 +19,7 @@ MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 SEASONS = {"win": 1, "spr": 4, "sum": 7, "aut": 10, "fal": 10}
 ROOTS = ("PubmedArticleSet", "MedlineCitationSet")
 ARTICLES = ("PubmedArticle", "PubmedBookArticle", "MedlineCitation")
-LONG_SILENCE = 4096  # characters; few files have as many between two tags
+LONG_GAP = 4096  # characters; few files have as many between two tags
 REUTERS_SPLITS = {("TRAIN", "YES"): "train", ("TEST", "YES"): "test"}
 """The "ModApte" split by LEWISSPLIT and TOPICS; all other documents are unused."""
 
@@ -91,7 +91,7 @@ def _sgml_elements(name: str, content: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text with its entities resolved, and without control codes of the wire."""
+    """Return a text with its entities resolved, and without the news wire's control codes."""
     text = _sgml_entity.sub(lambda match: html.unescape(match[0]), text)
     return _control_code.sub("", text).strip()
 
@@ -194,7 +194,7 @@ class Articles:
     limit, is rejected. After a syntax error nothing more can be read.
 
     Many releases of Expat read an incomplete tag or comment again from its beginning with every
-    line. So after :data:`LONG_SILENCE` characters without the start or end of an element, lines are
+    line. So after :data:`LONG_GAP` characters without the start or end of an element, lines are
     collected until they are as long as what went before.
     """
 
@@ -245,10 +245,10 @@ class Articles:
 
     def _feed(self, line: str) -> None:
         if not self._open and "<!ENTITY" in line:
-            raise ValueError("declares an entity, must not")
+            raise ValueError("declares an entity, which is not allowed")
         self._waiting.append(line)
         self._n_waiting += len(line)
-        if self._n_silent <= LONG_SILENCE or self._n_waiting >= self._n_silent:
+        if self._n_silent <= LONG_GAP or self._n_waiting >= self._n_silent:
             self._parse()
 
     def _parse(self) -> None:

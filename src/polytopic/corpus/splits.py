@@ -95,7 +95,7 @@ def stratified_split(labels: Any, test_size: float = 0.25, seed: int | None = 0)
     n_test = _test_count(n_docs, test_size)
     sizes = np.array([n_docs - n_test, n_test])
     wanted = np.outer(Y.sum(axis=0), sizes / n_docs)
-    _want_both_sides(wanted, int(sizes.argmin()), int(sizes.min()))
+    _require_both_sides(wanted, int(sizes.argmin()), int(sizes.min()))
     return _pair(_deal(Y, wanted, sizes, seed), 1)
 
 
@@ -126,8 +126,8 @@ def folds(labels: Any, n_splits: int = 5, seed: int | None = 0) -> list[Pair]:
     return [_pair(part, fold) for fold in range(n_splits)]
 
 
-def _want_both_sides(wanted: Array, side: int, n_docs: int) -> None:
-    """Raise what is wanted of rare labels on the smaller side to one document, in place.
+def _require_both_sides(wanted: Array, side: int, n_docs: int) -> None:
+    """Ask for at least one document of each rare label on the smaller side, in place.
 
     More frequent labels come first; the extra documents take at most half of the side.
     """

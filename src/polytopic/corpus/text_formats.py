@@ -1,7 +1,7 @@
 """Formats with a document per line: JSON lines, CSV and TSV, SVMlight, plain text, Annif's.
 
 A reader returns an iterator of records, with None for a line without a document. It is a ``map``:
-after an error in one line, a ``map`` goes on with the next, which a generator would not.
+after an error in one line, a ``map`` continues with the next, which a generator would not.
 """
 
 import csv

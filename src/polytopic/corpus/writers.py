@@ -45,7 +45,7 @@ def write_documents(
         ``"-"`` is standard output. A path that ends in ``.gz`` is gzipped, reproducibly. A file
         appears under its name only when it is complete.
     format : {"jsonl", "csv", "tsv", "svmlight", "text", "annif"}, optional
-        By default, it follows from the ending of the file name; without a name, it is JSON lines.
+        By default, it is inferred from the file extension; without a name, it is JSON lines.
     text_column, labels_column, id_column, time_column, label_separator : str
         As for :func:`read_documents`, for tables.
 

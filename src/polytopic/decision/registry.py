@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RuleEntry:
-    """What is known of a decision rule without loading it.
+    """What is known about a decision rule without loading it.
 
     ``polytopic train --rule`` offers the rules that have an ``option``.
 

@@ -35,7 +35,7 @@ FREQUENCIES = (1, 5, 20, 100, 500)  # training documents of a label at which a g
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a split of a corpus: what a result is the result of.
+    """A method on a split of a corpus, which has one result.
 
     Attributes
     ----------
@@ -308,7 +308,7 @@ def _receive(receiver: Any, process) -> dict[str, Any]:
 
 
 class _OtherProcesses:
-    """What other processes say they have used on behalf of this one."""
+    """The resources that other processes report having used on behalf of this one."""
 
     seconds = 0.0
     memory_mb = 0.0

@@ -238,7 +238,7 @@ def _check(label: str, tabs: bool) -> None:
 
 # SKOS
 
-LABEL_PREFIX = "urn:polytopic:label:"  # makes URIs of labels that are none
+LABEL_PREFIX = "urn:polytopic:label:"  # turns labels into URIs
 SCHEME = "urn:polytopic:labels"
 BASE = "http://relative.invalid/"  # resolves relative URIs, and is removed again
 MAX_ENTITY = 1000  # characters

@@ -275,7 +275,7 @@ def _audit_group(model, group):
     if not group.allowed[group.labels].all():
         return np.full_like(own, -np.inf), best, chosen
     same = (chosen != group.sets).sum(axis=1).A1 == 0
-    best = np.where(same, own, best)  # equal in spite of rounding
+    best = np.where(same, own, best)  # equal despite rounding
     own_is_best = own >= best
     chosen = sparse.diags_array((~own_is_best).astype(float)) @ chosen
     own_sets = sparse.diags_array(own_is_best.astype(float)) @ group.sets

@@ -46,7 +46,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """What is known of a model without loading it.
+    """What is known about a model without loading it.
 
     Attributes
     ----------
@@ -292,7 +292,7 @@ def model_names(learns_from: str | None = None) -> tuple[str, ...]:
 
 
 def find_model(name: object) -> ModelEntry:
-    """Return the entry of a model; raise ValueError if there is none of this name."""
+    """Return the entry of a model; raise ValueError if no model has this name."""
     if not isinstance(name, str) or name not in _ENTRIES:
         raise ValueError(f"model == {name!r}, must be one of {', '.join(_ENTRIES)}.")
     return _ENTRIES[name]

@@ -72,7 +72,7 @@ def _add_reading(router: APIRouter, service: Service) -> None:
     async def label(label: Name, query: Annotated[schemas.LabelQuery, Query()]) -> Any:
         """Describe a label: terms, neighbours, place in the tree, documents over time, and drift.
 
-        Drift takes a while if much was learned since the last request for it; ``drift=false``
+        Drift takes a while if much has been learned since the last request for it; ``drift=false``
         omits it.
         """
         active = live.active
@@ -184,7 +184,7 @@ def _add_models(router: APIRouter, service: Service) -> None:
         await writers.run(live.update)
         history = {model.id: model for model in await service.workers.run(store.history)}
         if number not in history:
-            raise PolytopicError(f"Model {number} was deleted by another change meanwhile.")
+            raise PolytopicError(f"Model {number} has since been deleted by another change.")
         return history[number].to_dict()
 
     @post("/models", BODY_ERRORS, body(schemas.PublishRequest))

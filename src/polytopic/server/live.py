@@ -192,7 +192,7 @@ class LiveModel:
             self._refresh_time = time.monotonic()
 
     def _fail(self, store: Store, reason: str) -> None:
-        """Keep the active model unless it has seen a document that was forgotten since."""
+        """Keep the active model unless it has seen a document that has since been forgotten."""
         active, _ = self._now
         self._now = active, reason
         if active is None or self._seen_state is None:

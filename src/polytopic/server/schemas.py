@@ -262,7 +262,7 @@ class LabelsQuery(StrictModel):
     """Which labels to list."""
 
     q: str = Field("", max_length=200, description="A part of the id or name.")
-    k: int = Field(1000, ge=1, le=10_000, description="Largest number of labels.")
+    k: int = Field(1000, ge=1, le=10_000, description="Maximum number of labels.")
     language: str | None = Field(None, max_length=35, description="Language of the names.")
 
 

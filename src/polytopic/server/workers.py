@@ -43,7 +43,7 @@ class Workers:
         self.pending += 1
 
     def leave(self) -> None:
-        """Count one pending call less."""
+        """Count one fewer pending call."""
         self.pending -= 1
 
     def submit(self, function: Callable, *arguments: Any) -> asyncio.Future:

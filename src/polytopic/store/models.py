@@ -120,8 +120,8 @@ class CurrentModel:
         if self.marked is not None and self.origin.revision is None:
             raise StoreError(
                 f"model {self.id} was not fitted on this store and may have seen a document that "
-                f"was forgotten since (revision {self.marked}), so it no longer answers; publish "
-                "another model (polytopic store publish)."
+                f"has since been forgotten (revision {self.marked}), so it no longer answers; "
+                "publish another model (polytopic store publish)."
             )
 
 
@@ -244,7 +244,7 @@ def publish(
 
 
 def has_lost_documents(connection: Connection, labeler: Labeler) -> bool:
-    """Return whether a document that a labeler may have been fitted on was forgotten since."""
+    """Return whether a document that a labeler may have been fitted on has been forgotten."""
     origin = source_selection(connection.engine.url, labeler)
     return _last_deletion(connection, origin) is not None
 
@@ -277,7 +277,7 @@ def roll_back(connection: Connection, number: int | None) -> int:
         raise _no_model(number)
     if model.marked is not None:
         raise StoreError(
-            f"model {model.id} has seen a document that was forgotten since (revision "
+            f"model {model.id} has seen a document that has since been forgotten (revision "
             f"{model.marked}); polytopic store refresh publishes a model that has not."
         )
     connection.execute(update(schema.state).values(current_model=model.id))

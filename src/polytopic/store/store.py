@@ -249,9 +249,10 @@ class Store:
     ) -> Receipt:
         """Learn documents, all in one transaction.
 
-        A document that is already known exactly so is left alone, so a batch may be sent again; one
-        with other labels, words or another time is corrected. Of several with the same id, the last
-        one counts. Documents without labels are kept, but not counted until they get some.
+        A document that is already known in exactly this form is left alone, so a batch may be sent
+        again; one with other labels, other words or another time is corrected. Of several with the
+        same id, the last one counts. Documents without labels are kept, but not counted until they
+        get some.
 
         Parameters
         ----------
@@ -307,8 +308,8 @@ class Store:
         ids : iterable of str
             Ids of the documents. Unknown ids are ``missing`` in the receipt.
         purge : bool, default=False
-            Whether to delete all marked models, also those marked earlier. The newest of the others
-            becomes the current model.
+            Whether to delete all marked models, including those marked earlier. The newest of
+            the others becomes the current model.
         key : str, default=None
             See :meth:`learn`.
         """
@@ -384,7 +385,7 @@ class Store:
         ----------
         as_of : int, datetime or str, default=None
             A revision, or a time in ISO 8601: the documents as they were then, without those that
-            were forgotten since; ``n_forgotten`` of the table is their number.
+            have since been forgotten; ``n_forgotten`` of the table is their number.
         since, until : datetime or str, default=None
             Only documents from this time on, and before that one. A document without a time has
             the time when it was first learned.
@@ -456,7 +457,7 @@ class Store:
     ) -> list[LabelDifference]:
         """Return the labels that changed between two revisions, and their words that changed most.
 
-        Documents that were forgotten since then are in neither revision.
+        Documents that have since been forgotten are in neither revision.
 
         Parameters
         ----------
@@ -581,8 +582,8 @@ class Store:
         if current.must_refit:
             if not current.refits_automatically:
                 _warn_to_refresh(
-                    f"the published {current.name} has seen a document that was forgotten since "
-                    f"(revision {current.marked}), and is fitted again without it"
+                    f"the published {current.name} has seen a document that has since been "
+                    f"forgotten (revision {current.marked}), and is fitted again without it"
                 )
             return self._fit_again(labeler, as_of=current.refit_as_of)
         if current.n_revisions_behind:
@@ -653,8 +654,8 @@ class Store:
         It is fitted from scratch, so it depends on the documents only, with the hyper-parameters
         chosen when it was first published. If no model is published, the store's own model is. A
         model that was rolled back to, or published as of an earlier revision, is left alone, unless
-        it has seen a document that was forgotten since; then it is fitted again without that. If
-        another model becomes current meanwhile, nothing is published.
+        it has seen a document that has since been forgotten; then it is fitted again without that
+        document. If another model becomes current in the meantime, nothing is published.
 
         Parameters
         ----------
@@ -690,7 +691,7 @@ class Store:
     def current(self) -> Labeler | None:
         """Return the current model as it was published, None if there is none.
 
-        It may have seen documents that were forgotten since; :meth:`labeler` returns a labeler that
+        It may have seen documents that have since been forgotten; :meth:`labeler` returns one that
         has not.
         """
         with self._database.reading() as connection:
