@@ -106,7 +106,7 @@ def test_a_model_that_cannot_be_refreshed(path):
             client.get("/map"),
         ):
             assert done.status_code == 503
-            assert "may have seen a document that was forgotten" in done.json()["detail"]
+            assert "may have seen a document that has since been forgotten" in done.json()["detail"]
         assert "forgotten" in client.get("/models").text
         refused = client.post("/v1/models/refresh", headers=ADMIN)
         assert (refused.status_code, "publish another" in refused.text) == (409, True)
