@@ -118,7 +118,7 @@ def test_only_allowed_labels(model):
 
     assert model.predict(NEW)[:, 1:].any(axis=1).all()
     assert not model.predict(NEW)[:, 0].any()
-    with pytest.raises(ValueError, match="none of the labels that are allowed has a document"):
+    with pytest.raises(ValueError, match="no allowed label has a document"):
         model.restrict_to(np.array([False, False, False, True]))
 
 

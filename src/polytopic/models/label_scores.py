@@ -22,12 +22,13 @@ from polytopic.text.weights import is_valid_counts, unit_rows
 class LabelScoreModel(LinearModel):
     """A document model with one score per label, which is made of its words.
 
-    Rows of ``X`` are scaled to unit length. Labels with a score above ``cut`` are predicted, or the
-    best one if there is none. A subclass implements ``_learn``, ``_column_scores``,
-    ``_score_proba`` and ``_column_evidence``; columns are the labels that have documents.
+    Labels with a score above ``cut`` are predicted, or the best one if there is none. A subclass
+    implements ``_check_words``, ``_learn``, ``_column_scores``, ``_score_proba`` and
+    ``_column_words``; columns are the labels that have documents.
     """
 
-    reads = "weights"
+    cut = 0.0
+    best_if_none = True
 
     # Learning
 
@@ -37,7 +38,7 @@ class LabelScoreModel(LinearModel):
         Parameters
         ----------
         X : {array, sparse matrix} of shape (n_docs, n_words)
-            Weights of words, such as ltc or tf-idf.
+            Word counts, or weights such as ltc or tf-idf.
         y : indicator of shape (n_docs, n_labels), or one collection of names per document
             Labels; 1-D means one label per document. Documents without a label or without a word
             are ignored.
@@ -54,33 +55,40 @@ class LabelScoreModel(LinearModel):
         self._set_labels(targets)
         self.tuned_ = {}
         used = np.flatnonzero(is_labelled & (X.getnnz(axis=1) > 0))
-        self._learn(unit_rows(X[used]), targets.Y[used][:, self._columns])
+        self._learn(self._scaled(X[used]), targets.Y[used][:, self._columns])
         self._allowed = np.ones(self._columns.size, dtype=bool)
         return self
 
     @abstractmethod
     def _learn(self, X, Y) -> None:
-        """Learn from documents of unit length, all with words and labels."""
+        """Learn from documents, all with words and labels."""
 
     def restrict_to(self, allowed):
         """Return a copy that predicts only the labels where ``allowed`` is true."""
         model = copy(self)
         model._allowed = np.asarray(allowed)[self._columns]
         if not model._allowed.any():
-            raise ValueError("none of the labels that are allowed has a document.")
+            raise ValueError("no allowed label has a document.")
         model._fallback = self._fallback_within(allowed)
         return model
 
-    def _check_words(self, X, *, reset=False):
-        if not is_valid_counts(self, X, reset=reset):
-            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
-        return canonical_counts(X)
+    @abstractmethod
+    def _check_words(self, X, *, reset=False) -> sparse.csr_matrix:
+        """Return the words of documents; raise if they are not what the model reads."""
+
+    def _scaled(self, X) -> sparse.csr_matrix:
+        """Return documents as ``_learn`` and ``_column_scores`` see them."""
+        return X
+
+    def _known_words(self, X) -> sparse.csr_matrix:
+        """Return the words that scores depend on; a document without any gets the fallback."""
+        return X
 
     # Predicting
 
     @abstractmethod
     def _column_scores(self, X) -> np.ndarray:
-        """Return one score per document of unit length and column."""
+        """Return one score per document and column."""
 
     @abstractmethod
     def _score_proba(self, scores) -> np.ndarray:
@@ -89,7 +97,7 @@ class LabelScoreModel(LinearModel):
     def _scores(self, X):
         """Return the scores of all labels; ``-inf`` for those that are never predicted."""
         scores = np.full((X.shape[0], self.classes_.size), -np.inf)
-        columns = self._column_scores(unit_rows(X))
+        columns = self._column_scores(self._scaled(X))
         scores[:, self._columns[self._allowed]] = columns[:, self._allowed]
         return scores
 
@@ -112,7 +120,7 @@ class LabelScoreModel(LinearModel):
 
     def _probabilities(self, X, scores):
         proba = self._score_proba(scores)
-        proba[X.getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
+        proba[self._known_words(X).getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
         proba[np.isneginf(scores)] = 0.0
         if self._form.kind == "single":
             total = proba.sum(axis=1, keepdims=True)
@@ -135,9 +143,11 @@ class LabelScoreModel(LinearModel):
     def _label_sets(self, X, scores):
         single = self._form.kind == "single"
         chosen = np.zeros(scores.shape, dtype=bool) if single else scores > self.cut
-        docs = np.flatnonzero(~chosen.any(axis=1))
-        chosen[docs, scores[docs].argmax(axis=1)] = True
-        return with_fallback(X, sparse.csr_matrix(chosen.astype(np.float64)), self._fallback)
+        if single or self.best_if_none:
+            docs = np.flatnonzero(~chosen.any(axis=1))
+            chosen[docs, scores[docs].argmax(axis=1)] = True
+        sets = sparse.csr_matrix(chosen.astype(np.float64))
+        return with_fallback(self._known_words(X), sets, self._fallback)
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return each document's best label set that contains a label (a column)."""
@@ -151,6 +161,37 @@ class LabelScoreModel(LinearModel):
 
     # Explaining
 
+    def top_words(self, label, k):
+        """Return the ``k`` words with the largest weights for a label (a column), and these."""
+        check_is_fitted(self)
+        place = np.flatnonzero(self._columns == label)
+        if not place.size:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        weights = self._column_words(int(place[0]))
+        words = np.argsort(-weights, kind="stable")[:k]
+        return words, weights[words]
+
+    @abstractmethod
+    def _column_words(self, column) -> np.ndarray:
+        """Return the weight of each word for a column, (n_words,)."""
+
+
+class WordWeightModel(LabelScoreModel):
+    """A label score model that reads weights of words, and scales documents to unit length.
+
+    A subclass also implements ``_column_evidence``.
+    """
+
+    reads = "weights"
+
+    def _check_words(self, X, *, reset=False):
+        if not is_valid_counts(self, X, reset=reset):
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+        return canonical_counts(X)
+
+    def _scaled(self, X):
+        return unit_rows(X)
+
     def label_evidence(self, x, labels) -> LabelEvidence:
         """Return what the scores of labels (columns of ``classes_``) are made of.
 
@@ -161,7 +202,7 @@ class LabelScoreModel(LinearModel):
         length = sparse.linalg.norm(x) or 1.0
         place = np.searchsorted(self._columns, labels)
         known = np.isin(labels, self._columns)
-        found = self._column_evidence(unit_rows(x), place[known])
+        found = self._column_evidence(self._scaled(x), place[known])
         by_word, base = np.zeros((x.nnz, len(labels))), np.full(len(labels), -np.inf)
         by_word[:, known], base[known] = found.by_word / length, found.base
         return LabelEvidence(x.data, by_word, base)
@@ -187,17 +228,3 @@ class LabelScoreModel(LinearModel):
 
     def _word_scores(self, x, y):
         return self._word_contributions(x, sparse.csr_matrix(y))[1]
-
-    def top_words(self, label, k):
-        """Return the ``k`` words with the largest weights for a label (a column), and these."""
-        check_is_fitted(self)
-        place = np.flatnonzero(self._columns == label)
-        if not place.size:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        weights = self._column_words(int(place[0]))
-        words = np.argsort(-weights, kind="stable")[:k]
-        return words, weights[words]
-
-    @abstractmethod
-    def _column_words(self, column) -> np.ndarray:
-        """Return the weight of each word for a column, (n_words,)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from numbers import Integral
 from typing import NamedTuple
 
@@ -13,17 +12,16 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays
-from polytopic.labels import read_targets, with_fallback
-from polytopic.models.base import LABEL_ARRAYS, LinearModel, check_label_arrays
+from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
 from polytopic.models.boostexter import kernels
 from polytopic.models.checks import (
     ROUNDING,
     check_number_or,
     check_pseudo_count,
-    check_same_length,
     check_tuned,
     check_words,
 )
+from polytopic.models.label_scores import LabelScoreModel
 
 ROUNDS_PER_SUM = 200  # rounds after which sums of weights are computed anew
 ROUNDS_PER_CALL = 10  # a kernel call cannot be interrupted
@@ -55,7 +53,7 @@ class Rules(NamedTuple):
     z: np.ndarray  # (n_rules,)
 
 
-class BoosTexter(LinearModel):
+class BoosTexter(LabelScoreModel):
     r"""Real abstaining AdaBoost.MH: rules of one word each, which abstain if it is absent.
 
     The rule of a word gives each label of a document with that word a number ([1]_, section 4.2),
@@ -130,41 +128,16 @@ class BoosTexter(LinearModel):
         self.best_if_none = best_if_none
         self.smoothing = smoothing
 
-    def fit(self, X, y, *, tuned=None):
-        """Learn from documents.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_docs, n_words)
-            Word counts or other non-negative weights.
-        y : indicator of shape (n_docs, n_labels), or one collection of names per document
-            Labels; 1-D means one label per document. Documents without labels or words are
-            ignored.
-        tuned : dict, default=None
-            Ignored: nothing is tuned.
-        """
-        self._check_parameters()
-        targets = read_targets(y)
-        X = self._check_words(X, reset=True)
-        check_same_length(X, targets.Y)
-        labelled = targets.Y.getnnz(axis=1) > 0
-        if not labelled.any():
-            raise ValueError("Y has no labelled document; at least one is needed.")
-        self._set_labels(targets)
-        self.tuned_ = {}
-        usable = np.flatnonzero(labelled & (X.getnnz(axis=1) > 0))
-        X, Y = X[usable], targets.Y[usable][:, self._columns]
+    def _learn(self, X, Y):
         smoothing = 1.0 / max(np.prod(Y.shape), 1) if self.smoothing is None else self.smoothing
-        self._set_rules(boost(X, Y, int(self.n_rounds), float(smoothing)), X.shape[1])
-        return self
+        self._set_rules(boost(X, Y, int(self.n_rounds), float(smoothing)))
 
-    def _set_rules(self, rules: Rules, n_words):
+    def _set_rules(self, rules: Rules):
         """Set the rules, and add up those of the same word."""
-        self._rules, self.n_features_in_ = rules, n_words
+        self._rules = rules
         self._words, place = np.unique(rules.words, return_inverse=True)
         self._weights = np.zeros((self._words.size, self._columns.size))
         np.add.at(self._weights, place, rules.outputs)
-        self._allowed = np.ones(self._columns.size, dtype=bool)
 
     def _check_parameters(self):
         check_scalar(self.n_rounds, "n_rounds", Integral, min_val=1)
@@ -209,92 +182,27 @@ class BoosTexter(LinearModel):
         check_arrays(arrays, RULES, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
         self._restore_labels(arrays, labels, check_tuned(tuned, {}))
-        self._set_rules(Rules(*(arrays[name] for name in Rules._fields)), n_words)
+        self._set_rules(Rules(*(arrays[name] for name in Rules._fields)))
+        self._allowed = np.ones(self._columns.size, dtype=bool)
+        self.n_features_in_ = n_words
         return self
 
-    def restrict_to(self, allowed):
-        """Return a copy that predicts only the labels where ``allowed`` is true."""
-        model = copy(self)
-        model._allowed = np.asarray(allowed)[self._columns]
-        if not model._allowed.any():
-            raise ValueError("no allowed label has a document.")
-        model._fallback = self._fallback_within(allowed)
-        return model
-
-    # Labels of documents
+    # Scores
 
     def _check_words(self, X, *, reset=False):
         """Return ones for the words that documents contain."""
         X = check_words(self, X, reset=reset)
         return sparse.csr_matrix((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
 
-    def _ruled_words(self, X):
+    def _known_words(self, X):
         """Return the columns of words that have rules."""
         return sparse.csr_matrix(X[:, self._words])
 
-    def _scores(self, X):
-        """Return the sums of the rules; ``-inf`` for labels that are never predicted."""
-        scores = np.full((X.shape[0], self.classes_.size), -np.inf)
-        sums = self._ruled_words(X) @ self._weights
-        scores[:, self._columns[self._allowed]] = sums[:, self._allowed]
-        return scores
+    def _column_scores(self, X):
+        return self._known_words(X) @ self._weights
 
-    def decision_function(self, X):
-        """Return the sum of the rules for each label, 0 if all abstain.
-
-        It is ``-inf`` for a label without documents.
-        """
-        check_is_fitted(self)
-        scores = self._scores(self._check_words(X))
-        if self._form.kind == "single" and scores.shape[1] == 2:
-            return scores[:, 1] - scores[:, 0]
-        return scores
-
-    def predict_proba(self, X):
-        """Return one probability per document and label; see the notes of the class."""
-        check_is_fitted(self)
-        X = self._check_words(X)
-        return self._probabilities(X, self._scores(X))
-
-    def _probabilities(self, X, scores):
-        proba = softmax(scores, axis=1) if self._form.kind == "single" else expit(2.0 * scores)
-        proba[self._ruled_words(X).getnnz(axis=1) == 0] = self.label_docs_ / self._n_docs
-        proba[np.isneginf(scores)] = 0.0
-        if self._form.kind == "single":
-            proba /= proba.sum(axis=1, keepdims=True)
-        return proba
-
-    def assess(self, X, labels=None):
-        """Return predicted sets (CSR indicator), scores and probabilities."""
-        check_is_fitted(self)
-        X = self._check_words(X)
-        scores = self._scores(X)
-        return self._label_sets(X, scores), scores, self._probabilities(X, scores)
-
-    def predict_indicator(self, X) -> sparse.csr_matrix:
-        """Return the predicted label sets as a CSR indicator, whatever the form of ``Y``."""
-        check_is_fitted(self)
-        X = self._check_words(X)
-        return self._label_sets(X, self._scores(X))
-
-    def _label_sets(self, X, scores):
-        single = self._form.kind == "single"
-        chosen = np.zeros(scores.shape, dtype=bool) if single else scores > 0.0
-        if single or self.best_if_none:
-            docs = np.flatnonzero(~chosen.any(axis=1))
-            chosen[docs, scores[docs].argmax(axis=1)] = True
-        sets = sparse.csr_matrix(chosen.astype(np.float64))
-        return with_fallback(self._ruled_words(X), sets, self._fallback)
-
-    def best_with(self, X, label) -> sparse.csr_matrix:
-        """Return each document's best label set that contains a label (a column)."""
-        check_is_fitted(self)
-        X = self._check_words(X)
-        check_scalar(label, "label", Integral, min_val=0, max_val=self.classes_.size - 1)
-        self._check_label(label, self._columns[self._allowed])
-        chosen = (self._scores(X) > 0.0) & (self._form.kind != "single")
-        chosen[:, label] = True
-        return sparse.csr_matrix(chosen.astype(np.float64))
+    def _score_proba(self, scores):
+        return softmax(scores, axis=1) if self._form.kind == "single" else expit(2.0 * scores)
 
     # Explanations
 
@@ -302,16 +210,10 @@ class BoosTexter(LinearModel):
         counts = check_words(self, x)
         return counts.data, self._word_scores(counts, y) / counts.data[:, None]
 
-    def top_words(self, label, k):
-        """Return the ``k`` words with the largest weights for a label (a column), and these."""
-        check_is_fitted(self)
-        place = np.flatnonzero(self._columns == label)
-        if not place.size:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
+    def _column_words(self, column):
         weights = np.zeros(self.n_features_in_)
-        weights[self._words] = self._weights[:, int(place[0])]
-        words = np.argsort(-weights, kind="stable")[:k]
-        return words, weights[words]
+        weights[self._words] = self._weights[:, column]
+        return weights
 
     def _word_scores(self, x, y):
         """Return what each word of one document adds to the score of each label of a set."""

@@ -17,7 +17,7 @@ from polytopic.models.base import LABEL_ARRAYS, HeldOutScores, check_label_array
 from polytopic.models.checks import check_tuned
 from polytopic.models.forest import kernels
 from polytopic.models.forest.kernels import LEAF, Documents, Tree, Trees
-from polytopic.models.label_scores import LabelScoreModel
+from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.results import LabelEvidence
 from polytopic.text.weights import unit_rows
 
@@ -39,7 +39,7 @@ ARRAYS = LABEL_ARRAYS | {
 }
 
 
-class RandomForest(LabelScoreModel):
+class RandomForest(WordWeightModel):
     r"""A random forest on sparse documents, whose trees predict all labels together.
 
     A tree is grown on a random part of the documents, as large as the part that a bootstrap sample

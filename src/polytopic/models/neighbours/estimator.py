@@ -15,7 +15,7 @@ from polytopic.kernels.blocks import map_rows
 from polytopic.labels import indicator
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
 from polytopic.models.checks import check_tuned
-from polytopic.models.label_scores import LabelScoreModel
+from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.neighbours import kernels
 from polytopic.models.results import LabelEvidence
 from polytopic.text.weights import unit_rows
@@ -40,7 +40,7 @@ class Neighbours(NamedTuple):
     similarity: np.ndarray
 
 
-class NearestNeighbours(LabelScoreModel):
+class NearestNeighbours(WordWeightModel):
     r"""Nearest neighbours by cosine: similar documents vote for their labels.
 
     The score of a label is the part of the votes that it gets. A neighbour's vote weighs as much as

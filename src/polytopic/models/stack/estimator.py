@@ -18,7 +18,7 @@ from polytopic.modelfile import pack_arrays, unpack_arrays
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
 from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import check_name
-from polytopic.models.label_scores import LabelScoreModel
+from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.registry import find_model
 from polytopic.models.results import LabelEvidence
 from polytopic.models.stack import kernels
@@ -41,7 +41,7 @@ MANY = 2000  # documents for which one fold is enough
 TINY = 1e-12
 
 
-class Stack(LabelScoreModel):
+class Stack(WordWeightModel):
     r"""A stack of models, which combines their scores and decides by expected F1.
 
     Each member scores documents that it was not fitted on. Isotonic regression turns the scores of

@@ -12,7 +12,7 @@ from polytopic.array_specs import REAL, ArraySpec, check_arrays
 from polytopic.kernels.blocks import map_rows, run_tasks
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
 from polytopic.models.checks import LARGEST_WEIGHT, check_tuned
-from polytopic.models.label_scores import LabelScoreModel
+from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.results import LabelEvidence
 from polytopic.models.svm import kernels
 from polytopic.parameters import check_number
@@ -25,7 +25,7 @@ ARRAYS = LABEL_ARRAYS | {
 }
 
 
-class LinearSVM(LabelScoreModel):
+class LinearSVM(WordWeightModel):
     r"""Linear support vector machines, one per label, all trained in the same passes.
 
     For each label, with :math:`y_d = 1` for documents that have it and :math:`-1` for others,
