@@ -10,6 +10,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := .venv-lowest/bin
 
+# Tests run in one process per core, where the threads of BLAS would wait for each other.
+test test-all test-lowest mutants: export OPENBLAS_NUM_THREADS = 1
+
 .PHONY: run test test-all test-lowest lint soak mutants bench clean
 
 run: .venv/installed

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
+from threadpoolctl import threadpool_limits
 
 from polytopic.labels import stack_sets
 from polytopic.text.weights import unit_rows
@@ -328,6 +329,7 @@ class DualProblem:
         return Solution(added @ self.S, objectives, gap)
 
 
+@threadpool_limits.wrap(limits=1, user_api="blas")  # threads would change the last bits
 def maximize(Q: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, list[float], float]:
     """Maximize ``alpha.sum() - alpha @ Q @ alpha / 2`` for ``0 <= alpha <= C``.
 
