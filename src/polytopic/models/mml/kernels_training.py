@@ -4,7 +4,7 @@
 ``corpus``              documents x of unit length: words and their weights
 ``own``                 the own labels L of a document
 ``W``                   weights, flat: (n_words, rank * n_labels)
-``visit.Z``             (rank, n_labels) scores of a document, ``x @ W``
+``work.Z``              (rank, n_labels) scores of a document, ``x @ W``
 ``vectors``             embedding phi of label sets by their sizes, see the kernels for search
 ``value``, ``alpha``    dual variables alpha, by the label set that L is kept apart from
 ``C``                   limit of a dual variable, or of the sum of a document's
@@ -50,7 +50,7 @@ class Corpus(NamedTuple):
     label_indptr: np.ndarray
 
 
-class Visit(NamedTuple):
+class Workspace(NamedTuple):
     """Workspace of a visit to a document."""
 
     Z: np.ndarray  # (rank, n_labels) scores at the beginning
@@ -63,10 +63,10 @@ class Visit(NamedTuple):
     changes: np.ndarray  # (rank * n_labels,) by how much
 
 
-def new_visit(rank, n_labels, dtype, step_dtype):
+def new_workspace(rank, n_labels, dtype, step_dtype):
     """Return a workspace."""
     flat = np.zeros(rank * n_labels, dtype)
-    return Visit(
+    return Workspace(
         flat.reshape(rank, n_labels),
         flat,
         np.zeros((rank, n_labels), step_dtype),
@@ -79,9 +79,9 @@ def new_visit(rank, n_labels, dtype, step_dtype):
 
 
 @helper
-def add_some(corpus, d, W, first, width, labels, n, visit):
+def add_some(corpus, d, W, first, width, labels, n, work):
     """Add ``x ⊗ steps[first:width, labels[:n]]`` to the weights."""
-    places, changes, steps = visit.places, visit.changes, visit.steps
+    places, changes, steps = work.places, work.changes, work.steps
     data, indices = corpus.data, corpus.indices
     n_labels, n_changes = steps.shape[1], 0
     for q in range(first, width):
@@ -132,7 +132,7 @@ def new_duals(n_sets):
 
 
 @compiled
-def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, measured):
+def ascend_sets(corpus, order, sizes, task, W, old, new, work, duals, search, measured):
     """Visit documents in this order, and raise the dual objective.
 
     A visit adds the set that violates the margin most to the working set of the document, unless
@@ -150,7 +150,7 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
 
     The limit is ``C``, or what the other dual variables of the document leave of it.
     """
-    vectors, Z, is_own = sizes.vectors, visit.Z, visit.is_own
+    vectors, Z, is_own = sizes.vectors, work.Z, work.is_own
     data, indices, indptr = corpus.data, corpus.indices, corpus.indptr
     need, scale, slope, before = duals.need, duals.scale, duals.slope, duals.before
     n_sets = np.int64(0)
@@ -162,21 +162,21 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
         begin = n_sets
         new.start[place] = begin
         n_sets = _copy_sets(old, old.start[place], old.start[place + 1], new, n_sets)
-        project_row(data, indices, indptr[d], indptr[d + 1], W, visit.flat)
+        project_row(data, indices, indptr[d], indptr[d + 1], W, work.flat)
         for label in own:
             is_own[label] = True
         base, known = _score(own, vectors, Z), 0.0
         for s in range(n_sets - begin):
-            _measure(own, base, new, begin, s, vectors, task.goal, visit, duals)
+            _measure(own, base, new, begin, s, vectors, task.goal, work, duals)
             known = max(known, slope[s])
         # only a set with a higher violation is of interest, which rules out most sizes
         size, violation = best_set(Z, own, task.goal, sizes, known, search)
         is_worth_it = size >= 0 and violation > ENOUGH * task.tol
         if is_worth_it and _append(new, begin, n_sets, search.best, size):
-            _measure(own, base, new, begin, n_sets - begin, vectors, task.goal, visit, duals)
+            _measure(own, base, new, begin, n_sets - begin, vectors, task.goal, work, duals)
             n_sets += 1
             missed = max(missed, violation)
-        n_touched = _touch(own, new, begin, n_sets, visit)
+        n_touched = _touch(own, new, begin, n_sets, work)
         if n_sets > begin:
             value = new.value[begin:n_sets]
             part = _ascend(value, task, duals)
@@ -186,11 +186,11 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, visit, duals, search, m
                 needed += value[s] * need[s]
                 if value[s] != before[s]:
                     step = (value[s] - before[s]) / scale[s]
-                    _move(own, new, begin + s, vectors, step, visit)
+                    _move(own, new, begin + s, vectors, step, work)
             linear += needed
-            add_some(corpus, d, W, np.int64(0), Z.shape[0], visit.touched, n_touched, visit)
+            add_some(corpus, d, W, np.int64(0), Z.shape[0], work.touched, n_touched, work)
             n_sets = _drop_zeros(new, begin, n_sets)
-        _leave(n_touched, visit)
+        _leave(n_touched, work)
     new.start[order.size] = n_sets
     measured[MISSED], measured[GAP], measured[LINEAR] = missed, gap, linear
 
@@ -244,20 +244,20 @@ def _score(labels, vectors, Z):
 
 
 @helper
-def _measure(own, base, sets, begin, s, vectors, goal, visit, duals):
+def _measure(own, base, sets, begin, s, vectors, goal, work, duals):
     """Set what `Duals` has for one set of a document, those before it being known.
 
     Inner products follow from distances:
     ``2 * (L - s) @ (L - t) = |L - s|² + |L - t|² - |s - t|²``.
     """
-    labels, first, is_own = sets.label, sets.first, visit.is_own
+    labels, first, is_own = sets.label, sets.first, work.is_own
     need, scale, gram = duals.need, duals.scale, duals.gram
     other = labels[first[begin + s] : first[begin + s + 1]]
     n_common = np.int64(0)
     for label in other:
         n_common += is_own[label]
     need[s], scale[s] = required(goal, vectors, own.size, other.size, n_common)
-    duals.slope[s] = need[s] - (base - _score(other, vectors, visit.Z)) / scale[s]
+    duals.slope[s] = need[s] - (base - _score(other, vectors, work.Z)) / scale[s]
     gram[s, s] = distance(vectors, own.size, other.size, n_common)
     for t in range(s):
         third = labels[first[begin + t] : first[begin + t + 1]]
@@ -330,9 +330,9 @@ def _exchange(s, value, slope, gram):
 
 
 @helper
-def _move(own, sets, s, vectors, step, visit):
+def _move(own, sets, s, vectors, step, work):
     """Add ``step * (phi(L) - phi(s))`` to the steps of a visit."""
-    steps, other = visit.steps, sets.label[sets.first[s] : sets.first[s + 1]]
+    steps, other = work.steps, sets.label[sets.first[s] : sets.first[s + 1]]
     for q in range(steps.shape[0]):
         for label in own:
             steps[q, label] += step * vectors[own.size, q]
@@ -341,9 +341,9 @@ def _move(own, sets, s, vectors, step, visit):
 
 
 @helper
-def _touch(own, sets, begin, n_sets, visit):
-    """List the labels of the document and of its sets in ``visit.touched``; return how many."""
-    is_own, touched, is_touched = visit.is_own, visit.touched, visit.is_touched
+def _touch(own, sets, begin, n_sets, work):
+    """List the labels of the document and of its sets in ``work.touched``; return how many."""
+    is_own, touched, is_touched = work.is_own, work.touched, work.is_touched
     labels, n_touched = sets.label, 0
     for label in own:
         is_own[label] = is_touched[label] = True
@@ -359,10 +359,10 @@ def _touch(own, sets, begin, n_sets, visit):
 
 
 @helper
-def _leave(n_touched, visit):
+def _leave(n_touched, work):
     """Prepare the workspace for the next visit."""
-    is_own, touched, is_touched = visit.is_own, visit.touched, visit.is_touched
-    steps = visit.steps
+    is_own, touched, is_touched = work.is_own, work.touched, work.is_touched
+    steps = work.steps
     for k in range(n_touched):
         label = touched[k]
         is_own[label] = is_touched[label] = False
@@ -388,27 +388,27 @@ def _drop_zeros(sets, begin, n_sets):
 
 
 @compiled
-def start_weights(corpus, order, sizes, task, W, sets, visit):
+def start_weights(corpus, order, sizes, task, W, sets, work):
     """Add to the weights what the dual variables of documents contribute.
 
     Equivalent, for each document and each set ``s`` of its working set, to
     ``W += alpha[s] * np.outer(x, phi(L) - phi(s)) / scale(s)``.
     """
-    vectors, rank = sizes.vectors, visit.Z.shape[0]
+    vectors, rank = sizes.vectors, work.Z.shape[0]
     for place in range(order.size):
         d = order[place]
         own = corpus.labels[corpus.label_indptr[d] : corpus.label_indptr[d + 1]]
         begin, end = sets.start[place], sets.start[place + 1]
-        n_touched = _touch(own, sets, begin, end, visit)
+        n_touched = _touch(own, sets, begin, end, work)
         for s in range(begin, end):
             other = sets.label[sets.first[s] : sets.first[s + 1]]
             n_common = np.int64(0)
             for label in other:
-                n_common += visit.is_own[label]
+                n_common += work.is_own[label]
             scale = required(task.goal, vectors, own.size, other.size, n_common)[1]
-            _move(own, sets, s, vectors, sets.value[s] / scale, visit)
-        add_some(corpus, d, W, np.int64(0), rank, visit.touched, n_touched, visit)
-        _leave(n_touched, visit)
+            _move(own, sets, s, vectors, sets.value[s] / scale, work)
+        add_some(corpus, d, W, np.int64(0), rank, work.touched, n_touched, work)
+        _leave(n_touched, work)
 
 
 # The paper's neighbours: label sets with one label more or less
@@ -426,7 +426,7 @@ class Neighbours(NamedTuple):
 
 
 @compiled
-def ascend_neighbours(corpus, order, sizes, C, W, old, new, visit, scores, alpha, measured):
+def ascend_neighbours(corpus, order, sizes, C, W, old, new, work, scores, alpha, measured):
     """Visit documents in this order, and raise the dual objective by one neighbour at a time.
 
     ``old`` has the documents' dual variables, and ``new`` receives them. ``scores`` (n_labels,) and
@@ -439,38 +439,38 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new, visit, scores, alpha
             alpha[s] += step
             W += step * np.outer(x, delta(s))
     """
-    n_labels, n_kept = visit.Z.shape[1], 0
+    n_labels, n_kept = work.Z.shape[1], 0
     gap, linear = measured[GAP], measured[LINEAR]
     for place in range(order.size):
         d = order[place]
         own = corpus.labels[corpus.label_indptr[d] : corpus.label_indptr[d + 1]]
         n = own.size
         for label in own:
-            visit.is_own[label] = True
+            work.is_own[label] = True
         for k in range(old.start[place], old.start[place + 1]):
             alpha[old.label[k]] = old.value[k]
         width = sizes.width[n + 1] if n < n_labels else 0
         own_width = max(sizes.width[n - 1], sizes.width[n], width)
         start, stop = corpus.indptr[d], corpus.indptr[d + 1]
-        project_row(corpus.data, corpus.indices, start, stop, W, visit.flat[: width * n_labels])
-        _project_own(corpus, d, W, width, own_width, own, visit.Z)
+        project_row(corpus.data, corpus.indices, start, stop, W, work.flat[: width * n_labels])
+        _project_own(corpus, d, W, width, own_width, own, work.Z)
         n_changed = np.int64(0)
         if n < n_labels:
-            n_changed, part = _add_labels(own, sizes, C, visit, scores, alpha)
+            n_changed, part = _add_labels(own, sizes, C, work, scores, alpha)
             gap += part
         if n > 1 or sizes.has_empty:
-            gap += _remove_labels(own, sizes, C, own_width, visit, alpha)
+            gap += _remove_labels(own, sizes, C, own_width, work, alpha)
         if n_changed * 8 > n_labels:
-            _add_all(corpus, d, W, width, visit)
-            add_some(corpus, d, W, width, own_width, own, n, visit)
+            _add_all(corpus, d, W, width, work)
+            add_some(corpus, d, W, width, own_width, own, n, work)
         else:
-            add_some(corpus, d, W, np.int64(0), width, visit.touched, n_changed, visit)
-            add_some(corpus, d, W, np.int64(0), own_width, own, n, visit)
-        _leave(n_changed, visit)
+            add_some(corpus, d, W, np.int64(0), width, work.touched, n_changed, work)
+            add_some(corpus, d, W, np.int64(0), own_width, own, n, work)
+        _leave(n_changed, work)
         for label in own:
-            visit.is_own[label] = False
+            work.is_own[label] = False
             for q in range(own_width):
-                visit.steps[q, label] = 0.0
+                work.steps[q, label] = 0.0
         new.start[place] = n_kept
         for j in range(n_labels):
             if alpha[j] > 0.0:
@@ -497,36 +497,36 @@ def _project_own(corpus, d, W, first, width, own, Z):
 
 
 @helper
-def _add_all(corpus, d, W, width, visit):
+def _add_all(corpus, d, W, width, work):
     """Add ``x ⊗ steps[:width]`` to the weights of all labels."""
-    n_labels = visit.Z.shape[1]
+    n_labels = work.Z.shape[1]
     for k in range(corpus.indptr[d], corpus.indptr[d + 1]):
         x, word = corpus.data[k], corpus.indices[k]
         for q in range(width):
             for j in range(n_labels):
-                W[word, q * n_labels + j] += x * visit.steps[q, j]
+                W[word, q * n_labels + j] += x * work.steps[q, j]
 
 
 @helper
-def _add_labels(own, sizes, C, visit, scores, alpha):
+def _add_labels(own, sizes, C, work, scores, alpha):
     """Keep a document apart from its labels and one more.
 
-    Returns how many other labels have changed scores, listed in ``visit.touched``, and the gap.
+    Returns how many other labels have changed scores, listed in ``work.touched``, and the gap.
     """
     vectors, n = sizes.vectors, own.size
     n_changed, gap = np.int64(0), 0.0
     width, own_width = sizes.width[n + 1], max(sizes.width[n], sizes.width[n + 1])
-    size_scores(visit.Z, vectors, n + 1, scores)
+    size_scores(work.Z, vectors, n + 1, scores)
     scale = np.sqrt(distance(vectors, n, n + 1, n))
     lead, spread, total = 0.0, 0.0, 0.0  # of the own labels in the smaller set, by a unit step
     for q in range(own_width):
         difference = vectors[n, q] - vectors[n + 1, q]
         spread += n * difference * difference
         for label in own:
-            lead += difference * visit.Z[q, label]
+            lead += difference * work.Z[q, label]
     for j in range(scores.size):
         slope = 1.0 - (lead - scores[j]) / scale
-        if (slope <= 0.0 and alpha[j] == 0.0) or visit.is_own[j]:
+        if (slope <= 0.0 and alpha[j] == 0.0) or work.is_own[j]:
             continue
         gap += C * max(slope, 0.0) - alpha[j] * slope
         after = min(max(alpha[j] + slope, 0.0), C)
@@ -536,17 +536,17 @@ def _add_labels(own, sizes, C, visit, scores, alpha):
             lead += step * spread
             total += step
             for q in range(width):
-                visit.steps[q, j] = -step * vectors[n + 1, q]
-            visit.touched[n_changed] = j
+                work.steps[q, j] = -step * vectors[n + 1, q]
+            work.touched[n_changed] = j
             n_changed += 1
     for label in own:
         for q in range(own_width):
-            visit.steps[q, label] = total * (vectors[n, q] - vectors[n + 1, q])
+            work.steps[q, label] = total * (vectors[n, q] - vectors[n + 1, q])
     return n_changed, gap
 
 
 @helper
-def _remove_labels(own, sizes, C, width, visit, alpha):
+def _remove_labels(own, sizes, C, width, work, alpha):
     """Keep a document apart from its labels without one of them; return the gap."""
     vectors, n, gap = sizes.vectors, own.size, 0.0
     scale = np.sqrt(distance(vectors, n, n - 1, n - 1))
@@ -555,7 +555,7 @@ def _remove_labels(own, sizes, C, width, visit, alpha):
         for label in own:
             for q in range(width):
                 u = vectors[n, q] - (0.0 if label == removed else vectors[n - 1, q])
-                margin += u * (visit.Z[q, label] + visit.steps[q, label])
+                margin += u * (work.Z[q, label] + work.steps[q, label])
         slope = 1.0 - margin / scale
         gap += C * max(slope, 0.0) - alpha[removed] * slope
         after = min(max(alpha[removed] + slope, 0.0), C)
@@ -565,5 +565,5 @@ def _remove_labels(own, sizes, C, width, visit, alpha):
             for label in own:
                 for q in range(width):
                     u = vectors[n, q] - (0.0 if label == removed else vectors[n - 1, q])
-                    visit.steps[q, label] += step * u
+                    work.steps[q, label] += step * u
     return gap

@@ -29,7 +29,7 @@ from polytopic.models.mml.kernels_training import (
     ascend_neighbours,
     ascend_sets,
     new_duals,
-    new_visit,
+    new_workspace,
     start_weights,
 )
 
@@ -115,11 +115,11 @@ class DualAscent:
     def start_from(self, start, Y, margins) -> None:
         """Start from dual variables: for each document, pairs of a value and a label set."""
         task, flat_W = margins.task, self.W.reshape(len(self.W), -1)
-        own, visit = np.split(Y.indices, Y.indptr[1:-1]), self._new_visit(np.float64)
+        own, work = np.split(Y.indices, Y.indptr[1:-1]), self._new_workspace(np.float64)
         for k, chunk in enumerate(self.chunks):
             pairs = [_admissible(start[doc], own[doc], self.sizes, task) for doc in chunk.tolist()]
             self.duals[k] = _store_sets(pairs)
-            start_weights(self.corpus, chunk, self.sizes, task, flat_W, self.duals[k], visit)
+            start_weights(self.corpus, chunk, self.sizes, task, flat_W, self.duals[k], work)
 
     def run(self, margins, order, max_iter) -> None:
         """Make passes until the gap is a small part of the objective."""
@@ -152,14 +152,14 @@ class DualAscent:
         self.objectives.append(objective)
         self.converged = gap <= tol * objective or gap == 0.0
 
-    def _new_visit(self, step_dtype):
+    def _new_workspace(self, step_dtype):
         _, rank, n_labels = self.W.shape
-        return new_visit(rank, n_labels, self.W.dtype, step_dtype)
+        return new_workspace(rank, n_labels, self.W.dtype, step_dtype)
 
     def _visitor_of_sets(self, task):
         """Return a function that visits a chunk of documents, against all label sets."""
         _, rank, n_labels = self.W.shape
-        flat_W, visit = self.W.reshape(len(self.W), -1), self._new_visit(np.float64)
+        flat_W, work = self.W.reshape(len(self.W), -1), self._new_workspace(np.float64)
         search = new_search(rank, n_labels, self.W.dtype)
 
         def visit_chunk(docs, old, measured):
@@ -171,7 +171,7 @@ class DualAscent:
                 np.empty(n_sets + 1, np.int64),
                 np.empty(old.label.size + docs.size * n_labels, np.int32),
             )
-            workspaces = visit, new_duals(np.diff(old.start).max() + 1), search
+            workspaces = work, new_duals(np.diff(old.start).max() + 1), search
             ascend_sets(
                 self.corpus, docs, self.sizes, task, flat_W, old, new, *workspaces, measured
             )
@@ -187,8 +187,8 @@ class DualAscent:
     def _visitor_of_neighbours(self, C):
         """Return a function that visits a chunk of documents, against their neighbours."""
         n_labels, flat_W = self.W.shape[2], self.W.reshape(len(self.W), -1)
-        visit = self._new_visit(self.W.dtype)
-        workspaces = visit, np.empty(n_labels, self.W.dtype), np.zeros(n_labels)
+        work = self._new_workspace(self.W.dtype)
+        workspaces = work, np.empty(n_labels, self.W.dtype), np.zeros(n_labels)
 
         def visit_chunk(docs, old, measured):
             most = docs.size * n_labels
