@@ -1,12 +1,19 @@
-"""Two checkouts of polytopic compared in one run: learning in a store, and serving labels.
+"""Two checkouts of polytopic compared in one run: models, start, learning in a store, serving.
 
-    python benchmarks/two_versions.py OTHER_CHECKOUT [--rounds 5]
+    python benchmarks/two_versions.py OTHER_CHECKOUT [--rounds 5] [--parts model start store]
 
-Rounds alternate between the checkouts, each in its own processes, on Reuters. The figures are
-processor seconds, user and system together, which other load on the machine disturbs less than
-the clock: learning 4,000 documents in batches of 500, 300 documents one by one, and answering
-8,000 requests of 16 clients. The table has the median of each checkout and the median of the
-ratios of neighbouring rounds.
+Rounds alternate between the checkouts, each in its own processes, on Reuters. Figures in seconds
+are processor time, user and system together, which other load on the machine disturbs less than
+the clock.
+
+* ``model``: `Labeler` with MML and with PMM1 learns the training texts and labels the test texts,
+  twice each, with the lower time counted; and the peak memory of the process, in MB.
+* ``start``: `polytopic suggest` on one text, `polytopic --help` and `import sklearn`, the lowest of
+  five.
+* ``store``: learning 4,000 documents in batches of 500, 300 documents one by one, and answering
+  8,000 requests of 16 clients.
+
+The table has the median of each checkout and the median of the ratios of neighbouring rounds.
 """
 
 import argparse
@@ -33,8 +40,62 @@ def processor_seconds(who=resource.RUSAGE_SELF):
     return usage.ru_utime + usage.ru_stime
 
 
-def measure():
-    """Measure the polytopic that this process imports; print the figures as JSON."""
+def lowest(function, repeats):
+    """Return the lowest processor time of some calls, and what the last of them returned."""
+    seconds = []
+    for _ in range(repeats):
+        before = processor_seconds() + processor_seconds(resource.RUSAGE_CHILDREN)
+        result = function()
+        after = processor_seconds() + processor_seconds(resource.RUSAGE_CHILDREN)
+        seconds.append(after - before)
+    return min(seconds), result
+
+
+def measure_model(name):
+    """Return the time to learn and to label, and the peak memory, of a `Labeler`."""
+    from polytopic import Labeler
+
+    train, test = split_documents("reuters21578")
+    texts, labels = [d.text for d in train], [d.labels for d in train]
+    Labeler(name).fit(texts[:50], labels[:50]).predict(texts[:50])  # loads kernels, dictionaries
+    learning, labeler = lowest(lambda: Labeler(name).fit(texts, labels), 2)
+    labelling, _ = lowest(lambda: labeler.predict([d.text for d in test]), 2)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        f"{name}: learn (s)": learning,
+        f"{name}: label (s)": labelling,
+        f"{name}: peak memory (MB)": memory,
+    }
+
+
+def measure_start():
+    """Return the time that commands take to start, and that of importing scikit-learn."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder, "model")
+        texts = ["a late goal won the match", "the rover landed on mars"] * 10
+        from polytopic import Labeler
+
+        Labeler().fit(texts, [["sport"], ["space"]] * 10).save(model)
+        polytopic = [sys.executable, "-m", "polytopic"]
+        commands = {
+            "polytopic suggest (s)": [*polytopic, "suggest", str(model), "-"],
+            "polytopic --help (s)": [*polytopic, "--help"],
+            "import sklearn (s)": [sys.executable, "-c", "import sklearn"],
+        }
+        figures = {}
+        for name, command in commands.items():
+            text = json.dumps({"text": texts[0]}) + "\n"
+            figures[name], _ = lowest(
+                lambda command=command, text=text: subprocess.run(
+                    command, input=text, capture_output=True, text=True, check=True
+                ),
+                6,
+            )
+    return figures
+
+
+def measure_store():
+    """Return the time to learn documents in a store, and to answer requests."""
     from load import Load
     from service import serving
 
@@ -73,17 +134,37 @@ def measure():
         served -= processor_seconds(resource.RUSAGE_CHILDREN) - before  # its start
     if load.errors:
         raise SystemExit(f"{len(load.errors)} requests failed: {load.errors[0]}")
-    print(json.dumps({"batches": batched, "single documents": single, "requests": served}))
+    return {
+        "learn in batches (s)": batched,
+        "learn single documents (s)": single,
+        "answer requests (s)": served,
+    }
 
 
-def run(checkout):
-    """Return the figures of a checkout, measured in its own process."""
+PARTS = {
+    "model": [lambda: measure_model("mml"), lambda: measure_model("pmm1")],
+    "start": [measure_start],
+    "store": [measure_store],
+}
+
+
+def run(checkout, part, k):
+    """Return the figures of a part of a checkout, measured in its own process."""
     environment = os.environ | {"PYTHONPATH": str(Path(checkout).resolve() / "src")}
-    command = [sys.executable, __file__, "--measure"]
+    command = [sys.executable, __file__, "--measure", part, str(k)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def run_all(checkout, parts):
+    """Return the figures of all parts of a checkout."""
+    figures = {}
+    for part in parts:
+        for k in range(len(PARTS[part])):
+            figures |= run(checkout, part, k)
+    return figures
 
 
 def main():
@@ -91,28 +172,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", nargs="?", help="the checkout to compare with")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.measure:
-        measure()
+        part, k = asked.measure
+        print(json.dumps(PARTS[part][int(k)]()))
         return
     if asked.other is None:
         parser.error("name the checkout to compare with.")
     rounds = []
     for _ in range(asked.rounds):
-        rounds.append((run(asked.other), run(HERE)))
+        rounds.append((run_all(asked.other, asked.parts), run_all(HERE, asked.parts)))
         print(json.dumps(rounds[-1]), file=sys.stderr, flush=True)
     rows = []
     for name in rounds[0][0]:
         theirs, ours = (np.array([pair[k][name] for pair in rounds]) for k in (0, 1))
-        rows.append(
-            (
-                name,
-                f"{np.median(theirs):.2f} s",
-                f"{np.median(ours):.2f} s",
-                f"{np.median(ours / theirs):.3f}",
-            )
-        )
+        ratio = np.median(ours / theirs)
+        rows.append((name, f"{np.median(theirs):.2f}", f"{np.median(ours):.2f}", f"{ratio:.3f}"))
     markdown(["", "other", "this", "this / other"], rows)
 
 
