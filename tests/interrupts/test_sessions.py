@@ -36,21 +36,24 @@ def interrupt(name, times, longest):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     with session:
-        for _ in range(times):
-            session.stdin.write("begin\n")
-            session.stdin.flush()
-            if session.stdout.readline() != "begun\n":
-                break
-            time.sleep(random_times.uniform(0, longest))
-            session.send_signal(signal.SIGINT)
-            # Python can drop an interrupt that comes in a finalizer, so one is sent again, rarely
-            while not select.select([session.stdout], [], [], PATIENCE)[0]:
-                repeated += 1
-                assert repeated <= MOST_REPEATED, "interrupts are lost"
+        try:
+            for _ in range(times):
+                session.stdin.write("begin\n")
+                session.stdin.flush()
+                if session.stdout.readline() != "begun\n":
+                    break
+                time.sleep(random_times.uniform(0, longest))
                 session.send_signal(signal.SIGINT)
-            if session.stdout.readline() != "interrupted\n":
-                break
-        last, errors = session.communicate(timeout=300)
+                # Python drops an interrupt that it notices in a finalizer; this is rare
+                while not select.select([session.stdout], [], [], PATIENCE)[0]:
+                    repeated += 1
+                    assert repeated <= MOST_REPEATED, "interrupts are lost"
+                    session.send_signal(signal.SIGINT)
+                if session.stdout.readline() != "interrupted\n":
+                    break
+            last, errors = session.communicate(timeout=300)
+        finally:
+            session.kill()  # otherwise, a session that was not interrupted would go on forever
     return session.returncode, last, errors
 
 
