@@ -71,7 +71,7 @@ def test_ueda_and_saitos_table_2(arts, model, f):
 
 @pytest.mark.parametrize("name", SETS)
 def test_kazawa_et_als_table_2(data, name):
-    """Texts, topics, label sets and their sizes agree with the paper in every digit; words nearly."""
+    """Texts, topics, label sets and their sizes agree in every digit, and words nearly."""
     X, Y = read_pages(data, name)
     n_docs, n_words, n_labels, n_sets, *sizes = SETS[name]
 
