@@ -4,20 +4,47 @@ Both see the same stemmed words. tomotopy's PLDA has 300 topics over the 36 clas
 each as CoL's start gives on average, the rest shared), and 100 sweeps of Gibbs sampling; inference
 is its default of 100 sweeps per document, ranked by the labels' shares. All on the same cores; each
 repeat runs all, and ratios are medians of paired ones. growth: time to fit by the number of
-documents of arxiv-cs.
+documents of arxiv-cs. versions: processor seconds to fit on Reuters with 36 classes, and F, of this
+checkout and of another one (--other), by turns.
 """
 
 import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 from common import markdown
 from correlated import KEEPS, measures, reuters
 from parts import read_parts
+from scipy import sparse
 
 from polytopic import CoL
 
 N_TOPICS, SWEEPS = 300, 100
+HERE = Path(__file__).parents[1]
+FIT = """
+import json, sys, time
+import numpy as np
+from scipy import sparse
+from polytopic import CoL
+X, Y, X_test, Y_test = (sparse.load_npz(f"{sys.argv[1]}/{k}.npz") for k in range(4))
+Y, Y_test = Y.toarray(), Y_test.toarray()
+out = {}
+for n_topics in (100, 300):
+    CoL(n_topics).fit(X, Y)  # compiles
+    start = time.process_time()
+    model = CoL(n_topics).fit(X, Y)
+    spent = time.process_time() - start
+    answers = np.asarray(model.predict(X_test))
+    f = 2 * (answers * Y_test).sum(axis=1) / (answers.sum(axis=1) + Y_test.sum(axis=1))
+    out[n_topics] = spent, f.mean()
+print(json.dumps(out))
+"""  # uses only what all releases have
 SETTINGS = {"EM": {}, "stepwise": {"batch_size": 500}}
 GROWTH = (4000, 8000, 16000, 32000, 66371)
 
@@ -118,12 +145,40 @@ def growth():
     markdown(["documents", *heads], rows)
 
 
+def versions(other, repeats):
+    """Print the time to fit and F of two checkouts, which take turns."""
+    parts, _, _ = reuters(KEEPS["36"])
+    times: dict = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for k, part in enumerate(parts):
+            sparse.save_npz(Path(folder, f"{k}.npz"), sparse.csr_matrix(part))
+        for _ in range(repeats):
+            for name, checkout in (("this", HERE), ("other", Path(other))):
+                environment = os.environ | {"PYTHONPATH": str(checkout / "src")}
+                command = [sys.executable, "-c", FIT, folder]
+                run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+                for n_topics, figures in json.loads(run.stdout).items():
+                    times.setdefault((name, n_topics), []).append(figures)
+    rows = []
+    for n_topics in ("100", "300"):
+        this, old = (np.array(times[name, n_topics]) for name in ("this", "other"))
+        ratio = np.median(this[:, 0] / old[:, 0])
+        medians = [f"{np.median(found[:, 0]):.2f}" for found in (this, old)]
+        rows.append((n_topics, *medians, f"{ratio:.2f}", f"{this[0, 1]:.3f}", f"{old[0, 1]:.3f}"))
+    markdown(["topics", "this, s", "other, s", "ratio", "F, this", "F, other"], rows)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=["speed", "growth"])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--other", metavar="FOLDER", help="another checkout, for versions")
     arguments = parser.parse_args()
     if "speed" in arguments.parts:
         speed(arguments.repeats)
     if "growth" in arguments.parts:
         growth()
+    if "versions" in arguments.parts:
+        if not arguments.other:
+            parser.error("versions needs --other FOLDER, the checkout to compare with.")
+        versions(arguments.other, arguments.repeats)

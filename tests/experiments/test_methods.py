@@ -126,12 +126,13 @@ def test_mlknn_and_its_twin(seed):
             assert found[doc, label] == pytest.approx(posterior)
 
 
+@pytest.mark.parametrize("common", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_mccallum_never_decreases(seed):
+def test_mccallum_never_decreases(seed, common):
     """EM never decreases its objective."""
     X, Y = random_part(seed)
 
-    model = McCallumMixture(max_iter=15).fit(X, Y)
+    model = McCallumMixture(max_iter=15, common=common).fit(X, Y)
 
     assert (np.diff(model.log_likelihood_) > -1e-8).all()
 
@@ -147,6 +148,19 @@ def test_mccallum_separates_topics():
         [1, 1, 0],
         [0, 0, 1],
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mccallums_common_component_is_a_label_of_all_documents(seed):
+    """It learns what a label learns that every document has, and is never predicted."""
+    X, Y = random_part(seed)
+    everywhere = np.column_stack([Y, np.ones(len(Y))])
+
+    model = McCallumMixture(max_iter=5, common=True).fit(X, Y)
+
+    label = McCallumMixture(max_iter=5).fit(X, everywhere)
+    assert model.log_likelihood_ == pytest.approx(label.log_likelihood_)
+    assert model.predict(X).shape == Y.shape
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -129,7 +129,7 @@ class McCallumMixture:
     EM on the counts per label set estimates the word distributions and each set's weights; the
     prior of a set is its share of the documents. As in [1]_, sets are searched greedily: labels are
     added one by one while the posterior rises. A set without documents gets equal weights, and the
-    prior of half a document. There is no common "English" component, unlike in [1]_.
+    prior of half a document.
 
     Parameters
     ----------
@@ -137,6 +137,10 @@ class McCallumMixture:
         Pseudo-count of each word in each label.
     max_iter : int, default=30
         Number of EM steps.
+    common : bool, default=False
+        Whether every set also contains a component that all documents share, for the words of
+        ordinary English, as in [1]_. A set without documents gives it the mean weight that it has
+        in training documents.
 
     References
     ----------
@@ -144,8 +148,8 @@ class McCallumMixture:
        workshop on text learning, 1999.
     """
 
-    def __init__(self, smoothing: float = 1.0, max_iter: int = 30):
-        self.smoothing, self.max_iter = smoothing, max_iter
+    def __init__(self, smoothing: float = 1.0, max_iter: int = 30, *, common: bool = False):
+        self.smoothing, self.max_iter, self.common = smoothing, max_iter, common
 
     def fit(self, X, Y) -> McCallumMixture:
         """Fit by EM; ``log_likelihood_`` holds the smoothed log likelihood of each step."""
@@ -154,10 +158,10 @@ class McCallumMixture:
         )
         sets = [tuple(row) for row in _rows_of(counts.indicator)]
         labels = list(counts.labels)
-        self._sets = [tuple(labels[c] for c in row) for row in sets]
         self._n_labels, table = Y.shape[1], counts.matrix.tocsr()
-        theta = np.full((self._n_labels, X.shape[1]), 1.0 / X.shape[1])
-        start = np.zeros_like(theta)
+        self._extra = (self._n_labels,) if self.common else ()  # components of every set
+        self._sets = [(*(labels[c] for c in row), *self._extra) for row in sets]
+        start = np.zeros((self._n_labels + len(self._extra), X.shape[1]))
         for k, row in enumerate(self._sets):  # EM starts from the words of each label's documents
             start[list(row)] += table[k].toarray()[0] / len(row)
         theta = (start + self.smoothing) / (start + self.smoothing).sum(axis=1, keepdims=True)
@@ -166,13 +170,16 @@ class McCallumMixture:
         for _ in range(self.max_iter):
             theta, weights, value = self._step(table, theta, weights)
             self.log_likelihood_.append(value)
-        self._log_theta, self._theta = np.log(theta), theta
+        self._log_theta, self._theta = np.log(theta[: self._n_labels]), theta
         docs = np.asarray(counts.set_docs, dtype=float)
         total = docs.sum() + 0.5
         self._parameters = {
-            frozenset(row): (np.log(n / total), w)
+            frozenset(row[: len(w) - self.common]): (np.log(n / total), w)
             for row, n, w in zip(self._sets, docs, weights, strict=True)
         }
+        self._common_weight = (
+            np.average([w[-1] for w in weights], weights=docs) if self.common else 0.0
+        )
         self._log_unseen = np.log(0.5 / total)
         return self
 
@@ -220,9 +227,10 @@ class McCallumMixture:
 
     def _score(self, labels, columns, n) -> float:
         log_prior, weights = self._parameters.get(frozenset(labels), (self._log_unseen, None))
-        ordered = sorted(labels)
+        ordered = [*sorted(labels), *self._extra]
         if weights is None:
-            weights = np.full(len(ordered), 1.0 / len(ordered))
+            weights = np.full(len(ordered), (1.0 - self._common_weight) / len(labels))
+            weights[len(labels) :] = self._common_weight
         mixed = weights @ self._theta[ordered][:, columns]
         return float(log_prior + n @ np.log(mixed))
 
