@@ -1,4 +1,4 @@
-"""Suspicious labels of learned texts."""
+"""Suspicious labels of training texts."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.models.test_count_models import same_parameters
 
 @pytest.fixture(scope="module")
 def planted():
-    """Return the sample's documents with their labels, and the places of five wrong ones."""
+    """Return the sample's documents with their labels, and the positions of five wrong ones."""
     rng = np.random.default_rng(0)
     documents = load_sample()
     labels = [list(document.labels) for document in documents]
@@ -36,8 +36,8 @@ def test_planted_errors_come_first(planted, model):
     assert 10 <= suspects.doubtful < suspects.audited == len(texts)
 
 
-def test_a_suspect_tells_what_differs(planted):
-    """What is missing, what is too much, and the words that say so."""
+def test_a_suspect_shows_what_differs(planted):
+    """A suspect lists missing labels, superfluous labels and the words that speak for them."""
     texts, labels, _ = planted
     truth = [set(document.labels) for document in load_sample()]
 
@@ -52,7 +52,7 @@ def test_a_suspect_tells_what_differs(planted):
 
 
 def test_the_audit_changes_nothing(planted):
-    """The labeler is the same before and after, and the audit the same again."""
+    """An audit leaves the labeler as it was, and a second audit gives the same result."""
     texts, labels, _ = planted
     labeler, twin = (Labeler("nb").fit(texts, labels) for _ in range(2))
 
@@ -64,7 +64,7 @@ def test_the_audit_changes_nothing(planted):
 
 
 def test_documents_carry_their_own_labels():
-    """Documents need no labels apart, and suspects have their ids; other texts need labels."""
+    """Documents bring their own labels and ids; plain texts need separate labels."""
     documents = load_sample()
     labeler = Labeler("nb").fit(documents)
 
@@ -76,8 +76,8 @@ def test_documents_carry_their_own_labels():
         labeler.audit(["a text"])
 
 
-def test_a_text_alone_with_a_label_is_told_apart():
-    """Nothing is known of its label without it, so it is no suspect."""
+def test_the_only_text_of_a_label_is_reported_separately():
+    """Without it nothing is known about its label, so it is not a suspect."""
     texts = ["goal match", "goal striker match", "orbit moon", "moon rocket orbit", "guitar song"]
     labels = [["sport"], ["sport"], ["space"], ["space"], ["music"]]
 
@@ -88,8 +88,8 @@ def test_a_text_alone_with_a_label_is_told_apart():
     assert suspects.audited == 4
 
 
-def test_texts_without_known_words_are_left_out():
-    """Neither judged nor alone, and unlabelled texts are passed over."""
+def test_texts_without_known_words_are_skipped():
+    """They are neither judged nor reported as alone, and unlabelled texts are skipped."""
     texts = ["goal match", "goal striker", "", "the of and", "orbit"]
     labels = [["sport"], ["sport"], ["sport"], ["sport"], []]
 
@@ -98,8 +98,8 @@ def test_texts_without_known_words_are_left_out():
     assert (suspects.audited, suspects.doubtful, suspects.alone, list(suspects)) == (2, 0, [], [])
 
 
-def test_unlearned_texts_are_refused(planted):
-    """Texts or labels that the model did not see cannot be taken out of it."""
+def test_unlearned_texts_are_rejected(planted):
+    """Texts or labels that the model has not seen cannot be removed from it."""
     texts, labels, _ = planted
     labeler = Labeler("nb").fit(texts, labels)
 
@@ -113,8 +113,8 @@ def test_unlearned_texts_are_refused(planted):
         labeler.audit(texts, labels, k=0)
 
 
-def test_a_loaded_labeler_audits_too(planted, tmp_path):
-    """As it did before it was saved, unless it was saved without its counts."""
+def test_a_loaded_labeler_can_audit(planted, tmp_path):
+    """It gives the same audit as before saving, unless it was saved without its counts."""
     texts, labels, _ = planted
     labeler = Labeler("nb").fit(texts, labels)
     labeler.save(tmp_path / "whole.model")
@@ -128,7 +128,7 @@ def test_a_loaded_labeler_audits_too(planted, tmp_path):
 
 
 def test_an_audit_needs_a_count_model(planted):
-    """A text cannot be taken out of a model that is fitted on documents."""
+    """A text cannot be removed from a model that is fitted on documents."""
     texts, labels, _ = planted
     labeler = Labeler(MML()).fit(texts[:40], labels[:40])
 

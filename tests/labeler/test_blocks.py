@@ -1,4 +1,4 @@
-"""Texts are labelled in blocks, as they come."""
+"""Texts are labelled block by block, as they arrive."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def texts():
 
 @pytest.mark.parametrize("model", ["mml", "pmm1"])
 def test_blocks_do_not_matter(monkeypatch, texts, model):
-    """Answers are the same whether texts are labelled at once, or a few at a time."""
+    """Answers are the same whether texts are labelled all at once or a few at a time."""
     labeler = Labeler(model).fit(load_sample())
     labels, suggestions = labeler.predict(texts), labeler.suggest(texts, 3)
     monkeypatch.setattr(state, "MOST_TEXTS", 7)
@@ -25,8 +25,8 @@ def test_blocks_do_not_matter(monkeypatch, texts, model):
     assert labeler.predict([]) == labeler.suggest([]) == []
 
 
-def test_no_more_is_held_than_a_block(monkeypatch, texts):
-    """Of a long stream only the texts of one block are alive at a time."""
+def test_only_one_block_is_held_in_memory(monkeypatch, texts):
+    """Of a long stream, only the texts of one block are alive at a time."""
     labeler = Labeler("nb").fit(load_sample())
     monkeypatch.setattr(state, "MOST_TEXTS", 8)
     alive, most = set(), 0
@@ -45,7 +45,7 @@ def test_no_more_is_held_than_a_block(monkeypatch, texts):
     assert most <= 2 * 8 + 1
 
 
-def test_a_bad_text_is_named_by_its_place_in_all(monkeypatch):
+def test_a_bad_text_is_named_by_its_position_in_the_stream(monkeypatch):
     """Its number counts the texts of all blocks."""
     labeler = Labeler("nb").fit(load_sample())
     monkeypatch.setattr(state, "MOST_TEXTS", 8)
@@ -55,7 +55,7 @@ def test_a_bad_text_is_named_by_its_place_in_all(monkeypatch):
 
 
 def test_all_labels_are_ranked_as_a_few_are(monkeypatch, texts):
-    """However many labels are asked for, the first ones are the same."""
+    """The first labels are the same, however many are requested."""
     labeler = Labeler("mml").fit(load_sample())
     few, n_labels = labeler.suggest(texts, 4), labeler.classes_.size
     monkeypatch.setattr(answers, "MANY_LABELS", 5)

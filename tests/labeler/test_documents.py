@@ -37,7 +37,7 @@ def sample():
     weights=st.sampled_from(["ltc", "tf"]),
 )
 def test_forgetting_is_exact(a, b, min_df, weights):
-    """Learn A, B and forget B: weights, answers, vocabulary and rows are those of A."""
+    """Learn A and B, then forget B: weights, answers, vocabulary and rows are those of A."""
     assume(any(text for text, _ in a))
     settings = {"language": None, "min_df": min_df, "max_terms": 4, "weights": weights}
     labeler = Labeler(**settings)
@@ -59,7 +59,7 @@ def test_forgetting_is_exact(a, b, min_df, weights):
 @settings(max_examples=50)
 @given(a=text_corpora(), b=text_corpora())
 def test_learning_in_steps_is_fitting_all(a, b):
-    """In the same order, steps are the same to the bit as all at once, with a fixed C."""
+    """In the same order and with a fixed C, learning in steps gives the same bits as one fit."""
     a = [("ball", ["sport"]), *a]
     labeler = Labeler(MML(), language=None)
     whole = clone(labeler).fit(*zip(*a, *b, strict=True))
@@ -70,8 +70,8 @@ def test_learning_in_steps_is_fitting_all(a, b):
     assert steps.vocabulary_ == whole.vocabulary_
 
 
-def test_of_equal_documents_one_goes():
-    """A text that was learned twice can be forgotten twice, and not a third time."""
+def test_one_of_several_equal_documents_is_forgotten():
+    """A text that was learned twice can be forgotten twice, but not a third time."""
     labeler = fitted().learn(TEXTS[:1] * 2, LABELS[:1] * 2)
 
     labeler.forget(TEXTS[:1], LABELS[:1])
@@ -85,8 +85,8 @@ def test_of_equal_documents_one_goes():
     assert labeler.counts_.n_docs == 4
 
 
-def test_sums_of_documents_are_no_documents():
-    """Counts that could be those of other documents are not enough: each row must be there."""
+def test_matching_sums_are_not_enough_to_forget():
+    """Even if the counts add up, each document's own row must be there."""
     texts, labels = ["goal match", "orbit moon"], [["a"], ["a"]]
     labeler = Labeler(language=None).fit([*texts, "goal"], [*labels, ["b"]])
 
@@ -98,8 +98,8 @@ def test_sums_of_documents_are_no_documents():
     assert labeler.documents_.X.shape[0] == 3
 
 
-def test_fractions_of_counts_can_be_forgotten():
-    """Rows are compared, not subtracted, so weights of fields may be fractions."""
+def test_fractional_counts_can_be_forgotten():
+    """Rows are compared, not subtracted, so field weights may be fractions."""
     labeler = Labeler(language=None, fields={"title": 0.3})
     texts = [{"title": "goal", "body": "match"}, {"title": "moon", "body": "goal"}]
     labeler.fit(texts, [["sport"], ["space"]])
@@ -110,20 +110,20 @@ def test_fractions_of_counts_can_be_forgotten():
     assert same_arrays(labeler.model_, alone.model_)
 
 
-def test_what_was_chosen_stays(sample):
-    """Learning and forgetting keep C and the curves of probabilities."""
+def test_tuned_values_stay(sample):
+    """Learning and forgetting keep C and the calibration curves."""
     documents, _ = sample
     labeler = Labeler().fit(documents[:120])
-    chosen = labeler.model_.tuned_
+    tuned = labeler.model_.tuned_
 
     labeler.learn(documents[120:150])
 
-    assert set(chosen) >= {"C", "set_curve"}
-    assert labeler.model_.tuned_ == chosen
+    assert set(tuned) >= {"C", "set_curve"}
+    assert labeler.model_.tuned_ == tuned
 
 
 def test_a_warm_start_is_close(sample):
-    """It goes on from the present dual variables; nearly all answers are those of a cold fit."""
+    """It starts from the present dual variables; nearly all answers are those of a cold fit."""
     documents, _ = sample
     cold = Labeler(MML()).fit(documents[:250])
     warm = clone(cold).fit(documents[:250])
@@ -131,15 +131,15 @@ def test_a_warm_start_is_close(sample):
     cold.learn(documents[250:]).forget(documents[:10])
     warm.learn(documents[250:], warm=True).forget(documents[:10], warm=True)
 
-    asked = documents[10:]
-    same = [a == b for a, b in zip(cold.predict(asked), warm.predict(asked), strict=True)]
+    questions = documents[10:]
+    same = [a == b for a, b in zip(cold.predict(questions), warm.predict(questions), strict=True)]
     assert np.mean(same) > 0.9
     assert warm.counts_ == cold.counts_
     assert same_arrays(warm.documents_, cold.documents_)
 
 
 def test_learning_needs_documents():
-    """Without its documents a labeler says what to do; count models know no warm start."""
+    """Without its documents a labeler says what to do; count models have no warm start."""
     labeler = fitted(keep_documents=False)
 
     for change in (labeler.learn, labeler.forget):
@@ -152,7 +152,7 @@ def test_learning_needs_documents():
 
 
 def test_documents_are_read_block_by_block(monkeypatch):
-    """From an iterator, in blocks with terms and labels of their own: the same as all at once."""
+    """Reading an iterator in blocks, each with its own terms and labels, gives the same model."""
     documents = [
         Document(str(n), text=text, labels=labels)
         for n, (text, labels) in enumerate(zip([*TEXTS, "no label"], [*LABELS, []], strict=True))
@@ -169,7 +169,7 @@ def test_documents_are_read_block_by_block(monkeypatch):
 
 @pytest.mark.parametrize("scheme", ["ltc", "tfidf", "tf", "binary"])
 def test_the_model_sees_weights(scheme):
-    """A model that is fitted on documents sees weights, others see counts."""
+    """A model that is fitted on documents sees weights; other models see counts."""
     counts = TextCounts("en").fit_transform(TEXTS)
     labeler, other = fitted(weights=scheme), fitted(model="pmm1", weights=scheme)
 
@@ -181,8 +181,8 @@ def test_the_model_sees_weights(scheme):
         fitted(weights="bm25")
 
 
-def test_names_bring_parameters():
-    """By its name, MML chooses C and is calibrated; an instance brings its own parameters."""
+def test_model_names_set_parameters():
+    """Given by name, MML tunes C and is calibrated; an instance keeps its own parameters."""
     named, plain = fitted().model_, fitted(model=MML()).model_
 
     assert (named.C, named.calibrate, named.random_state) == ("auto", True, 0)
@@ -191,7 +191,7 @@ def test_names_bring_parameters():
 
 @pytest.mark.parametrize("n_texts", [1, 2, 3])
 def test_a_few_texts_are_enough(n_texts):
-    """Nothing can be chosen by them, and they are learned all the same."""
+    """They are too few to tune anything, but are learned all the same."""
     labeler = Labeler().fit(TEXTS[1 : n_texts + 1], LABELS[1 : n_texts + 1])
 
     assert labeler.predict(["A goal", ""]) == [["sport"], ["sport" if n_texts == 1 else "space"]]
@@ -200,29 +200,29 @@ def test_a_few_texts_are_enough(n_texts):
 
 
 @pytest.mark.parametrize("model", ["mml", PMM1(), "pdmm", CoL(60, predict_mode="sets")])
-def test_it_abstains_where_it_is_not_sure(model, sample):
-    """No labels where the set is less probable than asked, and no suggestion is chosen."""
+def test_it_abstains_when_unsure(model, sample):
+    """If the set is less probable than required, there are no labels and no chosen suggestion."""
     documents, _ = sample
-    asked = [d for n, d in enumerate(documents) if n % 5 == 0]
+    questions = [d for n, d in enumerate(documents) if n % 5 == 0]
     labeler = Labeler(model).fit([d for n, d in enumerate(documents) if n % 5])
-    answers = labeler.predict(asked)
+    answers = labeler.predict(questions)
 
     labeler.abstain = 0.6
-    sure = labeler.predict(asked)
-    suggested = labeler.suggest(asked, k=3)
+    sure = labeler.predict(questions)
+    suggested = labeler.suggest(questions, k=3)
 
-    given = [bool(labels) for labels in sure]
-    assert 0 < sum(given) < len(asked)
+    has_labels = [bool(labels) for labels in sure]
+    assert 0 < sum(has_labels) < len(questions)
     assert all(a == b for a, b in zip(sure, answers, strict=True) if b and a)
     chosen = [sorted(s.label for s in row if s.chosen) for row in suggested]
     assert chosen == [*sure]
     assert all(len(row) >= 3 for row in suggested)
-    right = np.array([sorted(d.labels) == a for d, a in zip(asked, answers, strict=True)])
-    assert right[given].mean() > right.mean()
+    right = np.array([sorted(d.labels) == a for d, a in zip(questions, answers, strict=True)])
+    assert right[has_labels].mean() > right.mean()
 
 
-def test_it_is_sure_of_what_has_no_rival(sample):
-    """With one label allowed there is one label set, so it does not abstain."""
+def test_it_is_sure_of_the_only_label_allowed(sample):
+    """With one label allowed there is one label set, so the labeler does not abstain."""
     documents, labeler = sample
     labeler = clone(labeler).fit(documents[:200])
     labeler.abstain = max(labeler.model_.tuned_["set_curve"][1])
@@ -233,7 +233,7 @@ def test_it_is_sure_of_what_has_no_rival(sample):
 
 
 def test_abstention_needs_probabilities():
-    """Without the probability of a label set there is a sentence, before anything is learned."""
+    """A model without label set probabilities is rejected before anything is learned."""
     with pytest.raises(ValueError, match=r"use MML\(calibrate=True\)"):
         fitted(model=MML(), abstain=0.5)
     with pytest.raises(ValueError, match="NaiveBayes has none"):
@@ -247,7 +247,7 @@ def test_abstention_needs_probabilities():
 
 
 def test_words_of_labels_have_weights():
-    """A linear model's words are ranked by their weight for the label."""
+    """The words of a linear model are ranked by their weight for the label."""
     (space, sport) = fitted().label_terms(3)
 
     assert (space["label"], space["documents"]) == ("space", 3)
@@ -258,12 +258,12 @@ def test_words_of_labels_have_weights():
 
 
 def test_a_rule_works_on_margins():
-    """A rule decides on the scores of MML, too."""
+    """A rule also decides on the scores of MML."""
     assert fitted(rule=TopK(2)).predict(["Mars"]) == [["space", "sport"]]
 
 
 def test_topics_of_labels(sample):
-    """A labeler of the correlated labeling model sees counts, and forgets exactly."""
+    """A labeler with the correlated labeling model sees counts, and forgets exactly."""
     documents, _ = sample
     train, test = ([d for n, d in enumerate(documents) if bool(n % 5) == part] for part in (1, 0))
     labeler = Labeler("col").fit(train)
@@ -286,20 +286,20 @@ def test_topics_of_labels(sample):
 
 
 def test_the_map_of_a_model_with_topics(sample):
-    """Its covariance says which labels go together, and its topics are on the map."""
+    """Its covariance shows which labels go together, and its topics are on the map."""
     documents, _ = sample
 
-    found = Labeler(CoL(60)).fit(documents).map()
+    label_map = Labeler(CoL(60)).fit(documents).map()
 
-    assert found.measure == "covariance"
-    assert found.topics
-    assert all(pair.documents > 0 for pair in found.positive + found.negative)
-    shares = [share for topic in found.topics for _, share in topic.labels]
+    assert label_map.measure == "covariance"
+    assert label_map.topics
+    assert all(pair.documents > 0 for pair in label_map.positive + label_map.negative)
+    shares = [share for topic in label_map.topics for _, share in topic.labels]
     assert 0 < min(shares) <= max(shares) <= 1
 
 
-def test_rows_leave_the_matrix_that_was_added_as_it_is():
-    """Terms are sorted in the rows; who gave them in another order keeps it."""
+def test_the_row_collector_leaves_its_input_unchanged():
+    """Rows sort their terms; the matrix that was added keeps its own order."""
     X = sparse.csr_matrix([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0]])
     added, collector = X.copy(), RowCollector()
 

@@ -1,4 +1,4 @@
-"""Model files: they come back identical, and say in a sentence when they cannot."""
+"""Model files: they load as they were saved, and damaged ones are rejected with a clear message."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ FRESH = ["A goal seen from orbit", "Mars", "", "unknown words only"]
 
 
 def same_arrays(model, other):
-    """Tell whether two models have learned the same bits."""
+    """Return whether two models have learned the same bits."""
     ours, theirs = model.to_arrays(), other.to_arrays()
     same = (ours[name].tobytes() == theirs[name].tobytes() for name in ours)
     return ours.keys() == theirs.keys() and all(same)
@@ -61,7 +61,7 @@ def path(tmp_path):
     ],
 )
 def test_round_trip(labeler, tmp_path):
-    """What is loaded has the same bits, answers the same, and can be saved to the same bytes."""
+    """A loaded labeler has the same bits, answers the same, and can be saved to the same bytes."""
     labeler.fit(TEXTS, LABELS)
     labeler.save(tmp_path / "a.model")
 
@@ -79,8 +79,8 @@ def test_round_trip(labeler, tmp_path):
     assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
 
 
-def test_learning_goes_on_after_loading(path):
-    """A loaded labeler learns and forgets as the one that was saved, exactly."""
+def test_learning_continues_after_loading(path):
+    """A loaded labeler learns and forgets exactly as the one that was saved."""
     original, loaded = Labeler("pmm1", max_terms=12).fit(TEXTS, LABELS), polytopic.load(path)
 
     for labeler in (original, loaded):
@@ -91,7 +91,7 @@ def test_learning_goes_on_after_loading(path):
     assert loaded.vocabulary_ == original.vocabulary_
 
 
-def test_kept_documents_go_on_after_loading(tmp_path):
+def test_documents_are_refitted_after_loading(tmp_path):
     """A loaded labeler refits from the rows in its file, as the one that was saved."""
     original = Labeler().fit(TEXTS, LABELS)
     original.save(tmp_path / "m")
@@ -108,8 +108,8 @@ def test_kept_documents_go_on_after_loading(tmp_path):
     assert loaded.learn([TEXTS[0]], [LABELS[0]], warm=True).predict(["Mars"]) == [["space"]]
 
 
-def test_documents_are_left_out_with_the_counts(tmp_path):
-    """Without its counts the file holds no document, either; answers stay the same."""
+def test_a_file_without_counts_has_no_documents(tmp_path):
+    """Without its counts the file holds no documents either; answers stay the same."""
     labeler = Labeler().fit(TEXTS, LABELS)
     labeler.save(tmp_path / "small", counts=False)
     labeler.save(tmp_path / "whole")
@@ -146,7 +146,7 @@ def test_another_process_answers_the_same(path):
 
 
 def test_without_counts_it_is_smaller_and_cannot_learn(path, tmp_path):
-    """The counts may be left out; answers stay the same."""
+    """The counts may be omitted; answers stay the same."""
     labeler = polytopic.load(path)
     labeler.save(tmp_path / "small.model", counts=False)
 
@@ -158,8 +158,8 @@ def test_without_counts_it_is_smaller_and_cannot_learn(path, tmp_path):
         small.learn(["Mars"], [["space"]])
 
 
-def test_truncated_files_are_told(path):
-    """Cut anywhere, a file never loads and never raises anything but its sentence."""
+def test_truncated_files_are_rejected(path):
+    """Cut anywhere, a file never loads and never raises anything but its own error."""
     content = path.read_bytes()
 
     for size in [0, 1, 7, 8, 9, 50, *range(100, len(content), 197), len(content) - 1]:
@@ -168,8 +168,8 @@ def test_truncated_files_are_told(path):
             polytopic.load(path)
 
 
-def test_changed_files_are_told(path):
-    """A flipped bit anywhere is noticed."""
+def test_changed_files_are_rejected(path):
+    """A flipped bit anywhere is detected."""
     content = path.read_bytes()
 
     for place in range(0, len(content), 211):
@@ -180,8 +180,8 @@ def test_changed_files_are_told(path):
             polytopic.load(path)
 
 
-def test_foreign_files_are_told(path, tmp_path):
-    """Other files, also other safetensors files, are not ours."""
+def test_foreign_files_are_rejected(path, tmp_path):
+    """Other files, including other safetensors files, are not model files."""
     for content in (b"hello, world", b"\x80\x04pickle", b"{}" * 50, b"\0" * 64):
         path.write_bytes(content)
         with pytest.raises(ModelFileError, match="is not a polytopic model file"):
@@ -191,8 +191,8 @@ def test_foreign_files_are_told(path, tmp_path):
         polytopic.load(path)
 
 
-def test_newer_formats_are_told(path):
-    """A file of a later release says what to do."""
+def test_newer_formats_are_rejected(path):
+    """The error for a file of a later release says what to do."""
     manifest, arrays = read_model(path)
     write_model(path, {**manifest, "format_version": 99}, arrays)
 
@@ -202,7 +202,7 @@ def test_newer_formats_are_told(path):
 
 @pytest.mark.parametrize("model", ["mml", "pmm1"])
 def test_files_of_format_2_are_read(model, tmp_path):
-    """What an earlier release wrote is known to the bit, learns, and is saved as of today."""
+    """A file of an earlier release has the same bits, learns, and is saved in today's format."""
     path = Path(__file__).with_name(f"format2-{model}.model")
     manifest, arrays = read_model(path)
     fresh = Labeler(model, max_terms=12).fit(TEXTS, LABELS)
@@ -237,7 +237,7 @@ def test_parameters_with_earlier_names_are_read(path):
 
 
 def test_the_table_follows_from_the_documents(tmp_path):
-    """A file with documents holds no table beside them; it is counted when it is asked for."""
+    """A file with documents holds no table of counts; it is counted when it is needed."""
     labeler = Labeler(max_terms=9).fit(TEXTS, LABELS)
     labeler.save(tmp_path / "m")
 
@@ -249,8 +249,8 @@ def test_the_table_follows_from_the_documents(tmp_path):
     assert loaded.counts_ is loaded.counts_
 
 
-def test_terms_of_the_vocabulary_are_named_once(tmp_path):
-    """Of the table's terms only the others are told again, unless it lacks some of them."""
+def test_terms_of_the_vocabulary_are_stored_once(tmp_path):
+    """The table stores only terms outside the vocabulary, unless it lacks some of those inside."""
     labeler = Labeler("pmm1", max_terms=9).fit(TEXTS, LABELS)
     labeler.save(tmp_path / "m")
     names = read_model(tmp_path / "m")[0]["counts"]
@@ -265,8 +265,8 @@ def test_terms_of_the_vocabulary_are_named_once(tmp_path):
     assert polytopic.load(tmp_path / "few").counts_ == few.counts_
 
 
-def test_missing_files_are_told(tmp_path):
-    """No file, a folder, a folder that does not exist to write to."""
+def test_missing_files_are_reported(tmp_path):
+    """The file is missing, is a folder, or is to be written to a missing folder."""
     with pytest.raises(ModelFileError, match="does not exist"):
         polytopic.load(tmp_path / "none.model")
     with pytest.raises(ModelFileError, match="cannot be read"):
@@ -293,8 +293,8 @@ def test_missing_files_are_told(tmp_path):
         ("counts.set_indices", lambda a: a.astype(np.int64) + 10_000),
     ],
 )
-def test_hostile_arrays_are_told(path, name, change):
-    """Arrays that do not fit together, under a correct digest, are refused before any kernel."""
+def test_hostile_arrays_are_rejected(path, name, change):
+    """Arrays that do not fit together, with a correct digest, are rejected before a kernel runs."""
     manifest, arrays = read_model(path)
     arrays[name] = change(arrays[name])
     write_model(path, manifest, arrays)
@@ -321,8 +321,8 @@ def test_hostile_arrays_are_told(path, name, change):
         ("documents.data_mask", lambda a: ~a),
     ],
 )
-def test_hostile_arrays_of_document_models_are_told(tmp_path, name, change):
-    """So are those of models that are fitted on documents, of weights and of rows."""
+def test_hostile_arrays_of_document_models_are_rejected(tmp_path, name, change):
+    """So are those of models that are fitted on documents: weights and rows."""
     Labeler().fit(TEXTS, LABELS).save(tmp_path / "m")
     manifest, arrays = read_model(tmp_path / "m")
     arrays[name] = change(arrays[name])
@@ -333,7 +333,7 @@ def test_hostile_arrays_of_document_models_are_told(tmp_path, name, change):
 
 
 def test_a_failed_save_leaves_the_old_file(path, monkeypatch):
-    """A file is replaced whole or not at all."""
+    """A file is replaced completely or not at all."""
     before = path.read_bytes()
     monkeypatch.setattr("os.replace", _no_space)
 
@@ -349,7 +349,7 @@ def _no_space(*_):
 
 
 def test_files_are_what_safetensors_writes(path):
-    """They are written piece by piece, to the same bytes."""
+    """Files are written piece by piece, to the same bytes."""
     labeler = Labeler(rule=TopK(2)).fit([*TEXTS, 'Überraschung "ŝ\\'], [*LABELS, ['ŝ"']])
     labeler.save(path)
     content = path.read_bytes()
@@ -375,7 +375,7 @@ def test_arrays_are_plain(path):
     ],
 )
 def test_counts_take_few_bytes(tmp_path, weight, name, kind):
-    """Whole counts are held in as few bytes as they need, and come back as they were."""
+    """Whole counts are stored in as few bytes as they need, and load as they were."""
     texts = [{"title": text, "body": text} for text in TEXTS]
     labeler = Labeler(MML(), fields={"title": weight}).fit(texts, LABELS)
     labeler.save(tmp_path / "m")
@@ -388,7 +388,7 @@ def test_counts_take_few_bytes(tmp_path, weight, name, kind):
 
 
 def test_numpy_parameters_can_be_saved(tmp_path):
-    """Parameters from a grid are NumPy's; the file holds plain numbers."""
+    """Parameters from a grid are NumPy numbers; the file holds plain numbers."""
     labeler = Labeler(
         NaiveBayes(smoothing=np.float32(0.5)), rule=TopK(np.int64(2)), fields={"title": np.int64(2)}
     ).fit(TEXTS, LABELS)
@@ -417,8 +417,8 @@ TREE = LabelTree({"space": "science", "music": "arts", "sport": "arts"})
         (TreeCohort(TREE), None),
     ],
 )
-def test_rules_come_back(model, rule, tree, tmp_path):
-    """Every rule is kept with its parameters; a tree of its own too."""
+def test_rules_round_trip(model, rule, tree, tmp_path):
+    """Every rule is saved with its parameters, and with its own tree."""
     labeler = Labeler(model, rule=rule, tree=tree).fit(TEXTS, LABELS)
     labeler.save(tmp_path / "a")
 
@@ -428,15 +428,15 @@ def test_rules_come_back(model, rule, tree, tmp_path):
     assert loaded.predict(FRESH) == labeler.predict(FRESH)
     assert loaded.suggest(FRESH) == labeler.suggest(FRESH)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    kept, given = loaded.rule.get_params(), rule.get_params()
-    if "tree" in given and given["tree"] == tree:
-        assert kept.pop("tree") is None
-        del given["tree"]
-    assert kept == given
+    restored, original = loaded.rule.get_params(), rule.get_params()
+    if "tree" in original and original["tree"] == tree:
+        assert restored.pop("tree") is None
+        del original["tree"]
+    assert restored == original
 
 
-def test_a_cohort_of_an_older_file(tmp_path):
-    """Files without the kind of cohort were written when the best labels were the only one."""
+def test_cohorts_of_an_older_file(tmp_path):
+    """Files without the kind of cohort were written when "best labels" was the only kind."""
     rule = UnconstrainedCohort(2, 0.4, "best")
     labeler = Labeler("nb", rule=rule).fit(TEXTS, LABELS)
     labeler.save(tmp_path / "m")
@@ -450,8 +450,8 @@ def test_a_cohort_of_an_older_file(tmp_path):
     assert loaded.predict(FRESH) == labeler.predict(FRESH)
 
 
-def test_rules_of_ones_own_cannot_be_saved(tmp_path):
-    """Only what another process knows goes into a file."""
+def test_custom_rules_cannot_be_saved(tmp_path):
+    """Only what another process can load goes into a file."""
 
     class Mine(TopK):
         pass
@@ -461,7 +461,7 @@ def test_rules_of_ones_own_cannot_be_saved(tmp_path):
 
 
 def test_links_and_pipes_stay_what_they_are(tmp_path):
-    """A link is followed; a pipe or device is written, not replaced."""
+    """A link is followed; a pipe or device is written to, not replaced."""
     labeler = Labeler().fit(TEXTS, LABELS)
     (tmp_path / "link").symlink_to(tmp_path / "real")
 
@@ -473,8 +473,8 @@ def test_links_and_pipes_stay_what_they_are(tmp_path):
     assert not Path("/dev/null").is_file()
 
 
-def test_a_deep_header_is_foreign(path):
-    """Brackets without end are no model file."""
+def test_a_deeply_nested_header_is_rejected(path):
+    """Endless brackets are not a model file."""
     content = b"[" * 100_000
     path.write_bytes(len(content).to_bytes(8, "little") + content)
 
@@ -482,8 +482,8 @@ def test_a_deep_header_is_foreign(path):
         polytopic.load(path)
 
 
-def test_estimators_inside_a_loaded_labeler_go_on(path):
-    """The loaded model knows its counts and its course."""
+def test_estimators_inside_a_loaded_labeler_can_continue(path):
+    """The loaded model has its counts and its training trace."""
     model = polytopic.load(path).model_
 
     assert model.counts_.n_docs == 5
@@ -492,8 +492,8 @@ def test_estimators_inside_a_loaded_labeler_go_on(path):
 
 
 @pytest.mark.parametrize("mixing", [2.0, np.array([1.0, 2.0]), {"a": np.int64(2)}, (1, 2)])
-def test_every_form_of_parameters_is_kept(tmp_path, mixing):
-    """A model with parameters by label answers the same after loading."""
+def test_every_form_of_parameters_is_saved(tmp_path, mixing):
+    """A model with parameters per label answers the same after loading."""
     texts, labels = ["goal match", "orbit moon", "goal orbit"], [["a"], ["b"], ["a", "b"]]
     labeler = polytopic.Labeler(polytopic.PDMM(mixing=mixing)).fit(texts, labels)
 
@@ -504,7 +504,7 @@ def test_every_form_of_parameters_is_kept(tmp_path, mixing):
     assert (loaded.predict_proba(texts) == labeler.predict_proba(texts)).all()
 
 
-def test_rules_of_tiny_smoothing_come_back(tmp_path):
+def test_rules_of_tiny_smoothing_round_trip(tmp_path):
     """Z of a rule is a difference, which rounding may bring just below zero."""
     labeler = Labeler(BoosTexter(200, smoothing=1e-300)).fit(TEXTS, LABELS)
     assert labeler.model_.to_arrays()["z"].min() < 0

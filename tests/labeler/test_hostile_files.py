@@ -1,4 +1,4 @@
-"""Model files made to do harm, digest and all, are refused when they are loaded."""
+"""Malicious model files with a correct digest are rejected when they are loaded."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from polytopic.models import MML, CoL
 
 @pytest.fixture(scope="module")
 def contents():
-    """Return the model files of labelers of every family by name."""
+    """Return a model file of each family, by name."""
     labelers = {
         "nb": Labeler("nb", max_terms=30, rule=TopK(2), fields={"title": 2.0}),
         "pmm1": Labeler("pmm1", max_terms=30),
@@ -34,15 +34,16 @@ def contents():
 
 
 def set_at(value, *place):
-    """Return a change of an array, or of a plain value, at a place."""
+    """Return a function that changes an array, or a plain value, at a place."""
 
-    def change(found):
-        found = found.copy() if isinstance(found, np.ndarray) else json.loads(json.dumps(found))
-        inner = found
+    def change(original):
+        is_array = isinstance(original, np.ndarray)
+        changed = original.copy() if is_array else json.loads(json.dumps(original))
+        inner = changed
         for step in place[:-1]:
             inner = inner[step]
         inner[place[-1]] = value
-        return found
+        return changed
 
     return change
 
@@ -74,7 +75,7 @@ ARRAYS = [
 
 @pytest.mark.parametrize(("model", "name", "change", "sentence"), ARRAYS)
 def test_arrays(contents, model, name, change, sentence):
-    """Arrays that no model can have are told, and nothing is computed with them."""
+    """Arrays that no model can have are rejected, and nothing is computed with them."""
     manifest, arrays = parse_model(contents[model], "m")
     arrays[name] = change(arrays[name])
 
@@ -110,7 +111,7 @@ FACTS = [
 
 @pytest.mark.parametrize(("model", "place", "value", "sentence"), FACTS)
 def test_facts(contents, model, place, value, sentence):
-    """Settings, names and choices are checked when a file is loaded, not when it is asked."""
+    """Settings, names and tuned values are checked when a file is loaded, not when it is used."""
     manifest, arrays = parse_model(contents[model], "m")
     manifest = set_at(value, *place)(manifest)
 
@@ -120,15 +121,15 @@ def test_facts(contents, model, place, value, sentence):
 
 @pytest.mark.parametrize("kind", ["F8_E4M3", "BF16", "F16", "BOOL", "x", None])
 def test_types_of_other_programs(contents, kind):
-    """An array of a type that no model has is told in a sentence."""
+    """An array of a type that no model has is rejected with a clear message."""
     content = contents["nb"]
     size = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + size])
     header["model.set_docs"]["dtype"] = kind
-    told = json.dumps(header).encode()
+    encoded = json.dumps(header).encode()
 
     with pytest.raises(ModelFileError, match=f"'model.set_docs' has the type {kind!r}"):
-        parse_model(len(told).to_bytes(8, "little") + told + content[8 + size :], "m")
+        parse_model(len(encoded).to_bytes(8, "little") + encoded + content[8 + size :], "m")
 
 
 def test_weights_that_would_fill_the_memory(contents):
@@ -161,14 +162,14 @@ def test_words_and_labels_that_would_fill_the_memory(contents):
 
 
 def test_a_labeler_that_could_not_abstain_is_not_fitted():
-    """Too few documents to tell how probable a label set is are told by fit, not by predict."""
+    """fit, not predict, reports too few documents to estimate how probable a label set is."""
     with pytest.raises(ValueError, match="abstain needs the probability of a label set"):
         Labeler(MML(calibrate=True), abstain=0.5).fit(["goal", "orbit"], [["sport"], ["space"]])
 
 
 @pytest.mark.parametrize("command", ["info", "suggest"])
 def test_devices_and_pipes_are_not_read(tmp_path, command):
-    """What may have no end is refused before it is read, in little memory and at once."""
+    """A file that may have no end is rejected before it is read, in little memory and at once."""
     os.mkfifo(tmp_path / "pipe")
     limited = (
         "import resource, sys; from polytopic.cli import main; "
@@ -188,8 +189,8 @@ def test_devices_and_pipes_are_not_read(tmp_path, command):
 
 
 @pytest.mark.parametrize("length", [0, 1, 1 << 40, (1 << 64) - 1])
-def test_headers_that_lie_about_their_length(contents, tmp_path, length):
-    """The length of the header is not believed beyond the file."""
+def test_headers_with_a_wrong_length(contents, tmp_path, length):
+    """A header length beyond the end of the file is not trusted."""
     content = contents["nb"]
     (tmp_path / "m").write_bytes(length.to_bytes(8, "little") + content[8:])
 
@@ -198,9 +199,9 @@ def test_headers_that_lie_about_their_length(contents, tmp_path, length):
 
 
 def test_a_large_foreign_file_is_not_read(tmp_path):
-    """Of a file that does not begin as a model file, only the beginning is read."""
+    """Of a file that does not begin like a model file, only the beginning is read."""
     with open(tmp_path / "m", "wb") as file:
-        file.truncate(1 << 40)  # a terabyte of zeros that takes no room
+        file.truncate(1 << 40)  # a sparse file: a terabyte of zeros that takes no space
 
     with pytest.raises(ModelFileError, match="is not a polytopic model file"):
         polytopic.load(tmp_path / "m")

@@ -39,28 +39,28 @@ def fitted(**settings):
 
 
 def test_predicts_names():
-    """Answers are lists of label names, one list a text."""
+    """Answers are lists of label names, one list per text."""
     answers = fitted().predict(["The match had one goal.", "In orbit around Mars, a goal, a match"])
 
     assert answers == [["sport"], ["space", "sport"]]
 
 
 def test_certainty_of_a_mixture():
-    """It is the posterior of the label set that is given, which is the most probable one."""
+    """It is the posterior of the predicted label set, which is the most probable one."""
     labeler = Labeler("pmm1").fit(TEXTS, LABELS)
     texts = [*TEXTS, "", "A rover, a match."]
 
-    found = labeler.certainty(texts)
+    certainties = labeler.certainty(texts)
 
     sets = labeler.model_.predict_sets(labeler.transform(texts), 3)
-    assert found == pytest.approx(np.exp(sets.scores[:, 0]))
-    assert np.all((found > 0) & (found <= 1))
+    assert certainties == pytest.approx(np.exp(sets.scores[:, 0]))
+    assert np.all((certainties > 0) & (certainties <= 1))
     assert labeler.certainty([]).shape == (0,)
 
 
 @pytest.mark.parametrize("settings", [{"model": "nb"}, {"model": "pmm1", "rule": TopK(k=1)}])
 def test_certainty_of_independent_labels(settings):
-    """Where the model does not tell of sets, each label is right or wrong by itself."""
+    """If the model has no posterior over sets, each label is right or wrong by itself."""
     labeler = Labeler(**settings).fit(TEXTS, LABELS)
     proba = labeler.predict_proba(TEXTS)
 
@@ -69,7 +69,7 @@ def test_certainty_of_independent_labels(settings):
     assert labeler.certainty(TEXTS) == pytest.approx(expected)
 
 
-def test_nothing_known_gets_the_commonest_set():
+def test_texts_without_known_words_get_the_commonest_set():
     """An empty text, or one of unknown words, gets the most frequent label set."""
     labeler = Labeler().fit([*TEXTS, "Both of them"], [*LABELS, ["sport"]])
 
@@ -79,7 +79,7 @@ def test_nothing_known_gets_the_commonest_set():
 @pytest.mark.parametrize("model", ["nb", "pmm1"])
 @given(a=text_corpora(), b=text_corpora(), min_df=st.integers(1, 3))
 def test_forgetting_is_exact_with_a_cut_vocabulary(model, a, b, min_df):
-    """The vocabulary is a view: a term that was too rare comes back, and goes again."""
+    """The vocabulary is a view: a term that was too rare enters it, and leaves it again."""
     settings = {"language": None, "min_df": min_df, "max_terms": 4}
     frequency = Counter(term for text, _ in a for term in set(text.split()))
     assume(any(count >= min_df for count in frequency.values()))
@@ -95,7 +95,7 @@ def test_forgetting_is_exact_with_a_cut_vocabulary(model, a, b, min_df):
 
 @given(a=text_corpora(), b=text_corpora())
 def test_learning_is_fitting_all(a, b):
-    """Learning in steps is the same, to the bit, as learning at once."""
+    """Learning in steps gives the same bits as learning at once."""
     b = [("ball", ["sport"]), *b]
     whole = Labeler("pmm1", language=None).fit(*zip(*a, *b, strict=True))
 
@@ -106,7 +106,7 @@ def test_learning_is_fitting_all(a, b):
 
 
 @pytest.mark.parametrize("settings", [{"model": "pmm1"}, {}])
-def test_new_labels_and_words_come_by_learning(settings):
+def test_new_labels_and_words_are_learned(settings):
     """What was never seen before is learned with its first document."""
     labeler = fitted(**settings)
 
@@ -117,7 +117,7 @@ def test_new_labels_and_words_come_by_learning(settings):
 
 
 def test_documents_bags_and_fields_are_texts():
-    """A document, a bag of words and a text of fields are taken where a text is."""
+    """A document, a bag of words and a text with fields are accepted as a text."""
     labeler = Labeler(language=None, fields={"title": 2})
     documents = [
         Document("1", text="goal match", labels=["sport"]),
@@ -146,7 +146,7 @@ def test_suggestions_are_ranked():
 
 
 def test_an_answer_is_a_sequence_of_suggestions():
-    """It knows its labels, and warns of a text without a known word."""
+    """It has its labels, and warns of a text without a known word."""
     answer, unknown = fitted().suggest(["A goal!", "Xyzzy"])
 
     assert answer.labels == ["sport"]
@@ -156,9 +156,9 @@ def test_an_answer_is_a_sequence_of_suggestions():
     assert "<td>sport</td>" in answer._repr_html_()
 
 
-KNOWN = [  # of a model that knows "goal" and "orbit"
+KNOWN = [  # for a model that knows "goal" and "orbit"
     ("goal orbit", 1.0),
-    ("The goal, the xyzzy", 1 / 2),  # stop words are no terms
+    ("The goal, the xyzzy", 1 / 2),  # stop words are not terms
     ("goal goal goal xyzzy", 3 / 4),
     ("Xyzzy", 0.0),
     ("The", 0.0),
@@ -173,7 +173,7 @@ KNOWN = [  # of a model that knows "goal" and "orbit"
 
 @pytest.mark.parametrize("model", ["nb", "mml"])
 def test_an_answer_says_how_much_of_the_text_is_known(model):
-    """By occurrences of terms; the same at the first and at later sight of a word, and alone."""
+    """Occurrences of terms are counted; the first and later uses of a word give the same answer."""
     labeler = Labeler(model, fields={"title": 3}).fit(["goal", "orbit"], [["sport"], ["space"]])
     texts, expected = zip(*KNOWN, strict=True)
 
@@ -202,7 +202,7 @@ def test_an_answer_as_plain_values():
 
 
 def test_suggestions_may_be_restricted():
-    """Labels can be left out or singled out for a request, and there is still an answer."""
+    """Labels can be excluded or included for one request, and there is still an answer."""
     labeler = fitted()
 
     without = labeler.suggest(["A goal!", ""], exclude=["sport"])
@@ -221,7 +221,7 @@ def test_suggestions_may_be_restricted():
 
 
 def test_explanations_have_shares_and_places():
-    """Shares of labels and of words sum to one, and places point into the text."""
+    """Shares of labels and of words sum to one, and each place points into the text."""
     text = "A GOAL, seen from orbit around Mars; the goal of a match. Zebra!"
 
     explanation = fitted().explain(text)
@@ -241,7 +241,7 @@ def test_explanations_have_shares_and_places():
 
 
 def test_explanations_of_given_labels():
-    """Any labels can be explained; a label that is not known is named."""
+    """Any label can be explained; the error for an unknown label names it."""
     labeler = fitted()
 
     assert [r.label for r in labeler.explain("Mars", ["sport"]).labels] == ["sport"]
@@ -262,7 +262,7 @@ def test_evidence_is_against_the_corpus():
 
 
 def test_rules_decide():
-    """A rule chooses the labels, on top of any model."""
+    """A rule chooses the labels, for any model."""
     assert fitted(model="nb", rule=TopK(2)).predict(["Mars"]) == [["space", "sport"]]
     assert fitted(model="nb", rule=WorldModel(1.0)).predict(["Mars", ""]) == [["space"], ["space"]]
     with pytest.raises(
@@ -273,8 +273,8 @@ def test_rules_decide():
         fitted(model="nb", rule=TreeCohort())
 
 
-def test_a_rule_that_was_tuned():
-    """A rule is found on the scores of the fitted model, and put in without another fit."""
+def test_a_tuned_rule():
+    """A rule is tuned on the scores of the fitted model, and set without another fit."""
     labeler = fitted(model="nb")
 
     tuned = tune_decision(
@@ -329,14 +329,14 @@ def test_clones_keep_their_settings():
         (["the"], [["a"]], "no term occurs in min_df == 1 of the 1 labelled documents"),
     ],
 )
-def test_bad_input_gets_a_sentence(texts, labels, sentence):
-    """Each wrong argument is named."""
+def test_bad_input_is_rejected(texts, labels, sentence):
+    """The error names each wrong argument."""
     with pytest.raises(ValueError, match=sentence):
         Labeler().fit(texts, labels)
 
 
 def test_unknown_models_are_named():
-    """The models there are, are told."""
+    """The error lists the models that exist."""
     with pytest.raises(ValueError, match="model == 'magic', must be one of mml, pmm1"):
         Labeler("magic").fit(TEXTS, LABELS)
     with pytest.raises(TypeError, match="model is a TopK"):
@@ -345,7 +345,7 @@ def test_unknown_models_are_named():
 
 @pytest.mark.parametrize("settings", [{"model": "pmm1"}, {}])
 def test_forgetting_what_was_not_learned(settings):
-    """The labeler is left as it was."""
+    """The labeler stays as it was."""
     labeler = fitted(**settings)
     before = labeler.counts_.copy()
 
@@ -357,7 +357,7 @@ def test_forgetting_what_was_not_learned(settings):
 
 
 def test_a_single_label_works():
-    """One label only: it is always the answer, and can be explained."""
+    """A single label is always the answer, and can be explained."""
     labeler = Labeler().fit(TEXTS, [["news"]] * 5)
 
     assert labeler.predict(["Mars", "nothing"]) == [["news"]] * 2
@@ -375,7 +375,7 @@ def test_learning_needs_counts():
 
 
 def test_the_sample_can_be_learned():
-    """Models of three quarters of the bundled sample label the rest well."""
+    """Models trained on three quarters of the bundled sample label the rest well."""
     documents = load_sample()
     train, test = stratified_split([d.labels for d in documents], 0.25, seed=0)
     true = [documents[d].labels for d in test]
@@ -391,7 +391,7 @@ def test_the_sample_can_be_learned():
 
 
 def test_before_fitting():
-    """Unfitted, or after a fit that failed, every question says so."""
+    """An unfitted labeler, or one whose fit failed, says so whatever you ask it."""
     labeler = Labeler()
     with pytest.raises(ValueError, match="no labelled document"):
         labeler.fit(["goal"], [[]])
@@ -402,13 +402,13 @@ def test_before_fitting():
 
 
 def test_no_texts_get_no_labels():
-    """An empty list in, an empty list out."""
+    """An empty list gives an empty list."""
     assert fitted().predict([]) == []
     assert fitted().suggest([]) == []
 
 
 def test_a_string_is_not_a_list_of_labels():
-    """One string where a list is needed is told, not taken letter by letter."""
+    """A string where a list is needed is rejected, not split into letters."""
     with pytest.raises(ValueError, match="labels == 'sport' is one string"):
         fitted().explain("Mars", "sport")
     with pytest.raises(ValueError, match="include == 'sport' is one string"):
@@ -416,7 +416,7 @@ def test_a_string_is_not_a_list_of_labels():
 
 
 def test_text_counts_take_documents():
-    """The transformer takes what a labeler takes."""
+    """The transformer accepts what a labeler accepts."""
     documents = [Document("1", text="goal"), Document("2", counts={"goal": 2})]
 
     assert TextCounts(None).fit_transform(documents).toarray().tolist() == [[1], [2]]

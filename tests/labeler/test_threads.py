@@ -1,4 +1,4 @@
-"""One thread learns and forgets while others ask: each answer is of one state."""
+"""One thread learns and forgets while others ask: each answer belongs to one state."""
 
 import copy
 import pickle
@@ -49,7 +49,7 @@ def switching():
 @pytest.mark.parametrize("model", ["nb", "pmm1", "mml"])
 @pytest.mark.usefixtures("switching")
 def test_answers_are_of_one_state(model):
-    """Whatever is asked while texts with new labels come and go, the answer is as if alone."""
+    """While labels are learned and forgotten, each answer is one that some state gives."""
     labeler = Labeler(model, tree=TREE).fit(TEXTS, LABELS)
     before = {name: ask(labeler) for name, ask in QUESTIONS.items()}
     later = copy.copy(labeler).learn(MORE, MORE_LABELS)
@@ -77,7 +77,7 @@ def test_answers_are_of_one_state(model):
 
 
 def test_the_state_never_changes():
-    """Learning, forgetting and taking counts leave an earlier state as it was."""
+    """Learning, forgetting and taking counts leave an earlier state unchanged."""
     labeler = Labeler("pmm1").fit(TEXTS, LABELS)
     state, earlier = labeler.state_, copy.copy(labeler)
     answers, n_docs = labeler.predict(ASKED), state.counts.n_docs

@@ -27,13 +27,13 @@ NAMES = [["space"], ["biologia"], ["79"], ["cosmos", "biology"], ["avaruus", "sp
 
 
 def fitted(labels=IDS, model="pmm1", **settings):
-    """Return a labeler of a few texts."""
+    """Return a labeler fitted on a few texts."""
     return Labeler(model, tree=TREE, **settings).fit(TEXTS, labels)
 
 
 @pytest.mark.parametrize("model", ["pmm1", "nb", "mml"])
 def test_names_are_learned_by_their_ids(model):
-    """Whatever a label is called, it is one label; a warning says so."""
+    """Whichever of its names is used, it is one label; a warning says so."""
     with pytest.warns(LabelWarning) as warned:
         named = fitted(NAMES, model)
 
@@ -47,7 +47,7 @@ def test_names_are_learned_by_their_ids(model):
 
 
 def test_names_are_forgotten_by_their_ids():
-    """Learning and forgetting know the same names."""
+    """Learning and forgetting accept the same names."""
     labeler = fitted()
 
     labeler.learn(["planet"], [["cosmos"]]).forget(["planet"], [["avaruus"]])
@@ -57,7 +57,7 @@ def test_names_are_forgotten_by_their_ids():
 
 
 def test_labels_outside_the_tree():
-    """They are learned, and a warning names one; ids in the tree warn of nothing."""
+    """They are learned, and a warning names one; ids in the tree cause no warning."""
     with pytest.warns(LabelWarning, match=r"1 of 4 labels are not in the tree, such as 'x'; they"):
         fitted([["x"], *IDS[1:]])
     with warnings.catch_warnings():
@@ -65,8 +65,8 @@ def test_labels_outside_the_tree():
         fitted()
 
 
-def test_labels_that_were_learned_are_taken_as_they_are():
-    """A tree that comes later does not rename what is known."""
+def test_learned_labels_are_taken_as_they_are():
+    """A tree that is set later does not rename known labels."""
     labeler = Labeler("nb").fit(TEXTS, [["sport"]] * 5)
 
     labeler.tree = TREE
@@ -76,8 +76,8 @@ def test_labels_that_were_learned_are_taken_as_they_are():
     assert labeler.resolve("nonsense") == "nonsense"
 
 
-def test_names_in_questions():
-    """Where a label is asked for, its name will do."""
+def test_names_in_requests():
+    """A label can be given by its name."""
     labeler = fitted()
     text = "A goal on Mars"
 
@@ -88,7 +88,7 @@ def test_names_in_questions():
 
 
 def test_a_label_stands_for_its_branch():
-    """Only what is under a label, or nothing under it; a branch without labels is told."""
+    """``include`` and ``exclude`` cover the branch below a label, which must have labels."""
     labeler = fitted()
     text = ["A goal on Mars, in the match"]
 
@@ -106,7 +106,7 @@ def test_a_label_stands_for_its_branch():
 
 @pytest.mark.parametrize("model", ["pmm1", "nb", "mml"])
 def test_labels_at_a_level(model):
-    """Sets, scores and probabilities are those of the labels below."""
+    """Sets, scores and probabilities are those of the labels below the level."""
     labeler = fitted(model=model)
     texts = [*TEXTS, "nonsense"]
 
@@ -117,17 +117,17 @@ def test_labels_at_a_level(model):
     ]
     assert labeler.predict(texts, level=1) == labeler.predict(texts)
     for below, above in zip(flat, high, strict=True):
-        found = {s.label: s for s in above}
-        assert set(found) == {"u1", "u4"}
+        by_label = {s.label: s for s in above}
+        assert set(by_label) == {"u1", "u4"}
         inside = [s for s in below if s.label in ("u2", "u3")]
-        assert found["u1"].score == max(s.score for s in inside)
-        assert found["u1"].chosen == any(s.chosen for s in inside)
+        assert by_label["u1"].score == max(s.score for s in inside)
+        assert by_label["u1"].chosen == any(s.chosen for s in inside)
         wrong = np.prod([1 - s.probability for s in inside])
-        assert found["u1"].probability == pytest.approx(1 - wrong)
+        assert by_label["u1"].probability == pytest.approx(1 - wrong)
 
 
 def test_a_level_needs_a_tree():
-    """Without one, the sentence says what to give."""
+    """Without a tree, the error says what to pass."""
     labeler = Labeler("nb").fit(TEXTS, IDS)
 
     for ask in (labeler.predict, labeler.suggest):
@@ -136,7 +136,7 @@ def test_a_level_needs_a_tree():
 
 
 def test_names_in_the_language_of_the_texts(tmp_path):
-    """The labeler's language picks the name, here and after loading."""
+    """The labeler's language decides the name, before and after loading."""
     labeler = fitted(language="fi")
     labeler.save(tmp_path / "m")
 
@@ -151,7 +151,7 @@ def test_names_in_the_language_of_the_texts(tmp_path):
 
 @pytest.mark.corpus
 def test_library_classes(data):
-    """The Finnish library classes: near misses count a part, and high levels are easier."""
+    """The Finnish library classes: near misses count in part, and high levels are easier."""
     corpus = data("fi-makupalat")
     tree = LabelTree.from_file(corpus.parent / "fi-makupalat.hierarchy.tsv")
     test = list(read_documents(corpus, split="test"))

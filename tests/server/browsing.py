@@ -4,7 +4,7 @@ from playwright.sync_api import expect
 
 from polytopic.cli.demo import NEW_TEXTS
 
-TEXT = NEW_TEXTS[0]  # of sport/football and health/medicine
+TEXT = NEW_TEXTS[0]  # about sport/football and health/medicine
 PAGES = {
     "text": "/",
     "check": "/check",
@@ -46,12 +46,12 @@ def settle(page):
 
 def topics(page):
     """Return the topics with their shares in percent; None for new ones."""
-    found = {}
+    shares = {}
     for item in page.locator("#topics > li").all():
         name = item.locator("button.name").inner_text().split("\n")[-1].lstrip("0123456789").strip()
         summary = item.locator(".summary").inner_text()
-        found[name] = int(summary.split("%")[0]) if "%" in summary else None
-    return found
+        shares[name] = int(summary.split("%")[0]) if "%" in summary else None
+    return shares
 
 
 def item_of(page, topic):

@@ -16,7 +16,7 @@ from polytopic.server.connections import create_server
 from tests.store import conftest as stores
 
 server = stores.server
-OWN = "polytopic_own"  # the token of a service's own
+OWN = "polytopic_own"  # a token that the service creates for itself
 TOKENS = {role: f"polytopic_{role}" for role in ("read", "write", "admin")}
 
 
@@ -74,7 +74,7 @@ def until(condition, seconds=10):
     """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it does not come to hold"
+        assert time.monotonic() < end, "the condition does not hold in time"
         time.sleep(0.02)
 
 

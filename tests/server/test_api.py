@@ -30,15 +30,15 @@ def test_suggest_answers_as_the_library_does(client, path):
 
 def test_suggest_options(client):
     """Options restrict the labels, filter unlikely ones, and let the model abstain."""
-    asked = {"text": TEXT, "include": ["sport/football", "culture/film"], "k": 9}
-    (found,) = client.post("/v1/suggest", json=asked).json()["documents"]
-    assert {s["label"] for s in found["suggestions"]} == {"sport/football", "culture/film"}
+    request = {"text": TEXT, "include": ["sport/football", "culture/film"], "k": 9}
+    (answer,) = client.post("/v1/suggest", json=request).json()["documents"]
+    assert {s["label"] for s in answer["suggestions"]} == {"sport/football", "culture/film"}
 
-    (found,) = client.post("/v1/suggest", json={**asked, "threshold": 1}).json()["documents"]
-    assert sorted(s["label"] for s in found["suggestions"]) == found["labels"]
+    (answer,) = client.post("/v1/suggest", json={**request, "threshold": 1}).json()["documents"]
+    assert sorted(s["label"] for s in answer["suggestions"]) == answer["labels"]
 
-    (found,) = client.post("/v1/suggest", json={"text": TEXT, "abstain": 1}).json()["documents"]
-    assert (found["labels"], found["abstained"]) == ([], True)
+    (answer,) = client.post("/v1/suggest", json={"text": TEXT, "abstain": 1}).json()["documents"]
+    assert (answer["labels"], answer["abstained"]) == ([], True)
 
 
 def test_fast_path(client, monkeypatch):
@@ -72,13 +72,13 @@ def test_lines_are_answered_in_order(client):
     lines = [json.dumps({"text": document.text}) for document in load_sample()]
     lines[5] = '{"nothing": 1}'
 
-    done = client.post(
+    response = client.post(
         "/v1/suggest?k=1",
         content="\n".join(lines),
         headers={"Content-Type": "application/x-ndjson"},
     )
 
-    rows = [json.loads(line) for line in done.text.splitlines()]
+    rows = [json.loads(line) for line in response.text.splitlines()]
     assert len(rows) == len(lines)
     assert rows[5] == {"line": 6, "error": rows[5]["error"]}
     assert "nothing" in rows[5]["error"]
@@ -87,11 +87,13 @@ def test_lines_are_answered_in_order(client):
 
 def test_explain(client):
     """An explanation has shares, words and places, and says why not another label."""
-    found = client.post("/v1/explain", json={"text": TEXT, "why_not": ["science/space"]}).json()
+    explanation = client.post(
+        "/v1/explain", json={"text": TEXT, "why_not": ["science/space"]}
+    ).json()
 
-    assert sum(label["share"] for label in found["labels"]) == pytest.approx(1)
-    assert {"film", "football"} <= {TEXT[p["start"] : p["end"]] for p in found["places"]}
-    assert found["why_not"][0]["label"] == "science/space"
+    assert sum(label["share"] for label in explanation["labels"]) == pytest.approx(1)
+    assert {"film", "football"} <= {TEXT[p["start"] : p["end"]] for p in explanation["places"]}
+    assert explanation["why_not"][0]["label"] == "science/space"
 
 
 def test_answers_follow_changes(client, path):
@@ -100,8 +102,8 @@ def test_answers_follow_changes(client, path):
     assert (receipt["learned"], receipt["new_labels"]) == (1, ["quokka"])
 
     def answer():
-        asked = client.post("/v1/suggest", json={"text": "quokka " * 9, "k": 1}).json()
-        return asked["model"]["revision"], asked["documents"][0]["labels"]
+        response = client.post("/v1/suggest", json={"text": "quokka " * 9, "k": 1}).json()
+        return response["model"]["revision"], response["documents"][0]["labels"]
 
     until(lambda: answer() == (2, ["quokka"]))
     relabelled = {"labels": {"new": ["animal"], "nobody": ["x"]}}
@@ -170,8 +172,8 @@ def test_reading_with_tokens_only(path):
     """Without open reading, reading needs a token as well."""
     with served(path, open_reading=False) as client:
         assert client.post("/v1/suggest", json={"text": "x"}).status_code == 401
-        done = client.post("/v1/suggest", json={"text": "x"}, headers=bearer("read"))
-        assert done.status_code == 200
+        response = client.post("/v1/suggest", json={"text": "x"}, headers=bearer("read"))
+        assert response.status_code == 200
         assert client.get("/health/live").status_code == 200
 
 
@@ -191,11 +193,11 @@ def test_models(client):
 
 def test_labels(client):
     """Search labels, and describe one."""
-    found = client.get("/v1/labels", params={"q": "FOOT"}).json()["labels"]
-    assert [row["label"] for row in found] == ["sport/football"]
+    matches = client.get("/v1/labels", params={"q": "FOOT"}).json()["labels"]
+    assert [row["label"] for row in matches] == ["sport/football"]
 
     facts = client.get("/v1/labels/sport/football").json()
-    assert facts["documents"] == found[0]["documents"]
+    assert facts["documents"] == matches[0]["documents"]
     assert len(facts["words"]) == 20
     assert len(facts["alike"]) == 5
     assert "sport/football" not in facts["alike"]
@@ -205,8 +207,8 @@ def test_labels(client):
 def test_a_model_file_cannot_learn(model):
     """A model file answers, but rejects changes with a reason."""
     with served(model, own_token=OWN) as client:
-        done = client.post("/v1/suggest", json={"text": TEXT})
-        assert done.json()["documents"][0]["labels"] == load(model).predict([TEXT])[0]
+        response = client.post("/v1/suggest", json={"text": TEXT})
+        assert response.json()["documents"][0]["labels"] == load(model).predict([TEXT])[0]
         headers = {"Authorization": f"Bearer {OWN}"}
         refused = client.post("/v1/learn", json={"documents": [NEW]}, headers=headers)
         assert refused.status_code == 409
@@ -229,12 +231,14 @@ def test_a_model_file_cannot_learn(model):
 )
 def test_invalid_requests(client, body, status, sentence):
     """Invalid requests get a problem document with one sentence."""
-    done = client.post("/v1/suggest", content=body, headers={"Content-Type": "application/json"})
+    response = client.post(
+        "/v1/suggest", content=body, headers={"Content-Type": "application/json"}
+    )
 
-    assert done.status_code == status
-    assert done.headers["Content-Type"] == "application/problem+json"
-    assert sentence in done.json()["detail"]
-    assert done.json()["status"] == status
+    assert response.status_code == status
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert sentence in response.json()["detail"]
+    assert response.json()["status"] == status
 
 
 def test_limits(path):
@@ -272,9 +276,9 @@ def test_health_and_metrics(client, tmp_path):
     Store(tmp_path / "empty.db").close()
     with served(tmp_path / "empty.db") as empty:
         assert empty.get("/health/ready").status_code == 503
-        done = empty.post("/v1/suggest", json={"text": "x"})
-        assert done.status_code == 409
-        assert "Nothing has been learned yet" in done.json()["detail"]
+        response = empty.post("/v1/suggest", json={"text": "x"})
+        assert response.status_code == 409
+        assert "Nothing has been learned yet" in response.json()["detail"]
 
 
 def test_metrics(client):
@@ -290,16 +294,16 @@ def test_metrics(client):
 
     answer = client.get("/metrics")
 
-    found = {
+    samples = {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(answer.text)
         for sample in family.samples
     }
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
-    assert found["polytopic_labelled_documents_total",] == 9
-    assert found["polytopic_changes_total", "learn"] == 1
-    assert found["polytopic_waiting",] == 0
-    requests = {key[1:]: n for key, n in found.items() if key[0] == "polytopic_requests_total"}
+    assert samples["polytopic_labelled_documents_total",] == 9
+    assert samples["polytopic_changes_total", "learn"] == 1
+    assert samples["polytopic_waiting",] == 0
+    requests = {key[1:]: n for key, n in samples.items() if key[0] == "polytopic_requests_total"}
     assert requests == {
         ("/v1/suggest", "200"): 2,
         ("/v1/suggest", "422"): 1,
@@ -308,53 +312,55 @@ def test_metrics(client):
         ("/v1/labels/{label:path}", "200"): 1,
         ("other", "404"): 1,
     }
-    assert found["polytopic_request_seconds_count", "/v1/suggest"] == 3
+    assert samples["polytopic_request_seconds_count", "/v1/suggest"] == 3
 
 
 def test_full_queue(path):
-    """A request that finds the queue full is told to retry."""
+    """A request that finds the queue full gets status 503 and a time to retry."""
     with served(path, threads=1, max_waiting=1) as client:
         service = client.app.state.service
         service.workers.pending = service.workers.limit
 
-        done = client.post("/v1/suggest", json={"text": "x"})
+        response = client.post("/v1/suggest", json={"text": "x"})
 
-        assert done.status_code == 503
-        assert done.headers["Retry-After"] == "1"
+        assert response.status_code == 503
+        assert response.headers["Retry-After"] == "1"
         service.workers.pending = 0
         assert client.post("/v1/suggest", json={"text": "x"}).status_code == 200
 
 
 def test_openapi_document(client):
     """The description is OpenAPI 3.1 and lists every route with its errors."""
-    found = client.get("/openapi.json").json()
+    document = client.get("/openapi.json").json()
 
-    assert found["openapi"].startswith("3.1")
-    assert {"/v1/suggest", "/v1/explain", "/v1/learn", "/v1/forget"} <= set(found["paths"])
-    for methods in found["paths"].values():
+    assert document["openapi"].startswith("3.1")
+    assert {"/v1/suggest", "/v1/explain", "/v1/learn", "/v1/forget"} <= set(document["paths"])
+    for methods in document["paths"].values():
         for status, answer in ((s, a) for m in methods.values() for s, a in m["responses"].items()):
             kinds = set(answer["content"])
             assert kinds == {"application/problem+json"} if int(status) >= 400 else kinds
-    failures = {path: set(m[next(iter(m))]["responses"]) for path, m in found["paths"].items()}
+    failures = {path: set(m[next(iter(m))]["responses"]) for path, m in document["paths"].items()}
     assert failures["/health/live"] == {"200"}
-    heads = {"400", "414", "431"}  # of requests that are no valid HTTP
+    heads = {"400", "414", "431"}  # for requests that are not valid HTTP
     assert failures["/v1/models"] == {"200", "401", "403", "421", "500", "503"} | heads
     assert "404" in failures["/v1/labels/{label}"] - failures["/v1/labels"]
     assert "409" in failures["/v1/learn"] - failures["/v1/models"]
-    assert "application/x-ndjson" in found["paths"]["/v1/suggest"]["post"]["requestBody"]["content"]
+    assert (
+        "application/x-ndjson" in document["paths"]["/v1/suggest"]["post"]["requestBody"]["content"]
+    )
 
 
 def test_other_origins(path):
     """Allowed origins may send all headers; other origins may not read responses."""
-    asked = {
+    preflight = {
         "Origin": "https://desk.example",
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "Authorization, Content-Type, Idempotency-Key",
     }
     with served(path, origins=("https://desk.example",)) as client:
-        allowed = client.options("/v1/learn", headers=asked)
+        allowed = client.options("/v1/learn", headers=preflight)
         answer = client.get("/v1/labels", headers={"Origin": "https://desk.example"})
-        other = client.options("/v1/learn", headers=asked | {"Origin": "https://evil.example"})
+        other = client.options("/v1/learn", headers=preflight | {"Origin": "https://evil.example"})
 
     assert allowed.status_code == 200
     assert allowed.headers["Access-Control-Allow-Origin"] == "https://desk.example"

@@ -195,7 +195,7 @@ def test_a_thousand_idle_connections(path):
 
 
 def test_too_many_busy_connections(path):
-    """If all connections wait for the service, a new one is told to retry."""
+    """If all connections wait for the service, a new one gets status 503."""
     limits = ConnectionLimits(connections=2)
     with served(path, limits, threads=1) as client:
         workers = client.app.state.service.workers
@@ -225,7 +225,7 @@ def test_unread_response(path):
         head = b"POST /v1/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
         connection.recv(1, socket.MSG_PEEK)
-        time.sleep(4)  # in which nothing is read
+        time.sleep(4)  # during which the client reads nothing
 
         answer = received(connection)
 

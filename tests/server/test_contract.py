@@ -31,31 +31,31 @@ def draw(client, n, folder, headers, *options):
     command += ["--exclude-checks", "positive_data_acceptance,negative_data_rejection"]
     for name, value in headers.items():
         command += ["--header", f"{name}: {value}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-20_000:]
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout[-20_000:]
 
 
 def statuses(client):
     """Return the statuses that each route has responded with."""
-    found = defaultdict(set)
+    by_route = defaultdict(set)
     for family in text_string_to_metric_families(client.get("/metrics").text):
         for sample in family.samples:
             if sample.name == "polytopic_requests_total":
-                found[sample.labels["route"]].add(int(sample.labels["status"]))
-    return found
+                by_route[sample.labels["route"]].add(int(sample.labels["status"]))
+    return by_route
 
 
 def test_responses_are_documented(client, tmp_path):
     """Status, media type and content of every response are documented."""
-    for _ in range(2):  # so that there is one to go back to
+    for _ in range(2):  # so that there is a model to roll back to
         client.post("/v1/models", json={}, headers=bearer("admin"))
 
     draw(client, 1, tmp_path, bearer("admin"), "--phases", "coverage", *QUICK)
     draw(client, 6, tmp_path, bearer("admin"), "--phases", "fuzzing")
 
-    found = statuses(client)
-    assert {route for route in found if 200 in found[route]} >= {*CHANGES, "/v1/suggest"}
-    assert max(set().union(*found.values())) < 500
+    by_route = statuses(client)
+    assert {route for route in by_route if 200 in by_route[route]} >= {*CHANGES, "/v1/suggest"}
+    assert max(set().union(*by_route.values())) < 500
 
 
 @pytest.mark.long
@@ -69,6 +69,6 @@ def test_without_a_token(path, tmp_path):
     with served(path, open_reading=False) as client:
         draw(client, 1, tmp_path, {}, "--phases", "coverage", *QUICK)
 
-        found = statuses(client)
-        own = set().union(*(found[route] for route in found if route.startswith("/v1")))
+        by_route = statuses(client)
+        own = set().union(*(by_route[route] for route in by_route if route.startswith("/v1")))
         assert own == {401, 405}

@@ -38,10 +38,10 @@ class Process:
         """Learn a document; return whether that was acknowledged."""
         document = {"id": name, "text": f"Word{name} of rye.", "labels": ["rye", f"l{name[-1]}"]}
         with suppress(httpx.TransportError):
-            done = self.client.post(
+            response = self.client.post(
                 "/v1/learn", json={"documents": [document]}, headers=bearer("write")
             )
-            return done.status_code == 200
+            return response.status_code == 200
         return False
 
     def revision(self):
@@ -90,19 +90,19 @@ def known(path):
 
 def kill_often(path, times):
     """Kill a service under load repeatedly; acknowledged changes survive."""
-    rng, kept = random.Random(times), {document.id for document in load_sample()}
+    rng, expected = random.Random(times), {document.id for document in load_sample()}
     for k in range(times):
         with running(path) as (service,):
             with learning(service, str(k)) as acknowledged:
-                until(lambda done=acknowledged: len(done) > 20)
+                until(lambda ids=acknowledged: len(ids) > 20)
                 time.sleep(rng.random() / 4)
                 service.process.kill()
             assert len(acknowledged) > 20
-        kept.update(acknowledged)
-        found = known(path)
-        assert found >= kept
-        assert len(found - kept) <= 4  # what was done and could not be told any more
-        kept = found
+        expected.update(acknowledged)
+        stored = known(path)
+        assert stored >= expected
+        assert len(stored - expected) <= 4  # executed, but killed before the acknowledgement
+        expected = stored
 
 
 def test_a_killed_service_loses_nothing(path):
@@ -141,5 +141,5 @@ def test_two_services_on_one_server(server):
         one, other = services
         for k, (learns, follows) in enumerate([(one, other), (other, one)], start=2):
             assert learns.learn(f"from{k}")
-            until(lambda asked=follows, revision=k: asked.revision() == revision, seconds=2)
-            until(lambda asked=learns, revision=k: asked.revision() == revision, seconds=2)
+            until(lambda service=follows, revision=k: service.revision() == revision, seconds=2)
+            until(lambda service=learns, revision=k: service.revision() == revision, seconds=2)

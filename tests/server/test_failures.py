@@ -18,23 +18,23 @@ def learned(client):
     return client.post("/v1/learn", json=NEW, headers=bearer("write"))
 
 
-def assert_unavailable(done, sentence):
+def assert_unavailable(response, sentence):
     """Assert that a response says why the service is unavailable, and when to retry."""
-    assert done.status_code == 503
-    assert done.headers["Content-Type"] == "application/problem+json"
-    assert int(done.headers["Retry-After"]) > 0
-    assert sentence in done.json()["detail"]
+    assert response.status_code == 503
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert int(response.headers["Retry-After"]) > 0
+    assert sentence in response.json()["detail"]
 
 
-def assert_page(done, status, sentence):
+def assert_page(response, status, sentence):
     """Assert that a response is a page that says what went wrong."""
-    assert done.status_code == status
-    assert done.headers["Content-Type"].startswith("text/html")
-    assert sentence in done.text
+    assert response.status_code == status
+    assert response.headers["Content-Type"].startswith("text/html")
+    assert sentence in response.text
 
 
 def test_a_locked_store(path, monkeypatch):
-    """Changes are told to retry, answers continue, and the service recovers."""
+    """Changes get a time to retry, answers continue, and the service recovers."""
     monkeypatch.setattr(live, "LOCK_TIMEOUT", 0.5)
     with served(path) as client:
         other = sqlite3.connect(path, isolation_level=None)
@@ -61,9 +61,9 @@ def test_waiting_changes_do_not_delay_answers(path, monkeypatch):
 
         with pytest.raises(Exception, match="timed out"):
             client.post("/v1/learn", json=NEW, headers=bearer("write"), timeout=0.3)
-        asked = client.post("/v1/suggest", json={"text": "x"}, timeout=0.5)
+        response = client.post("/v1/suggest", json={"text": "x"}, timeout=0.5)
 
-        assert asked.status_code == 200
+        assert response.status_code == 200
         other.close()
 
 
@@ -117,13 +117,13 @@ def test_unexpected_error(path, monkeypatch, caplog):
     with served(path) as client:
         monkeypatch.setattr(logging.getLogger("uvicorn.error"), "handlers", [caplog.handler])
 
-        done = client.get("/v1/labels")
+        response = client.get("/v1/labels")
 
-        assert (done.status_code, done.json()["status"]) == (500, 500)
-        assert done.headers["Content-Type"] == "application/problem+json"
-        assert done.headers["Connection"] == "close"
-        assert "unexpected error" in done.json()["detail"]
-        assert "secret" not in done.text
+        assert (response.status_code, response.json()["status"]) == (500, 500)
+        assert response.headers["Content-Type"] == "application/problem+json"
+        assert response.headers["Connection"] == "close"
+        assert "unexpected error" in response.json()["detail"]
+        assert "secret" not in response.text
         until(lambda: "ZeroDivisionError: a secret" in caplog.text)
         assert client.get("/v1/models").status_code == 200
         assert 'route="/v1/labels",status="500"} 1.0' in client.get("/metrics").text

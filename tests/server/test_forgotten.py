@@ -15,10 +15,10 @@ ADMIN, WRITER = bearer("admin"), bearer("write")
 
 def answers_private(client):
     """Return whether the secret document's label is still known."""
-    done = client.post("/v1/explain", json={"text": "A xylophone."})
+    response = client.post("/v1/explain", json={"text": "A xylophone."})
     listed = client.get("/v1/labels", params={"q": "private"})
-    assert done.status_code == listed.status_code == 200
-    return "private" in done.text or "private" in listed.text
+    assert response.status_code == listed.status_code == 200
+    return "private" in response.text or "private" in listed.text
 
 
 def learn_secret(client):
@@ -29,8 +29,8 @@ def learn_secret(client):
 
 def forget_secret(client):
     """Forget the secret document."""
-    done = client.post("/v1/forget", json={"ids": ["secret"]}, headers=WRITER)
-    assert done.json()["forgotten"] == 1
+    response = client.post("/v1/forget", json={"ids": ["secret"]}, headers=WRITER)
+    assert response.json()["forgotten"] == 1
 
 
 def current(client):
@@ -60,7 +60,7 @@ def test_document_model(path):
     with served(path) as client:
         learn_secret(client)
         client.post("/v1/models", json={"model": "mml"}, headers=ADMIN)
-        for k in range(2):  # of which the first may start a refreshment by time
+        for k in range(2):  # the first request may start a scheduled refresh
             client.post(
                 "/v1/learn",
                 json={"documents": [SECRET | {"id": f"more {k}", "labels": ["culture"]}]},
@@ -98,15 +98,18 @@ def test_a_model_that_cannot_be_refreshed(path):
         forget_secret(client)
 
         until(lambda: client.get("/health/ready").status_code == 503)
-        for done in (
+        for response in (
             client.get("/health/ready"),
             client.post("/v1/suggest", json={"text": "A xylophone."}),
             client.post("/v1/explain", json={"text": "A xylophone."}),
             client.get("/v1/labels"),
             client.get("/map"),
         ):
-            assert done.status_code == 503
-            assert "may have seen a document that has since been forgotten" in done.json()["detail"]
+            assert response.status_code == 503
+            assert (
+                "may have seen a document that has since been forgotten"
+                in response.json()["detail"]
+            )
         assert "forgotten" in client.get("/models").text
         refused = client.post("/v1/models/refresh", headers=ADMIN)
         assert (refused.status_code, "publish another" in refused.text) == (409, True)
@@ -151,13 +154,13 @@ def test_running_stream(path):
             until(lambda: not answers_private(client))
             yield line
 
-        done = client.post(
+        response = client.post(
             "/v1/suggest?k=100",
             content=lines(),
             headers={"Content-Type": "application/x-ndjson"},
         )
 
-        first, second = done.text.splitlines()
+        first, second = response.text.splitlines()
         assert "private" in first
         assert "private" not in second
 
@@ -172,7 +175,7 @@ def test_two_services(path):
         forget_secret(client)
 
         until(lambda: not answers_private(client) and not answers_private(other), 30)
-        time.sleep(2)  # in which each looks again
+        time.sleep(2)  # the interval at which each checks for changes
         assert [m["id"] for m in client.get("/v1/models").json()["models"]] == [2, 1]
 
 

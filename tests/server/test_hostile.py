@@ -75,11 +75,11 @@ def test_texts(client, text):
 
     suggested = client.post("/v1/suggest", json={"documents": [{"id": text[:500], "text": text}]})
     explained = client.post("/v1/explain", json={"text": text})
-    done = learned(client, id=short, text=text, labels=["culture/film"])
+    response = learned(client, id=short, text=text, labels=["culture/film"])
 
     assert suggested.json()["documents"][0]["id"] == (text[:500] or "1")
     assert all(text[p["start"] : p["end"]] for p in explained.json()["places"])
-    assert done.json()["learned"] + done.json()["unchanged"] == 1
+    assert response.json()["learned"] + response.json()["unchanged"] == 1
     forgotten = client.post("/v1/forget", json={"ids": [short, text]}, headers=bearer("write"))
     assert text in forgotten.json()["missing"] or text == short
 
@@ -107,8 +107,8 @@ def test_names_of_labels(client, name):
 
     until(known)
     quoted = "".join(f"%{byte:02X}" for byte in name.encode())
-    found = client.get(f"/v1/labels/{quoted}")
-    assert found.json()["label"] == name
+    response = client.get(f"/v1/labels/{quoted}")
+    assert response.json()["label"] == name
     assert client.post("/v1/explain", json={"text": text, "labels": [name]}).json()["names"] == {
         name: name
     }
@@ -141,10 +141,10 @@ def test_documents_that_cannot_be_learned(client, document, sentence):
     store = client.app.state.service.live.store
     before = store.revision
 
-    done = learned(client, **{"id": "new", "text": "x", "labels": ["a"], **document})
+    response = learned(client, **{"id": "new", "text": "x", "labels": ["a"], **document})
 
-    assert done.status_code == 422
-    assert sentence in done.json()["detail"]
+    assert response.status_code == 422
+    assert sentence in response.json()["detail"]
     assert store.revision == before
 
 
@@ -177,20 +177,20 @@ def test_documents_that_cannot_be_learned(client, document, sentence):
 )
 def test_malformed_bodies(client, route, body):
     """The problem document is short, however long the body is."""
-    done = client.post(f"/v1/{route}", content=body, headers={**JSON, **bearer("write")})
+    response = client.post(f"/v1/{route}", content=body, headers={**JSON, **bearer("write")})
 
-    assert done.status_code == 422
-    assert done.headers["Content-Type"] == "application/problem+json"
-    assert 10 < len(done.json()["detail"]) < 5000
+    assert response.status_code == 422
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert 10 < len(response.json()["detail"]) < 5000
 
 
 def test_repeated_keys(client):
     """Of repeated keys the last one counts, as in most JSON parsers."""
     body = b'{"text": 3, "text": "x", "k": 9, "k": 1}'
 
-    done = client.post("/v1/suggest", content=body, headers=JSON)
+    response = client.post("/v1/suggest", content=body, headers=JSON)
 
-    assert done.status_code == 200
+    assert response.status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["", "text/plain", "application/jsonx", "multipart/form-data"])
@@ -198,9 +198,9 @@ def test_unsupported_media_types(client, kind):
     """Every route with a body says which media type it needs."""
     for route in ("suggest", "explain", "learn", "models"):
         headers = {"Content-Type": kind, **bearer("admin")}
-        done = client.post(f"/v1/{route}", content=b"{}", headers=headers)
-        assert done.status_code == 415
-        assert f"Content-Type == {kind!r}, must be application/json" in done.json()["detail"]
+        response = client.post(f"/v1/{route}", content=b"{}", headers=headers)
+        assert response.status_code == 415
+        assert f"Content-Type == {kind!r}, must be application/json" in response.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -216,30 +216,30 @@ def test_unsupported_media_types(client, kind):
 )
 def test_unsupported_methods(client, method, address, allowed):
     """The problem document lists the allowed methods."""
-    done = client.request(method, address)
+    response = client.request(method, address)
 
-    assert (done.status_code, done.headers["Allow"]) == (405, allowed)
-    assert done.headers["Content-Type"] == "application/problem+json"
+    assert (response.status_code, response.headers["Allow"]) == (405, allowed)
+    assert response.headers["Content-Type"] == "application/problem+json"
     if method != "HEAD":
-        assert done.json()["detail"] == f"{method} is not allowed here, use {allowed}."
+        assert response.json()["detail"] == f"{method} is not allowed here, use {allowed}."
 
 
 @pytest.mark.parametrize("address", ["/v1", "/v1/", "/v1/models/", "/v2/suggest", "/%00"])
 def test_unknown_addresses(client, address):
     """Unknown addresses get 404 and no redirect."""
-    done = client.get(address)
+    response = client.get(address)
 
-    assert done.status_code == 404
-    assert "Nothing is served at this address" in done.json()["detail"]
+    assert response.status_code == 404
+    assert "Nothing is served at this address" in response.json()["detail"]
 
 
-@pytest.mark.parametrize("asked", ["limit=3", "k=0", "k=x", "k=1e3", "q=" + "x" * 201])
-def test_invalid_queries(client, asked):
+@pytest.mark.parametrize("query", ["limit=3", "k=0", "k=x", "k=1e3", "q=" + "x" * 201])
+def test_invalid_queries(client, query):
     """Unknown and invalid parameters are rejected."""
-    done = client.get(f"/v1/labels?{asked}")
+    response = client.get(f"/v1/labels?{query}")
 
-    assert done.status_code == 422
-    assert asked.partition("=")[0] in done.json()["detail"]
+    assert response.status_code == 422
+    assert query.partition("=")[0] in response.json()["detail"]
 
 
 @pytest.mark.parametrize("kind", ["include", "exclude"])
@@ -248,9 +248,9 @@ def test_unknown_labels(client, kind):
     one = client.post("/v1/suggest", json={"text": "a", kind: ["nobody"]})
     lines = client.post(f"/v1/suggest?{kind}=nobody", content=b'{"text": "a"}', headers=LINES)
 
-    for done in (one, lines):
-        assert done.status_code == 422
-        assert "label 'nobody' is not known" in done.json()["detail"]
+    for response in (one, lines):
+        assert response.status_code == 422
+        assert "label 'nobody' is not known" in response.json()["detail"]
 
 
 def test_lines(client):
@@ -278,9 +278,9 @@ def test_endless_line(client):
         for _ in range(17):
             yield b"x" * MEGABYTE
 
-    done = client.post("/v1/suggest", content=parts(), headers=LINES)
+    response = client.post("/v1/suggest", content=parts(), headers=LINES)
 
-    first, last = map(json.loads, done.text.splitlines())
+    first, last = map(json.loads, response.text.splitlines())
     assert "labels" in first
     assert last["line"] == 2
     assert "A line is longer than" in last["error"]
@@ -293,13 +293,13 @@ def test_large_bodies(path, route):
     """Large bodies are rejected by their announced length, or once they exceed the limit."""
     with served(path, max_body_bytes=1000) as client:
         headers = {**JSON, **bearer("write")}
-        told = client.post(f"/v1/{route}", content=b"x" * 2000, headers=headers)
+        announced = client.post(f"/v1/{route}", content=b"x" * 2000, headers=headers)
         chunked = client.post(
             f"/v1/{route}", content=(b"x" * 500 for _ in range(9)), headers=headers
         )
-        for done in (told, chunked):
-            assert done.status_code == 413
-            assert done.json()["detail"] == "The body is larger than 1,000 bytes."
+        for response in (announced, chunked):
+            assert response.status_code == 413
+            assert response.json()["detail"] == "The body is larger than 1,000 bytes."
         small = client.post(f"/v1/{route}", content=iter([b"{", b"}"]), headers=headers)
         assert small.status_code == 422
 
@@ -328,20 +328,20 @@ def test_no_media_type_evades_the_body_limit(client, route, types, status):
             yield b"x" * MEGABYTE
 
     try:
-        done = client.post(route, content=parts(), headers=headers)
-    except httpx.TransportError:  # the service has hung up before all was sent
+        response = client.post(route, content=parts(), headers=headers)
+    except httpx.TransportError:  # the service closed the connection before everything was sent
         assert n_parts < 39
         return
 
-    assert done.status_code == status
+    assert response.status_code == status
 
 
 def test_token_is_checked_before_lines_are_read(path):
     """Without open reading, no line is read before the token is checked."""
     with served(path, open_reading=False) as client:
-        done = client.post("/v1/suggest", content=b'{"text": "a"}', headers=LINES)
+        response = client.post("/v1/suggest", content=b'{"text": "a"}', headers=LINES)
 
-        assert done.status_code == 401
+        assert response.status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_repeated_header_field(client, name):
     assert answer.startswith(b"HTTP/1.1 400 ")
 
 
-MANY = 100_000  # wrong things in a body
+MANY = 100_000  # invalid values in a body
 BOMBS = {
     "keys": b"{" + b",".join(b'"%x": 1' % k for k in range(MANY)) + b"}",
     "counts": b'{"counts": {' + b",".join(b'"%x": 0' % k for k in range(MANY)) + b"}}",
@@ -422,10 +422,10 @@ def test_json_size(seed):
     value = [drawn(5) for _ in range(50)]
     values, containers = counted(value)
 
-    found = json_size(json.dumps(value, ensure_ascii=bool(seed % 2)).encode())
+    size = json_size(json.dumps(value, ensure_ascii=bool(seed % 2)).encode())
 
-    assert found.containers == containers
-    assert values - 1 <= found.values < values + containers
+    assert size.containers == containers
+    assert values - 1 <= size.values < values + containers
 
 
 def test_limit_of_suggestions(client):
@@ -458,10 +458,10 @@ def test_limit_of_explained_shares(client):
 
 def test_query_with_many_parameters(client):
     """A long query is rejected before it is parsed."""
-    done = client.get("/v1/labels?" + "a&" * 3000)
+    response = client.get("/v1/labels?" + "a&" * 3000)
 
-    assert done.status_code == 422
-    assert done.json()["detail"] == "The query has more than 2,500 parameters."
+    assert response.status_code == 422
+    assert response.json()["detail"] == "The query has more than 2,500 parameters."
 
 
 def test_line_byte_by_byte():
@@ -560,7 +560,7 @@ def test_reused_idempotency_key(client):
 
     statuses = [client.post("/v1/learn", json=b, headers=headers) for b in (one, one, other)]
 
-    assert [done.status_code for done in statuses] == [200, 200, 409]
+    assert [response.status_code for response in statuses] == [200, 200, 409]
     assert statuses[0].json() == statuses[1].json()
     for key in ("", "x" * 201):
         headers["Idempotency-Key"] = key
@@ -574,14 +574,14 @@ def test_names_in_a_language(tmp_path):
     Store(path, tree=tree).close()
 
     with served(path) as client:
-        asked = {"text": "A film.", "include": ["culture/film"]}
+        request = {"text": "A film.", "include": ["culture/film"]}
         names = [
-            client.post("/v1/suggest", json={**asked, "language": language}).json()
+            client.post("/v1/suggest", json={**request, "language": language}).json()
             for language in (None, "cs", "fi", "\x00")
         ]
 
-    found = [answer["documents"][0]["suggestions"][0]["name"] for answer in names]
-    assert found == ["Film", "Kino", "Film", "Film"]
+    film_names = [answer["documents"][0]["suggestions"][0]["name"] for answer in names]
+    assert film_names == ["Film", "Kino", "Film", "Film"]
 
 
 def test_no_drift_with_too_many_labels(path, monkeypatch):

@@ -43,13 +43,13 @@ def _limited(memory=None, hosts=None):
     return RequestLimits(app, memory, counts.count_request, "/v1/suggest", MOST, 5.0, hosts), counts
 
 
-def _send(app, method="POST", address="/", **asked):
+def _send(app, method="POST", address="/", **options):
     """Return the response to one request."""
 
     async def send():
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-            return await client.request(method, address, **asked)
+            return await client.request(method, address, **options)
 
     return asyncio.run(send())
 
@@ -101,12 +101,12 @@ def test_invalid_content_length():
         ("POST", "/v1/learn", 413),
     ):
         body = b"x" * (MOST + 1)
-        found = _send(app, method, address, headers=lines, content=body)
-        assert found.status_code == status
+        response = _send(app, method, address, headers=lines, content=body)
+        assert response.status_code == status
 
 
 def test_all_bodies_together():
-    """Bytes count while a body is read; a request that exceeds the total is told to retry."""
+    """Bytes count while a body is read; a request that exceeds the total gets status 503."""
     memory = BodyMemory(3 * KB)
     app, _ = _limited(memory)
 
@@ -134,9 +134,9 @@ def test_host_header():
     for host in ("here", "here:80", "localhost:65535", "here"):
         assert _send(app, "GET", headers={"Host": host}).status_code == 200
     for host in ("there", "here.", "here:", "here:123456", "there"):
-        found = _send(app, "GET", headers={"Host": host})
-        assert found.status_code == 421
-        assert f"Host == {host!r}, must be one of here, localhost" in found.json()["detail"]
+        response = _send(app, "GET", headers={"Host": host})
+        assert response.status_code == 421
+        assert f"Host == {host!r}, must be one of here, localhost" in response.json()["detail"]
 
 
 def test_security_headers_and_metrics():

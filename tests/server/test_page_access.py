@@ -58,8 +58,8 @@ def check(page, axe, name):
     """Assert that a page fits its window, and that axe-core finds nothing serious."""
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.viewport_size["width"], name
-    found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    serious = [v for v in found if v["impact"] in ("serious", "critical")]
+    violations = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    serious = [v for v in violations if v["impact"] in ("serious", "critical")]
     assert [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in serious] == [], name
 
 
@@ -199,7 +199,7 @@ def test_palette():
     """The style sheet has the library's palette, in order."""
     style = (HERE / "static" / "style.css").read_text("utf-8")
 
-    found = re.findall(r"\.l(\d) \{ --c: (\d+) (\d+) (\d+) \}", style)
+    colours = re.findall(r"\.l(\d) \{ --c: (\d+) (\d+) (\d+) \}", style)
 
-    assert [f"#{int(r):02x}{int(g):02x}{int(b):02x}" for _, r, g, b in found] == list(PALETTE)
-    assert [int(k) for k, *_ in found] == list(range(len(PALETTE)))
+    assert [f"#{int(r):02x}{int(g):02x}{int(b):02x}" for _, r, g, b in colours] == list(PALETTE)
+    assert [int(k) for k, *_ in colours] == list(range(len(PALETTE)))

@@ -52,11 +52,11 @@ def test_hosts(own_path):
                 "",
             )
         }
-        told = client.get("/v1/labels", headers={"Host": "evil.example:80"})
+        response = client.get("/v1/labels", headers={"Host": "evil.example:80"})
 
     assert list(answers.values()) == [200, 200, 200, 421, 421, 421]
-    assert told.headers["Content-Type"] == "application/problem+json"
-    assert "evil.example" in told.json()["detail"]
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert "evil.example" in response.json()["detail"]
 
 
 def test_the_cookie(demo):
@@ -201,16 +201,16 @@ def test_labels_of_a_deep_tree(tmp_path, levels):
 
 def test_queue(demo, demo_path):
     """Documents without labels come least certain first, as in the library."""
-    found = demo.get("/v1/queue").json()["documents"]
+    queue = demo.get("/v1/queue").json()["documents"]
 
     with Store(demo_path, create=False) as store:
         labeler = store.labeler()
     certainty = labeler.certainty(NEW_TEXTS)
     order = np.argsort(certainty)
-    assert [row["id"] for row in found] == [f"fresh-{k + 1}" for k in order]
-    assert [row["certainty"] for row in found] == pytest.approx(certainty[order])
-    assert [row["suggested"] for row in found] == labeler.predict([NEW_TEXTS[k] for k in order])
-    assert [row["excerpt"] for row in found] == [NEW_TEXTS[k][:300] for k in order]
+    assert [row["id"] for row in queue] == [f"fresh-{k + 1}" for k in order]
+    assert [row["certainty"] for row in queue] == pytest.approx(certainty[order])
+    assert [row["suggested"] for row in queue] == labeler.predict([NEW_TEXTS[k] for k in order])
+    assert [row["excerpt"] for row in queue] == [NEW_TEXTS[k][:300] for k in order]
     assert len(demo.get("/v1/queue?k=1").json()["documents"]) == 1
     assert demo.get("/v1/queue?k=0").status_code == 422
     assert demo.get("/v1/queue?kind=other").status_code == 422
@@ -218,14 +218,14 @@ def test_queue(demo, demo_path):
 
 def test_queue_of_doubtful_documents(demo, demo_path):
     """Doubtful documents are those of the library's audit."""
-    found = demo.get("/v1/queue?kind=doubtful&k=5").json()["documents"]
+    queue = demo.get("/v1/queue?kind=doubtful&k=5").json()["documents"]
 
     with Store(demo_path, create=False) as store:
         documents = list(store.documents(labelled=True))
         suspects = store.labeler().audit(documents, k=5)
-    assert [row["id"] for row in found] == [documents[s.index].id for s in suspects]
-    assert [row["suggested"] for row in found] == [s.better for s in suspects]
-    assert [row["words"] for row in found] == [s.words for s in suspects]
+    assert [row["id"] for row in queue] == [documents[s.index].id for s in suspects]
+    assert [row["suggested"] for row in queue] == [s.better for s in suspects]
+    assert [row["words"] for row in queue] == [s.words for s in suspects]
 
 
 def test_queue_of_a_model_file(model):
@@ -239,23 +239,23 @@ def test_queue_of_a_model_file(model):
 
 def test_drift(demo, demo_path):
     """The last periods agree with the library."""
-    found = demo.get("/v1/drift").json()
+    drift = demo.get("/v1/drift").json()
 
     with Store(demo_path, create=False) as store:
-        assert found["by"] == store.timeline().by == "month"
-        assert found["periods"] == store.drift(by="month").to_dict()["periods"]
+        assert drift["by"] == store.timeline().by == "month"
+        assert drift["periods"] == store.drift(by="month").to_dict()["periods"]
 
 
 def test_documents(demo, path):
     """A document has its text, or its counts if the store keeps no texts."""
     first = load_sample()[0]
-    found = demo.get(f"/v1/documents/{first.id}").json()
+    document = demo.get(f"/v1/documents/{first.id}").json()
     with served(path) as client:
         bag = client.get(f"/v1/documents/{first.id}").json()
 
-    assert (found["text"], found["labels"]) == (first.text, list(first.labels))
+    assert (document["text"], document["labels"]) == (first.text, list(first.labels))
     assert "text" not in bag
-    assert bag["labels"] == found["labels"]
+    assert bag["labels"] == document["labels"]
     assert sum(bag["counts"].values()) > 10
     assert demo.get("/v1/documents/none").status_code == 404
 
@@ -274,7 +274,7 @@ def test_completion(demo):
 
 def test_drift_of_one_label(demo, demo_path):
     """A label's drift consists of its entries in the store's periods."""
-    found = demo.get("/v1/labels/sport%2Ffootball?drift=true").json()["drift"]
+    drift = demo.get("/v1/labels/sport%2Ffootball?drift=true").json()["drift"]
 
     with Store(demo_path) as store:
         periods = store.drift(by="month").to_dict()["periods"]
@@ -284,8 +284,8 @@ def test_drift_of_one_label(demo, demo_path):
         for one in period["labels"]
         if one["label"] == "sport/football"
     ]
-    assert found == expected[-24:]
-    assert found
+    assert drift == expected[-24:]
+    assert drift
 
 
 def test_charts_fill_their_frame(demo):
@@ -311,7 +311,7 @@ def test_length_of_the_review_list(own_path):
 
 
 def test_authentication_challenge(own_path):
-    """Programs are told how to send a token."""
+    """The response says how to send a token."""
     with served(own_path, open_reading=False) as client:
         for headers in ({}, {"Authorization": "Bearer nobody"}):
             answer = client.get("/v1/labels", headers=headers)

@@ -13,7 +13,7 @@ from polytopic.server import schemas
 from polytopic.server.suggest import parse_request
 
 TEXT = {"text": "goal"}
-NUMBERS = [  # the request, what else it needs, the field, its least, its greatest and its default
+NUMBERS = [  # request, its other fields, the field, its minimum, its maximum and its default
     (schemas.SuggestOneRequest, TEXT, "k", 1, 1000, 5),
     (schemas.SuggestOneRequest, TEXT, "threshold", 0, 1, None),
     (schemas.SuggestOneRequest, TEXT, "level", 0, 1000, None),
@@ -23,7 +23,7 @@ NUMBERS = [  # the request, what else it needs, the field, its least, its greate
     (schemas.LabelQuery, {}, "k", 1, 1000, 20),
     (schemas.QueueQuery, {}, "k", 1, 200, 20),
 ]
-SIZES = [  # the request, the field, and what of the smallest and the greatest size goes into it
+SIZES = [  # request, the field, and values of the smallest and the largest size
     (schemas.SuggestRequest, "documents", [TEXT], [TEXT] * 10_000),
     (schemas.LearnRequest, "documents", [{**TEXT, "id": "1"}], [{**TEXT, "id": "1"}] * 10_000),
     (schemas.ForgetRequest, "ids", ["1"], ["1"] * 10_000),

@@ -10,10 +10,10 @@ from tests.soak import soak
 def test_mixed_load_loses_nothing_and_leaves_no_trace(database, request):
     """Two services, one killed repeatedly, keep and erase what they acknowledged."""
     if database == "postgresql":
-        request.getfixturevalue("server")  # skips where PostgreSQL is not installed
+        request.getfixturevalue("server")  # skip if PostgreSQL is not installed
 
-    found = soak(database, 60, pause=30)
+    report = soak(database, 60, pause=30)
 
-    assert found.problems == []
-    assert found.done["kills"] > 0
-    assert found.done["forget"] > 10
+    assert report.problems == []
+    assert report.done["kills"] > 0
+    assert report.done["forget"] > 10

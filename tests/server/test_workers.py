@@ -24,12 +24,12 @@ def gathered(function, calls, *, threads=2, max_items=64):
     async def run():
         workers = Workers(threads, 256)
         batcher = Batcher(workers, function, max_items)
-        found = await asyncio.gather(
+        results = await asyncio.gather(
             *(batcher.run(*call) for call in calls), return_exceptions=True
         )
         assert workers.pending == 0
         workers.close()
-        return found
+        return results
 
     return asyncio.run(run())
 
@@ -78,9 +78,9 @@ def test_bad_items_fail_alone():
 
 def test_wrong_number_of_results():
     """A wrong number of results is an error, and nobody waits forever."""
-    found = gathered(lambda items: [], [("", 0), ("", 2)])
+    errors = gathered(lambda items: [], [("", 0), ("", 2)])
 
-    assert all(isinstance(error, ValueError) for error in found)
+    assert all(isinstance(error, ValueError) for error in errors)
 
 
 def test_batches_respect_the_queue_limit():
@@ -95,9 +95,9 @@ def test_batches_respect_the_queue_limit():
         with pytest.raises(BusyError):
             await batcher.run("", 4)
         free.set()
-        found = await asyncio.gather(*calls)
+        results = await asyncio.gather(*calls)
         workers.close()
-        return found
+        return results
 
     assert asyncio.run(run()) == [0, 1, 2, 3]
 
@@ -111,10 +111,10 @@ def test_cancelled_call():
         gone, stays = (asyncio.create_task(batcher.run("", k)) for k in (2, 4))
         await asyncio.sleep(0)
         gone.cancel()
-        found = await stays
+        result = await stays
         assert workers.pending == 0
         workers.close()
-        return found
+        return result
 
     assert asyncio.run(run()) == 2
 
@@ -123,18 +123,18 @@ def test_simultaneous_requests(path):
     """Simultaneous requests with different options get the same answers as single ones."""
     texts = [document.text for document in load_sample()[:40]]
     ways = [{}, {"k": 2}, {"include": ["sport/football", "culture/film"]}]
-    asked = [{"text": text, **ways[k % 3]} for k, text in enumerate(texts)]
-    asked[5] = {"text": "a", "include": ["nobody"]}
-    asked[8] = {"counts": {"film": -1}}
+    bodies = [{"text": text, **ways[k % 3]} for k, text in enumerate(texts)]
+    bodies[5] = {"text": "a", "include": ["nobody"]}
+    bodies[8] = {"counts": {"film": -1}}
 
     def answer(body):
-        done = client.post("/v1/suggest", json=body)
-        return done.status_code, done.json()
+        response = client.post("/v1/suggest", json=body)
+        return response.status_code, response.json()
 
     with served(path) as client:
-        alone = [answer(body) for body in asked]
+        alone = [answer(body) for body in bodies]
         with ThreadPoolExecutor(16) as threads:
-            together = list(threads.map(answer, asked))
+            together = list(threads.map(answer, bodies))
 
     assert together == alone
     assert [k for k, (status, _) in enumerate(alone) if status != 200] == [5, 8]
