@@ -370,7 +370,7 @@ def check_new_process(url, expected):
 
 
 def check_memory(resident, expected):
-    """Check that memory does not go on growing: the last quarter beside the second."""
+    """Check that memory does not go on growing: the last quarter compared with the second."""
     if len(resident) < 8:
         return
     quarter = len(resident) // 4

@@ -9,6 +9,10 @@ class CorpusError(PolytopicError):
     """A document could not be read; the message names the file, the line and the reason."""
 
 
+class NotLearnedError(PolytopicError, ValueError):
+    """A document cannot be one of those that a model has learned."""
+
+
 class ModelFileError(PolytopicError):
     """A model file could not be read or written."""
 

@@ -8,11 +8,22 @@ import hashlib
 import sys
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+from sklearn.preprocessing import MultiLabelBinarizer
 
-from polytopic import MML, PMM1, BoosTexter, CoL
+from polytopic import (
+    MML,
+    PMM1,
+    BoosTexter,
+    CoL,
+    LinearSVM,
+    NearestNeighbours,
+    RandomForest,
+    Stack,
+)
 from polytopic.corpus import load_sample
 from polytopic.store import Store
 from polytopic.text import Analyzer
@@ -30,6 +41,12 @@ def fit(model):
     return model.fit(COUNTS, LABELS).predict_proba(COUNTS)
 
 
+def fit_few(model):
+    """Return the probabilities of a few labels by a model that can learn no more."""
+    Y = MultiLabelBinarizer().fit_transform(LABELS)[:60, :5]
+    return model.fit(COUNTS[:60], Y).predict_proba(COUNTS)
+
+
 def count(begin=0):
     """Return counts of texts that have new words each time, and of the sample's."""
     new = [f"{text} word{number}x" for number, text in enumerate(TEXTS, start=begin)]
@@ -41,16 +58,21 @@ def count(begin=0):
 
 def learn():
     """Return the digest of a store that has learned all; documents of a batch come together."""
-    path = Path(FOLDER.name) / "store.db"
-    with Store(path, analyzer=ANALYZER) as store:
-        for begin in range(0, len(DOCUMENTS), 20):
-            known = store.info()["documents"]
-            assert known % 20 == 0 or known == len(DOCUMENTS)
-            store.learn(DOCUMENTS[begin : begin + 20])
-        store.verify()
-        digest = store.info()["digest"]
-        store.forget([document.id for document in DOCUMENTS])
+    store = open_store()
+    for begin in range(0, len(DOCUMENTS), 20):
+        known = store.info()["documents"]
+        assert known % 20 == 0 or known == len(DOCUMENTS)
+        store.learn(DOCUMENTS[begin : begin + 20])
+    store.verify()
+    digest = store.info()["digest"]
+    store.forget([document.id for document in DOCUMENTS])
     return digest
+
+
+@cache
+def open_store():
+    """Return a store that stays open: what an interrupt leaves open delays the next change."""
+    return Store(Path(FOLDER.name) / "store.db", analyzer=ANALYZER)
 
 
 WORK = {
@@ -58,7 +80,12 @@ WORK = {
     "mml-neighbours": lambda: fit(MML(labels="neighbours", C=1.0)),
     "pmm1": lambda: fit(PMM1()),
     "col": lambda: fit(CoL(5, max_iter=3)),
+    "mml-exact": lambda: fit_few(MML(C=1.0, solver="exact")),
     "boostexter": lambda: fit(BoosTexter(30)),
+    "svm": lambda: fit(LinearSVM()),
+    "knn": lambda: fit(NearestNeighbours()),
+    "forest": lambda: fit(RandomForest()),
+    "stack": lambda: fit(Stack()),
     "count": count,
     "store": learn,
 }

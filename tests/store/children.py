@@ -1,6 +1,6 @@
-"""What other processes do with a store, and report through a pipe.
+r"""What other processes do with a store, and report through a pipe.
 
-Loaded where they are forked from, so that what takes time on first use is done only once.
+This module is loaded before they are forked, so that slow imports happen only once.
 """
 
 import os
@@ -49,7 +49,7 @@ def change(store, rng, prefix, n_ids=60, size=8):
 
 
 def change_on(url, seed, pipe):
-    """Change a store until killed, telling each change before it begins and when it is done."""
+    """Change a store until killed, announcing each change before it begins and when it is done."""
     rng = random.Random(seed)
     with Store(url, analyzer=ANALYZER) as store:
         while True:
@@ -90,7 +90,7 @@ def read_for(seconds, url, seed, pipe):
 
 
 def apply(known, name, argument):
-    """Do a change to plain documents by id: their words and labels."""
+    """Apply a change to plain documents by id: their words and labels."""
     if name == "learn":
         known.update({d.id: (sorted(d.text.split()), d.labels) for d in argument})
     elif name == "forget":
@@ -103,9 +103,9 @@ def apply(known, name, argument):
 
 
 def open_as_nobody(url, pipe):
-    """Open a store and learn without root's rights; report the result, or the error."""
+    """Open a store and learn without root privileges; report the result or the error."""
     with Store(url) as store:
-        store.verify()  # loads what nobody may not be able to
+        store.verify()  # imports what an unprivileged user may not be able to
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
@@ -124,7 +124,7 @@ def open_as_nobody(url, pipe):
 def learn_within(limit, url, documents, pipe):
     """Learn with a limit on file sizes, and then without it; report the results."""
     with Store(url) as store:
-        said = _said_within(limit, store.learn, documents)
+        said = _message_within(limit, store.learn, documents)
         pipe.send((said, store.verify().problems, store.revision))
         pipe.send(store.learn(documents).learned)
 
@@ -132,13 +132,13 @@ def learn_within(limit, url, documents, pipe):
 def forget_within(limit, url, name, pipe):
     """Forget with a limit on file sizes, and then without it; report the results."""
     with Store(url) as store:
-        pipe.send(_said_within(limit, store.forget, [name]))
+        pipe.send(_message_within(limit, store.forget, [name]))
         pipe.send(store.verify().documents)
         pipe.send(store.forget([name]).missing)
 
 
-def _said_within(limit, call, argument):
-    """Call where no file may be larger than a limit; return what is said."""
+def _message_within(limit, call, argument):
+    """Call a function while no file may exceed a limit; return its result or error message."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
         return str(call(argument))

@@ -1,4 +1,4 @@
-"""Places for stores: files, and databases of a server."""
+"""Places for stores: files, and databases on a server."""
 
 from itertools import count
 
@@ -9,7 +9,7 @@ from tests.store.postgres import Server, find_binaries
 
 @pytest.fixture(scope="session")
 def server():
-    """Return a running PostgreSQL server, or skip where it is not installed."""
+    """Return a running PostgreSQL server, or skip if it is not installed."""
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
@@ -22,7 +22,7 @@ def server():
 
 @pytest.fixture(scope="session")
 def new_path(tmp_path_factory):
-    """Return a function that gives the path of a file that is not there yet."""
+    """Return a function that gives the path of a file that does not exist yet."""
     folder, numbers = tmp_path_factory.mktemp("stores"), count()
     return lambda: str(folder / f"{next(numbers)}.db")
 
@@ -43,5 +43,5 @@ def url(new_url):
 
 @pytest.fixture
 def path(tmp_path):
-    """Return the path of a file that is not there yet."""
+    """Return the path of a file that does not exist yet."""
     return tmp_path / "store.db"

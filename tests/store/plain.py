@@ -1,4 +1,4 @@
-"""What a store should hold, by plain dictionaries; and documents to put into it."""
+"""The expected contents of a store as plain dictionaries, and documents to put into it."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from polytopic.store import Store
 from polytopic.text import Analyzer
 from tests.strategies import LABELS, TERMS
 
-WORDS = Analyzer(None)  # terms are words as they are
+WORDS = Analyzer(None)  # every word is a term
 IDS = ["1", "2", "drei", "vier'\"%s", "пять", "6\n"]
 TIMES = [None, "2024-01-01", "2024-01-02T12:00:00+02:00", "2025-06-01"]
 
 
 def open_store(url, **settings):
-    """Return the store at a URL, whose terms are words."""
+    """Return the store at a URL, whose terms are plain words."""
     return Store(url, analyzer=WORDS, **settings)
 
 
 @dataclass(frozen=True)
 class Known:
-    """A document as it is known: its words, labels, time, and when it was first learned."""
+    """A known document: its words, labels, time, and when it was first learned."""
 
     bag: Counter
     labels: tuple
@@ -55,7 +55,7 @@ def table_of_documents(documents):
 
 
 def model_bytes(labeler):
-    """Return all that a fitted labeler has learned, bit for bit."""
+    """Return everything that a fitted labeler has learned, bit for bit."""
     arrays = labeler.model_.to_arrays()
     return {
         "classes": labeler.classes_.tolist(),
@@ -82,5 +82,5 @@ def documents(draw, ids=IDS):
 
 
 def batches(max_size=4, **settings):
-    """Draw documents to learn together; an id may come twice."""
+    """Draw documents to learn together; an id may occur twice."""
     return st.lists(documents(**settings), max_size=max_size)

@@ -37,19 +37,19 @@ class Server:
         self._run("initdb", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
 
     def start(self):
-        """Start, and return when connections are taken."""
-        # A killed process loses nothing that the system has, so fsync would only take time.
+        """Start the server, and return when it accepts connections."""
+        # A killed process loses nothing that the system holds, so fsync would only cost time.
         options = f"-k {self.folder} -c listen_addresses= -c fsync=off"
         log = f"{self.folder}/log"
         self._run("pg_ctl", "start", "-w", "-l", log, "-o", options)
         return self
 
     def stop(self, mode="fast"):
-        """Stop; with "immediate" at once, as by a crash."""
+        """Stop the server; "immediate" stops it at once, like a crash."""
         self._run("pg_ctl", "stop", "-w", "-m", mode)
 
     def remove(self):
-        """Stop, and leave nothing."""
+        """Stop the server, and delete its files."""
         self.stop("immediate")
         shutil.rmtree(self.folder)
 

@@ -1,11 +1,16 @@
 """Many processes write and read one store at the same time."""
 
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from polytopic.counts import LabelSetCounts
+from polytopic.store import Store
 from tests.store.children import read_for, write_for
 from tests.store.plain import open_store
 from tests.store.processes import messages_of, start
@@ -14,7 +19,7 @@ N = 4  # writers, and as many readers
 
 
 def work_together(url, seconds):
-    """Run writers and readers; no change is lost, made twice, or visible in part."""
+    """Run writers and readers; no change is lost, made twice, or partly visible."""
     writers = [start(write_for, seconds, url, seed) for seed in range(N)]
     readers = [start(read_for, seconds, url, seed) for seed in range(N)]
     written = [list(messages_of(pipe)) for _, pipe in writers]
@@ -50,7 +55,7 @@ def work_together(url, seconds):
 
 
 def test_writers_and_readers_work_together(url):
-    """Writers wait for each other, and readers see the store as it was at some revision."""
+    """Writers wait for each other, and readers see the store as it was at one revision."""
     work_together(url, 2)
 
 
@@ -58,3 +63,39 @@ def test_writers_and_readers_work_together(url):
 def test_writers_and_readers_work_together_for_long(url):
     """The same for half a minute."""
     work_together(url, 30)
+
+
+WAITING = """
+import sys
+from polytopic.store import Store
+
+with Store(sys.argv[1], create=False) as store:
+    print("opened", flush=True)
+    try:
+        store.learn([{"text": "a goal", "labels": ["sport"], "id": "1"}])
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    print(sys.stdin.readline().strip(), flush=True)
+    store.learn([{"text": "a goal", "labels": ["sport"], "id": "1"}])
+    print(store.info()["documents"])
+"""
+
+
+def test_waiting_for_another_writer_can_be_interrupted(url):
+    """The wait ends, and the session can write when the other one has finished."""
+    with Store(url) as store:
+        with store._database.writing():
+            session = subprocess.Popen(
+                [sys.executable, "-c", WAITING, url],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )
+            assert session.stdout.readline() == "opened\n"
+            time.sleep(0.5)  # until it waits
+            session.send_signal(signal.SIGINT)
+            assert session.stdout.readline() == "interrupted\n"
+        last, _ = session.communicate("go on\n", timeout=60)
+
+    assert (session.returncode, last) == (0, "go on\n1\n")

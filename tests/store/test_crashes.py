@@ -1,4 +1,4 @@
-"""Processes and servers are killed: acknowledged changes stay, and none is made in part."""
+"""Killed processes and servers: acknowledged changes stay, and no change is made in part."""
 
 import random
 import time
@@ -13,9 +13,9 @@ from tests.store.processes import messages_of, start
 
 
 def killed(url, seed, known, kill):
-    """Let a process change a store until it is killed; return what may be known after that.
+    r"""Let a process change a store until it is killed; return the states that may follow.
 
-    That is what was acknowledged, and the same with the change that had begun.
+    These are the acknowledged state, and the same with the change that had begun.
     """
     rng = random.Random(seed)
     process, pipe = start(change_on, url, seed)
@@ -36,7 +36,7 @@ def killed(url, seed, known, kill):
 
 
 def survives(url, seed, known, kill):
-    """Kill who changes a store, and check all that it holds; return what is known then."""
+    """Kill a process that changes a store, and check the whole store; return its documents."""
     done, begun = killed(url, seed, known, kill)
     with open_store(url) as store:
         store.learn([])  # waits for what the server may still be doing
@@ -50,7 +50,7 @@ def survives(url, seed, known, kill):
 
 
 def kill_often(url, times, seed=0):
-    """Kill a process that changes a store, again and again."""
+    """Kill a process that changes a store repeatedly."""
     known = {}
     for k in range(times):
         known = survives(url, seed + k, known, lambda process: process.kill())
@@ -58,7 +58,7 @@ def kill_often(url, times, seed=0):
 
 
 def test_a_killed_process_loses_nothing(url):
-    """All acknowledged changes are there, and none is there in part."""
+    """Every acknowledged change is there, and no change is there in part."""
     kill_often(url, 10)
 
 
@@ -69,7 +69,7 @@ def test_many_killed_processes_lose_nothing(url):
 
 
 def crash_often(server, times):
-    """Crash the server below a process that changes a store, again and again."""
+    """Crash the server under a process that changes a store, repeatedly."""
     url, known = server.new_url(), {}
 
     def crash(process):
@@ -84,7 +84,7 @@ def crash_often(server, times):
 
 
 def test_a_crashed_server_loses_nothing(server):
-    """A server that is stopped at once comes back with all that was acknowledged."""
+    """A server that is stopped at once restarts with everything that was acknowledged."""
     crash_often(server, 3)
 
 

@@ -1,4 +1,4 @@
-"""A damaged SQLite file is reported in one sentence, whatever is done with it."""
+"""A damaged SQLite file is reported in one sentence, whatever you do with it."""
 
 import random
 import shutil
@@ -18,7 +18,7 @@ WORDS = [a + b + c for a in "bcdfg" for b in "aeiou" for c in "klmnp"]
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """Return the path of a store that has something in every table; do not change it."""
+    """Return the path of a store with rows in every table; do not change it."""
     path = tmp_path_factory.mktemp("sound") / "store.db"
     rng = random.Random(0)
     tree = LabelTree({"sport": "news", "space": "news", "grain": "news"}, names={"sport": "Sport"})
@@ -58,7 +58,7 @@ def damage(content, rng):
         del content[place:]
     elif way == 3:
         content[place : place + 64] = rng.randbytes(len(content[place : place + 64]))
-    elif way == 4:  # where pages say what they hold
+    elif way == 4:  # where pages describe their contents
         content[page + rng.randrange(min(200, len(content) - page))] = rng.randrange(256)
     else:
         other = rng.randrange(len(content) // PAGE) * PAGE
@@ -67,7 +67,7 @@ def damage(content, rng):
 
 
 def uses(path, other):
-    """Yield what can be done with a store."""
+    """Yield every kind of call on a store."""
     more = Document("id-1", "bak bal bam new", labels=["sport", "new"], time="2025-01-01")
     with open_store(path) as store:
         yield from (
@@ -109,9 +109,9 @@ def _merge(path, other):
         store.merge(other)
 
 
-def fail_by_a_sentence(path, other):
-    """Do all that can be done; return the sentences of what fails, of which nothing else is."""
-    said = []
+def messages_of_failures(path, other):
+    """Make every kind of call; return the messages, of PolytopicErrors only, of those that fail."""
+    messages = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StoreWarning)
         steps = uses(path, other)
@@ -119,26 +119,26 @@ def fail_by_a_sentence(path, other):
             try:
                 step = next(steps)
             except StopIteration:
-                return said
+                return messages
             except PolytopicError as error:  # it cannot be opened
                 return [str(error)]
             try:
                 step()
             except PolytopicError as error:
-                said.append(str(error))
+                messages.append(str(error))
 
 
 def check_damaged(sound, folder, seeds):
-    """Damage a file in many ways, and use each."""
+    """Damage a file in many ways, and use each copy."""
     content, failed = sound.read_bytes(), 0
     for seed in seeds:
         path, other = folder / f"{seed}.db", folder / f"{seed}-other.db"
         path.write_bytes(damage(content, random.Random(seed)))
 
-        said = fail_by_a_sentence(path, other)
+        messages = messages_of_failures(path, other)
 
-        failed += bool(said)
-        for sentence in said:
+        failed += bool(messages)
+        for sentence in messages:
             assert sentence.endswith("."), (seed, sentence)
             assert "\n" not in sentence, (seed, sentence)
             assert "trying again is safe" not in sentence, (seed, sentence)
@@ -148,14 +148,14 @@ def check_damaged(sound, folder, seeds):
 
 
 def test_a_sound_file_does_not_fail(sound, tmp_path):
-    """What is tried below fails only where something is damaged."""
+    """The calls below fail only if something is damaged."""
     path = shutil.copy(sound, tmp_path / "copy.db")
 
-    assert fail_by_a_sentence(path, tmp_path / "other.db") == []
+    assert messages_of_failures(path, tmp_path / "other.db") == []
 
 
 def test_damaged_files(sound, tmp_path):
-    """Library calls on a damaged file do their work, or raise a PolytopicError."""
+    """Library calls on a damaged file succeed or raise a PolytopicError."""
     assert check_damaged(sound, tmp_path, range(30)) > 10
 
 

@@ -1,4 +1,4 @@
-"""What changed between two moments, against slow twins on plain dicts."""
+"""What changed between two moments, compared with slow twins on plain dicts."""
 
 import json
 from collections import Counter
@@ -41,7 +41,7 @@ def run(*arguments, code=0):
 
 
 def words_of(documents, label):
-    """Count the words of a label one document after another."""
+    """Count the words of a label, one document after another."""
     words = Counter()
     for bag, labels in documents:
         if label in labels:
@@ -64,7 +64,7 @@ def slow_parts(before, after):
 
 
 @given(bags(), bags())
-def test_divergence_is_that_of_a_slow_twin(before, after):
+def test_divergence_equals_its_slow_twin(before, after):
     """Documents, words and divergence of each label, and which labels changed at all."""
     found = label_differences(LabelSetCounts(before), LabelSetCounts(after), 100)
 
@@ -84,7 +84,7 @@ def test_divergence_is_that_of_a_slow_twin(before, after):
 
 @given(bags(), bags())
 def test_terms_are_ranked_by_their_part_and_direction(before, after):
-    """Growing terms have a larger share after; within a side the parts fall."""
+    """Growing terms have a larger share afterwards; on each side the parts decrease."""
     for one in label_differences(LabelSetCounts(before), LabelSetCounts(after), 100):
         sides = words_of(before, one.label), words_of(after, one.label)
         n, m = (max(side.total(), 1) for side in sides)
@@ -103,7 +103,7 @@ def test_terms_are_ranked_by_their_part_and_direction(before, after):
 
 @given(bags(), bags())
 def test_the_other_direction(before, after):
-    """Exchanging the moments exchanges what grows and falls, and changes nothing else."""
+    """Swapping the moments swaps growing and falling terms, and changes nothing else."""
     one, other = LabelSetCounts(before), LabelSetCounts(after)
 
     there = label_differences(one, other)
@@ -119,7 +119,7 @@ def test_the_other_direction(before, after):
 
 @given(bags())
 def test_nothing_changed(documents):
-    """A table and itself differ in nothing; twice the documents have the same words."""
+    """A table does not differ from itself; twice the documents have the same words."""
     counts = LabelSetCounts(documents)
 
     assert label_differences(counts, LabelSetCounts(documents[::-1])) == []
@@ -130,7 +130,7 @@ def test_nothing_changed(documents):
 
 
 def test_one_side_without_words():
-    """A label that comes is as far from nothing as can be, but not if it has no words."""
+    """A new label has the largest possible divergence, unless it has no words."""
     after = LabelSetCounts([({"a": 2, "b": 1}, ["new"]), ({}, ["empty"])])
 
     new, empty = label_differences(LabelSetCounts(), after)
@@ -141,7 +141,7 @@ def test_one_side_without_words():
 
 
 def test_most_changed_first():
-    """Many documents with other words come before few, and these before those with the same."""
+    """Labels with many documents of new words come first, those with the same words last."""
     before = LabelSetCounts([({"a": 1}, [label]) for label in ("few", "many", "same")])
     more = [({"b": 1}, ["few"])] + [({"b": 1}, ["many"])] * 9 + [({"a": 1}, ["same"])] * 20
 
@@ -151,7 +151,7 @@ def test_most_changed_first():
 
 
 def test_a_planted_word_is_found(path):
-    """Between the first and the second revision only the sport's races came."""
+    """Only documents about races were added between the first two revisions."""
     with Store(path) as store:
         (sport,) = store.diff(1, 2)
 
@@ -163,7 +163,7 @@ def test_a_planted_word_is_found(path):
 
 
 def test_moments(path):
-    """Revisions come as numbers or digits, times as ISO strings; the last moment is now."""
+    """Revisions are numbers or digits, times are ISO strings; the default end is now."""
     with Store(path) as store:
         whole = store.diff(0)
 
@@ -174,7 +174,7 @@ def test_moments(path):
 
 
 @pytest.mark.parametrize("moment", ["yesterday", 99, "99", -1, True, "20-20"])
-def test_what_is_no_moment(path, moment):
+def test_invalid_moments(path, moment):
     """One sentence names the argument and what it must be."""
     with Store(path) as store:
         with pytest.raises((ValueError, TypeError), match=r"before == .* revision from 0 to 3"):
@@ -184,7 +184,7 @@ def test_what_is_no_moment(path, moment):
 
 
 def test_some_labels(path):
-    """Labels can be asked for by id, by name and by what is above them; others are refused."""
+    """Labels can be selected by id, by name and by an ancestor; unknown ones are rejected."""
     tree = LabelTree({"sport": "fun", "film": "fun"}, names={"film": "Cinema"})
     with Store(path, tree=tree) as store:
         assert [d.label for d in store.diff(0, labels=["space"])] == ["space"]
@@ -197,7 +197,7 @@ def test_some_labels(path):
 
 
 def test_order_of_learning_does_not_matter(tmp_path):
-    """The same documents in another order differ in the same."""
+    """The same documents in another order give the same difference."""
     found = []
     for k, batch in enumerate((SPORT + RACES, RACES + SPORT[::-1])):
         with Store(tmp_path / f"{k}.db") as store:
@@ -210,7 +210,7 @@ def test_order_of_learning_does_not_matter(tmp_path):
 
 
 def test_forgotten_documents_are_in_neither(path):
-    """What was forgotten since has left no difference."""
+    """A document that was forgotten since leaves no difference."""
     with Store(path) as store:
         store.forget(["4"])
 
@@ -219,7 +219,7 @@ def test_forgotten_documents_are_in_neither(path):
 
 
 def test_command(path):
-    """One line of JSON a label, with the words that are asked for."""
+    """The command prints one line of JSON per label, with the requested number of words."""
     (sport,) = run(path, 1, 2, "-k", 1)
 
     assert sport["label"] == "sport"
@@ -235,7 +235,7 @@ def test_command(path):
 
 
 def test_command_on_a_terminal(path, monkeypatch):
-    """A table with words, or a sentence where nothing changed."""
+    """A table with words, or a sentence if nothing changed."""
     monkeypatch.setattr("polytopic.cli.store.on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
     shown = CliRunner().invoke(command, [str(path), "1", "2"]).output

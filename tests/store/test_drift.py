@@ -1,4 +1,4 @@
-"""Drift of a stream, against slow twins on plain dicts, and with planted changes."""
+"""Drift of a stream, compared with slow twins on plain dicts, and with planted changes."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ FIRST = date(2024, 1, 30)  # a Tuesday
 
 
 def random_stream(seed, n_docs=60, n_days=12):
-    """Return documents of one label each, but some of the last days' have two."""
+    """Return documents with one label each, except some of the last days, which have two."""
     random = np.random.default_rng(seed)
     documents = []
     for k in range(n_docs):
@@ -55,7 +55,7 @@ def plain_stream(*, days=20, a_day=10):
 
 
 def learned(path, *batches, **settings):
-    """Return a store that learned some documents."""
+    """Return a store that has learned some documents."""
     store = Store(path, **settings)
     for batch in batches:
         store.learn(batch)
@@ -163,8 +163,8 @@ def test_a_slow_twin_agrees(tmp_path, seed, by):
 
 @pytest.mark.parametrize("model", ["pmm1", "nb"])
 @pytest.mark.parametrize("by", ["day", "week"])
-def test_labels_are_given_before_they_are_learned(tmp_path, by, model):
-    """F is that of a model fitted on the earlier documents alone, and of nothing else."""
+def test_labels_are_predicted_before_they_are_learned(tmp_path, by, model):
+    """F is that of a model fitted on earlier documents only."""
     documents = random_stream(5)
 
     with learned(tmp_path / "s.db", documents, model=model) as store:
@@ -197,7 +197,7 @@ def slow_f(earlier, now, model):
 
 
 def test_a_stream_without_drift(tmp_path):
-    """Nothing trends, no word is unknown, and the perplexity goes down to that of the source."""
+    """Nothing trends, no word is unknown, and the perplexity falls to that of the source."""
     with learned(tmp_path / "s.db", plain_stream()) as store:
         periods = store.drift().periods
 
@@ -211,12 +211,12 @@ def test_a_stream_without_drift(tmp_path):
 
 
 def test_planted_changes_are_found(tmp_path):
-    """A new word, a new label, one that grows and one that vanishes, on the day they do."""
+    """A new word, a new label, a growing one and a vanishing one are found on the right day."""
     documents = plain_stream(days=20, a_day=40)
     for document in documents:
         if document["time"] >= str(FIRST + timedelta(days=15)):
             if document["labels"] == ["film"]:
-                document["labels"] = ["sport"]  # nobody writes of films any more
+                document["labels"] = ["sport"]  # no more films from here on
             elif document["labels"] == ["arts"]:
                 document["labels"] = ["virus"]
                 document["counts"]["covid"] = 5
@@ -243,8 +243,8 @@ def test_planted_changes_are_found(tmp_path):
     assert [one.label for one in last.trending("growing")] == ["virus"]
 
 
-def test_one_document_is_no_growth(tmp_path):
-    """A rare label that shows again once has no trend; twice on a day is another matter."""
+def test_one_document_is_not_growth(tmp_path):
+    """A rare label that occurs once more has no trend; twice on one day is a trend."""
     rare = [
         {"id": f"r{k}", "counts": {"rare": 1}, "labels": ["rare"], "time": time}
         for k, time in enumerate(["2024-01-30", "2024-03-01", "2024-03-02", "2024-03-02"])
@@ -257,7 +257,7 @@ def test_one_document_is_no_growth(tmp_path):
 
 
 def test_order_of_learning_does_not_matter(tmp_path):
-    """Batches, their order and corrections change nothing, to the bit."""
+    """Batches, their order and corrections change no bit."""
     documents = random_stream(7)
     wrong = [document | {"labels": ["wrong"]} for document in documents[:5]]
 
@@ -269,7 +269,7 @@ def test_order_of_learning_does_not_matter(tmp_path):
         assert one.drift().periods
 
 
-def test_since_knows_what_came_before(tmp_path):
+def test_since_takes_earlier_documents_into_account(tmp_path):
     """Periods since or until a time are equal to those of the whole stream."""
     day = str(FIRST + timedelta(days=5))
     with learned(tmp_path / "s.db", random_stream(3)) as store:
@@ -282,7 +282,7 @@ def test_since_knows_what_came_before(tmp_path):
 
 
 def test_documents_without_a_time(tmp_path):
-    """They are of the day at which they were first learned; those without labels are left out."""
+    """They count on the day when they were first learned; unlabelled ones are left out."""
     timeless = [{"id": "x", "text": "goal goal", "labels": ["sport"]}, {"id": "y", "text": "moon"}]
     with learned(tmp_path / "s.db", timeless) as store:
         learned_at = store.learn([{"id": "z", "text": "goal", "labels": ["sport"]}]).time
@@ -293,7 +293,7 @@ def test_documents_without_a_time(tmp_path):
 
 
 def test_some_labels(tmp_path):
-    """Selected labels are the same as among all; the totals stay."""
+    """Selected labels have the same numbers as among all; the totals stay."""
     tree = LabelTree({"film": "arts", "space": None}, names={"space": "Outer space"})
     with learned(tmp_path / "s.db", random_stream(1), tree=tree) as store:
         whole = store.drift(by="week")
@@ -308,7 +308,7 @@ def test_some_labels(tmp_path):
 
 
 def test_the_model_of_the_store_is_used(tmp_path):
-    """A count model is the store's own; for others PMM1 stands in."""
+    """A count model is the store's own; PMM1 takes the place of other models."""
     documents = random_stream(2)
     found = {}
     for model in ("pmm1", "nb", "mml"):
@@ -426,7 +426,7 @@ def test_plot(tmp_path):
 
 
 def test_plot_reads_well(tmp_path):
-    """Each drawing says what it shows, counts begin at nothing, and shares end at everything."""
+    """Each drawing says what it shows, counts start at zero, and shares end at one."""
     late = [
         {"id": f"n{k}", "counts": {"fresh": 1}, "labels": ["new"], "time": "2024-02-06"}
         for k in range(9)
@@ -472,9 +472,9 @@ def test_plot_reads_well(tmp_path):
 
 
 def test_plot_of_deviations(tmp_path):
-    """A label's colour is how many standard deviations it has more or fewer documents than before.
+    r"""A label's colour is how many standard deviations it has more or fewer documents than before.
 
-    The variance is one more than what was expected, so that of one document nothing follows.
+    The variance is one more than the expected count, so that one document proves nothing.
     """
     late = [
         {"id": f"n{k}", "counts": {"fresh": 1}, "labels": ["new"], "time": "2024-02-06"}
@@ -503,7 +503,7 @@ def test_plot_of_deviations(tmp_path):
 
 
 def test_plot_of_few_and_of_many_periods(tmp_path):
-    """Marks are large where there are few, and days without a value are bridged by a faint line."""
+    """Marks are large if there are few, and a faint line bridges days without a value."""
     sizes = []
     for days in (60, 64):
         documents = plain_stream(days=days, a_day=4)
@@ -521,7 +521,7 @@ def test_plot_of_few_and_of_many_periods(tmp_path):
 
 
 def test_plot_is_as_high_as_its_labels(tmp_path):
-    """Up to three labels have the same room, more need more; twelve are drawn at most."""
+    """Up to three labels have the same height, more need more; at most twelve are drawn."""
     heights = []
     for n_labels in (1, 3, 4, 12, 13):
         new = [
@@ -539,7 +539,7 @@ def test_plot_is_as_high_as_its_labels(tmp_path):
 
 
 def test_plot_of_long_names(tmp_path):
-    """A name of 30 characters is drawn whole; of a longer one both ends are."""
+    """A name of 30 characters is drawn in full; a longer one is shortened in the middle."""
     names = ["s" * 30, "l" * 15 + "middle" + "r" * 15]
     new = [
         {"id": f"{name}{k}", "counts": {"fresh": 1}, "labels": [name], "time": "2024-02-06"}
@@ -554,7 +554,7 @@ def test_plot_of_long_names(tmp_path):
 
 
 def test_plot_of_many_labels(tmp_path):
-    """The labels that changed most are drawn, those that came first on top."""
+    """The labels that changed most are drawn, the earliest on top."""
     many = [
         {
             "id": f"{label}-{k}",
@@ -575,7 +575,7 @@ def test_plot_of_many_labels(tmp_path):
 
 
 def test_no_plot(tmp_path, monkeypatch):
-    """Without documents or without matplotlib one sentence says so."""
+    """Without documents or without matplotlib, one sentence says so."""
     with learned(tmp_path / "s.db") as store:
         with pytest.raises(PolytopicError, match="no documents in these periods"):
             store.drift().plot()

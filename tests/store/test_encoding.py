@@ -29,7 +29,7 @@ PAIRS = st.lists(st.tuples(st.sampled_from(['["a"]', '["a", "b"]']), st.binary(m
 
 
 def matrix_of(rows, n_columns=10):
-    """Return rows of counts by column as a matrix, the order within rows kept."""
+    """Return rows of counts by column as a matrix that keeps the order within rows."""
     indices = [column for row in rows for column in row]
     data = np.array([n for row in rows for n in row.values()], dtype=np.float64)
     ends = np.cumsum([0, *map(len, rows)])
@@ -38,7 +38,7 @@ def matrix_of(rows, n_columns=10):
 
 @given(ROWS)
 def test_decoding_undoes_encoding(rows):
-    """Counts come back as they were, whatever their width, in the order they had."""
+    """Counts are decoded as they were, whatever their width, in the same order."""
     matrix = matrix_of(rows)
 
     found = decode_rows(*encode_rows(matrix), n_columns=10)
@@ -54,7 +54,7 @@ def test_decoding_undoes_encoding(rows):
     [(255, 1), (256, 2), (65535, 2), (65536, 4), (2**32 - 1, 4), (2**32, 8), (2**53 - 1, 8)],
 )
 def test_counts_take_few_bytes(largest, width):
-    """A row takes as many bytes a number as its largest one needs, whatever other rows need."""
+    """A row takes as many bytes per number as its largest one needs, whatever other rows need."""
     columns, values = encode_rows(matrix_of([{3: 1, 1: largest}, {}, {0: 1}]))
 
     assert [len(part) for part in columns] == [8, 0, 4]
@@ -65,15 +65,15 @@ def test_counts_take_few_bytes(largest, width):
     ("columns", "values"),
     [(b"\1\0\0\0", b""), (b"", b"\1"), (b"\1\0\0\0", b"\1\1\1"), (b"\12\0\0\0", b"\1")],
 )
-def test_unpack_refuses_what_does_not_fit(columns, values):
-    """Bytes that pack cannot have given are refused."""
+def test_unpack_rejects_what_does_not_fit(columns, values):
+    """Bytes that pack cannot have produced are rejected."""
     with pytest.raises(DamagedError, match="counts"):
         decode_rows([columns], [values], n_columns=10)
 
 
 @given(PAIRS, st.randoms(use_true_random=False), st.integers(0, 5))
 def test_digest_does_not_depend_on_order(pairs, random, cut):
-    """In any order and in any batches, the same pairs have the same digest."""
+    """The same pairs have the same digest, in any order and in any batches."""
     whole = MultisetDigest().with_changes(pairs)
     shuffled = random.sample(pairs, len(pairs))
 
@@ -85,7 +85,7 @@ def test_digest_does_not_depend_on_order(pairs, random, cut):
 
 @given(PAIRS, PAIRS)
 def test_removing_undoes_adding(one, other):
-    """What goes in and out leaves the digest as it was, at once or in steps."""
+    """Adding and removing leaves the digest as it was, at once or in steps."""
     before = MultisetDigest().with_changes(one)
 
     assert before.with_changes(other).with_changes([], other) == before
@@ -100,8 +100,8 @@ def test_other_pairs_have_another_digest(one, other):
     assert (MultisetDigest().with_changes(one) == MultisetDigest().with_changes(other)) == same
 
 
-def test_digest_sees_how_often():
-    """How often a pair is there matters, up to 65,535 times."""
+def test_digest_counts_repetitions():
+    """How often a pair occurs matters, up to 65,535 times."""
     pair = ('["a"]', b"x")
     digests = [MultisetDigest().with_changes([pair] * n) for n in (0, 1, 2, 65_535)]
 
@@ -109,7 +109,7 @@ def test_digest_sees_how_often():
 
 
 def test_digest_ignores_what_is_not_counted():
-    """Bags without labels change nothing."""
+    """Bags without labels do not change the digest."""
     assert MultisetDigest().with_changes([("[]", b"x")]) == MultisetDigest()
 
 
@@ -131,7 +131,7 @@ def test_document_digests_depend_on_the_bag_alone(bags):
 
 
 def test_label_sets_have_one_form():
-    """A label set is stored sorted, and its key is that of the text."""
+    """A label set is stored sorted, and its key is that of the stored text."""
     assert to_json({"b", "a", "ä"}) == '["a", "b", "ä"]'
     assert label_set_key(to_json(["b", "a"])) == label_set_key('["a", "b"]')
     assert label_set_key('["a"]') != label_set_key('["a", "b"]')

@@ -1,4 +1,4 @@
-"""What was forgotten is nowhere any more: not in the files, not in the models."""
+"""A forgotten document is gone: from the files and from the models."""
 
 import json
 import random
@@ -24,13 +24,13 @@ OTHERS = [
 
 
 def raw(path):
-    """Return the bytes of all files of a store, by a process that holds no locks on them."""
+    """Return the bytes of all files of a store, read by a process that holds no locks on them."""
     files = path.parent.glob(path.name + "*")
     return subprocess.run(["/bin/cat", *files], capture_output=True, check=True).stdout
 
 
 @pytest.mark.parametrize("keep_texts", [False, True])
-def test_no_byte_of_it_is_left(path, keep_texts):
+def test_no_byte_is_left(path, keep_texts):
     """After forgetting, no word, id or text of any version is in the database's files."""
     marks = [b"secret-id", b"unheard", b"syllables", b"xylophone", b"erstwhile"]
     with open_store(path, keep_texts=keep_texts) as store:
@@ -46,7 +46,7 @@ def test_no_byte_of_it_is_left(path, keep_texts):
 
 
 def test_no_byte_is_left_among_many(path):
-    """Nor is it where many documents come and go, and the database moves its pages."""
+    """The same if many documents come and go, and the database moves its pages."""
     rng = random.Random(0)
     kept, gone = [], []
     with open_store(path, keep_texts=True) as store:
@@ -66,7 +66,7 @@ def test_no_byte_is_left_among_many(path):
         assert store.verify().ok
 
 
-def test_models_that_saw_it_are_marked(url):
+def test_models_that_saw_a_forgotten_document_are_marked(url):
     """Only models fitted on a forgotten document are marked, and only once."""
     with open_store(url) as store:
         store.learn(OTHERS)
@@ -95,7 +95,7 @@ def test_models_that_saw_it_are_marked(url):
 
 
 def _from_elsewhere(store):
-    """Return a fitted labeler of which the store does not know what it has seen."""
+    """Return a fitted labeler whose training documents the store does not know."""
     labeler = store.fit()
     labeler.state_ = replace(labeler.state_, fitted_from=None)
     return labeler
@@ -126,7 +126,7 @@ def test_purging_deletes_models(path):
 
 
 def test_published_models_answer(url):
-    """A published model comes back as it was, with what it was fitted on and what was said."""
+    """A published model loads as it was, with its origin and its note."""
     with Store(url) as store:
         store.learn(OTHERS)
         number = store.publish(note="first")
@@ -142,11 +142,11 @@ def test_published_models_answer(url):
         assert first.to_dict()["note"] == "first"
 
 
-# Receipts that are kept under keys
+# Stored receipts and their keys
 
 
 def everything(url):
-    """Return all that the tables of a store hold, and the bytes of its files, as one text."""
+    """Return the contents of all tables of a store, and the bytes of its files, as one text."""
     is_file = "://" not in str(url)
     engine = create_engine(f"sqlite:///{url}" if is_file else url)
     with engine.connect() as connection:
@@ -165,8 +165,8 @@ def _readable(value):
 
 
 @pytest.mark.parametrize("purge", [False, True])
-def test_no_name_is_left_under_keys(url, purge):
-    """Receipts that are kept hold no id and no label of what was forgotten, nor does a key."""
+def test_no_name_is_left_in_receipts(url, purge):
+    """Stored receipts and their keys hold no id and no label of a forgotten document."""
     secrets = ["secret-id", "private", "hidden", "xylophone", "unknown-id"]
     with open_store(url) as store:
         store.learn(OTHERS)
@@ -183,7 +183,7 @@ def test_no_name_is_left_under_keys(url, purge):
 
 @pytest.mark.parametrize("purge", [False, True])
 def test_a_repeat_gives_the_same_receipt(url, purge):
-    """All of it that is not of what was forgotten; and nothing is done again."""
+    """It has everything that does not concern forgotten documents, and nothing is done twice."""
     with open_store(url) as store:
         store.learn(OTHERS, key="others")
         calls = [
@@ -209,7 +209,7 @@ def test_a_repeat_gives_the_same_receipt(url, purge):
 
 
 def test_receipts_of_earlier_releases(url):
-    """They answer a repeat, and are gone once something is forgotten."""
+    """They answer a repeated request, and are deleted once something is forgotten."""
     asked = ["forget", [["secret-id"], False]]
     with open_store(url) as store:
         store.learn(OTHERS)

@@ -74,8 +74,8 @@ def test_a_wrong_url_is_reported(url, sentence, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("create", [True, False])
 @pytest.mark.parametrize("content", ["just a text\n" * 500, "x"])
-def test_a_text_is_no_store(path, content, create):
-    """A file of something else is left as it is."""
+def test_a_text_file_is_not_a_store(path, content, create):
+    """A file with other contents is left as it is."""
     path.write_text(content)
 
     with pytest.raises(StoreError) as error:
@@ -85,7 +85,7 @@ def test_a_text_is_no_store(path, content, create):
     assert path.read_text() == content
 
 
-def test_a_folder_is_no_store(tmp_path):
+def test_a_folder_is_not_a_store(tmp_path):
     """A folder cannot be opened."""
     with pytest.raises(StoreError) as error:
         Store(tmp_path)
@@ -94,7 +94,7 @@ def test_a_folder_is_no_store(tmp_path):
 
 
 @pytest.mark.parametrize("create", [True, False])
-def test_a_database_of_others_is_left_alone(path, create):
+def test_another_programs_database_is_left_alone(path, create):
     """An SQLite database of another program is rejected, and not one byte of it changes."""
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE songs (name)")
@@ -108,7 +108,7 @@ def test_a_database_of_others_is_left_alone(path, create):
     assert path.read_bytes() == before
 
 
-def test_a_database_of_others_can_hold_a_store(server):
+def test_another_programs_database_can_hold_a_store(server):
     """In PostgreSQL, a store and other tables share a database."""
     url = server.new_url()
     _run_sql(url, "CREATE TABLE songs (name text)")
@@ -117,8 +117,8 @@ def test_a_database_of_others_can_hold_a_store(server):
         assert store.learn([DOCUMENT]).learned == 1
 
 
-def test_there_must_be_a_store(url, path):
-    """With create=False no store is made."""
+def test_the_store_must_exist(url, path):
+    """With create=False no store is created."""
     for place in (url, path):
         with pytest.raises(StoreError, match="with polytopic store init") as error:
             Store(place, create=False)
@@ -131,7 +131,7 @@ def test_there_must_be_a_store(url, path):
 
 @pytest.mark.parametrize(("schema", "way_out"), [(9, "newer"), (0, "older")])
 def test_another_schema_is_reported(url, schema, way_out):
-    """A store of another release is not touched."""
+    """A store of another release is not changed."""
     Store(url).close()
     change = "UPDATE polytopic_settings SET value = '{}' WHERE name = 'schema'"
     _run_sql(url, change.format(schema))
@@ -143,7 +143,7 @@ def test_another_schema_is_reported(url, schema, way_out):
 
 
 def _run_sql(url, statement):
-    """Do something to a database by hand."""
+    """Run SQL on a database directly."""
     from sqlalchemy import create_engine
 
     engine = create_engine(url if "://" in url else f"sqlite:///{url}")
@@ -195,7 +195,7 @@ def test_a_full_disk_changes_nothing(path, limit):
         assert store.verify().documents == len(MANY) + 1
 
 
-def test_a_full_disk_puts_erasing_off(path):
+def test_a_full_disk_postpones_erasing(path):
     """The document is deleted; the error says that copies are left, and trying again helps."""
     with Store(path) as store:
         store.learn([DOCUMENT, *MANY])
@@ -210,7 +210,7 @@ def test_a_full_disk_puts_erasing_off(path):
 
 @pytest.mark.parametrize("pages", [0, 5, 60])
 def test_a_full_database_changes_nothing(path, pages):
-    """The same where the database may have no more pages, at whichever moment that is."""
+    """The same if the database may have no more pages, at whichever moment that happens."""
     from sqlalchemy import event
 
     with Store(path) as store:
@@ -270,7 +270,7 @@ def test_opening_a_store_again_loses_nothing(path):
         assert store.verify().ok
 
 
-# A server that goes away
+# A server that stops
 
 
 def test_a_server_comes_back(server):
@@ -291,8 +291,8 @@ def test_a_server_comes_back(server):
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
-def test_a_server_goes_in_the_middle(server, mode):
-    """During a change the server goes: nothing of it was done, and trying again does it."""
+def test_a_server_stops_during_a_change(server, mode):
+    """Nothing of the change is done, and trying again makes it."""
     with open_store(server.new_url()) as store:
         store.learn([DOCUMENT])
         try:
@@ -315,7 +315,7 @@ def _learn_and(store, act):
 
 
 def test_an_interrupted_change_is_not_done(url):
-    """Whatever is raised in the middle, the store is as it was."""
+    """Whatever is raised during a change, the store is as it was."""
     with open_store(url) as store:
         store.learn([DOCUMENT])
 
@@ -329,7 +329,7 @@ def test_an_interrupted_change_is_not_done(url):
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:00:00-05:00"])
 def test_a_time_outside_the_calendar_is_reported(path, time):
-    """A time that UTC has no year for is refused, of a document and of a window."""
+    """A time outside the years of UTC is rejected, for a document and for a window."""
     with Store(path) as store:
         for act in (
             lambda: store.learn([Document("1", "Wheat.", time=time)]),
@@ -340,7 +340,7 @@ def test_a_time_outside_the_calendar_is_reported(path, time):
 
 
 def test_wrong_lines_of_an_import_are_reported(path):
-    """The line that is wrong is named."""
+    """The error names the wrong line."""
     with Store(path) as store:
         head, *_ = export_lines(store)
     wrong = {"text": "Wheat."}
@@ -359,7 +359,7 @@ def test_wrong_lines_of_an_import_are_reported(path):
     ],
 )
 def test_an_import_changes_no_settings(new_path, own, exported, what):
-    """Fields and the tree of the store that is there stay, and nothing is learned."""
+    """The store keeps its fields and its tree, and nothing is learned."""
     path, other = new_path(), new_path()
     with Store(other, **exported) as store:
         store.learn([Document("1", "Wheat.", labels=["wheat"])])
@@ -372,8 +372,8 @@ def test_an_import_changes_no_settings(new_path, own, exported, what):
         assert store.tree == own.get("tree")
 
 
-def test_a_store_that_is_refused_is_closed(path):
-    """No connection to a store is left open whose settings are others."""
+def test_a_rejected_store_is_closed(path):
+    """If the settings differ, no connection to the store stays open."""
     Store(path).close()
 
     with pytest.raises(StoreError) as refused:
@@ -394,7 +394,7 @@ def test_a_store_that_is_refused_is_closed(path):
     ],
 )
 def test_a_wrong_kind_is_reported(path, method, argument, sentence):
-    """The error shows the argument and what is needed."""
+    """The error shows the argument and what is required."""
     with Store(path) as store, pytest.raises(TypeError) as wrong:
         getattr(store, method)(argument)
 

@@ -18,12 +18,12 @@ import pytest
 from tests.store.faults.operations import OPERATIONS
 
 SOURCE = Path(__file__).parent / "faults" / "faults.c"
-SAMPLED = 5  # faults of each operation in the short test
+SAMPLED = 5  # faults per operation in the short test
 
 
 @pytest.fixture(scope="module")
 def inject(tmp_path_factory):
-    """Return a function that lets calls fail during an operation, and returns what came of it."""
+    """Return a function that makes calls fail during an operation, and returns the problems."""
     compiler = shutil.which("cc")
     if compiler is None or sys.platform != "linux":
         pytest.skip("a C compiler on Linux is needed to let calls fail")
@@ -50,8 +50,8 @@ def inject(tmp_path_factory):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_some_faults_leave_nothing_by_halves(inject, operation):
-    """Some faults at random moments: all is there or nothing is, and trying again does it."""
+def test_some_faults_leave_no_partial_change(inject, operation):
+    """Some faults at random moments: a change is complete or absent, and can be repeated."""
     calls, tried, problems = inject(operation, SAMPLED, seed=7)
 
     assert calls > 4
@@ -61,7 +61,7 @@ def test_some_faults_leave_nothing_by_halves(inject, operation):
 
 @pytest.mark.long
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_no_fault_leaves_anything_by_halves(inject, operation):
+def test_no_fault_leaves_a_partial_change(inject, operation):
     """All faults at all moments."""
     calls, tried, problems = inject(operation, None)
 

@@ -49,7 +49,7 @@ class Lives(RuleBasedStateMachine):
         self.last_call = self.store.learn, []
 
     def teardown(self):
-        """Give the connections back."""
+        """Close the connections."""
         self.store.close()
 
     def _done(self, receipt: Receipt, before: dict):
@@ -85,7 +85,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(batch=batches())
     def learn(self, batch):
-        """Learn documents: new ones, known ones, and known ones with something else."""
+        """Learn documents: new ones, known ones, and changed ones."""
         before = dict(self.now)
         self._learn(batch)
 
@@ -132,7 +132,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(batch=batches(ids=[*IDS[:2], "a", "b", "c"]))
     def merge(self, batch):
-        """Merge another store, which is refused as a whole if a document is another one there."""
+        """Merge another store, which is rejected as a whole if a document differs there."""
         before = dict(self.now)
         with open_store(self.new_path()) as other:
             other.learn(batch)
@@ -148,7 +148,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def try_again(self):
-        """Do the last thing again, which changes nothing."""
+        """Repeat the last change, which changes nothing."""
         call, argument = self.last_call
         revision, digest = self.store.revision, self.store.digest
 
@@ -160,7 +160,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule()
     def open_again(self):
-        """Close the store, and open it by what it has kept."""
+        """Close the store, and open it with its stored settings."""
         self.store.close()
         self.store = open_store(self.url, create=False)
         self.last_call = self.store.learn, []
@@ -169,7 +169,7 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def is_what_is_known(self):
-        """Hold the table of the known documents, and agree with the ledger in all."""
+        """Check that the table is that of the known documents and agrees with the ledger."""
         found = self.store.counts()
 
         assert found == table_of(self.now.values())
@@ -181,7 +181,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def look_back(self, data):
-        """Look back at what was known at a revision, and was not forgotten since."""
+        """Check that a revision has what was known then and was not forgotten since."""
         revision = data.draw(st.sampled_from(sorted(self.then)))
         found = self.store.counts(as_of=revision)
 
@@ -191,7 +191,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(data=st.data(), since=BOUNDS, until=BOUNDS, labels=st.none() | label_sets())
     def look_through_a_window(self, data, since, until, labels):
-        """Look through a window, which is a plain filter."""
+        """Check that a window is a plain filter."""
         revision = data.draw(st.sampled_from(sorted(self.then)))
         known = [
             one
@@ -208,7 +208,7 @@ class Lives(RuleBasedStateMachine):
     @precondition(lambda self: any(known.labels and known.bag for known in self.now.values()))
     @rule(model=st.sampled_from(MODELS), data=st.data())
     def fit(self, model, data):
-        """Fit a model: it is the same, to the bit, as that of a store of what is left."""
+        """Check that a model has the same bits as that of a store of the remaining documents."""
         with open_store(self.new_path()) as fresh:
             left = list(self.store.documents())
             fresh.learn(data.draw(st.permutations(left)))
@@ -243,12 +243,12 @@ def run(new_url, new_path, examples, steps):
     )
 
 
-def test_any_life_leaves_what_is_known(new_url, new_path):
-    """Any interleaving of changes gives the store of the surviving documents."""
+def test_any_history_leaves_what_is_known(new_url, new_path):
+    """Any interleaving of changes gives the store of the remaining documents."""
     run(new_url, new_path, 15, 15)
 
 
 @pytest.mark.long
-def test_any_long_life_leaves_what_is_known(new_url, new_path):
-    """The same, with many more and longer lives."""
+def test_any_long_history_leaves_what_is_known(new_url, new_path):
+    """The same, with many more and longer histories."""
     run(new_url, new_path, 60, 30)

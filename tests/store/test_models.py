@@ -1,4 +1,4 @@
-"""Published models: what they are known to have seen, and which of them goes on answering."""
+"""Published models: what they have seen, and which of them is active."""
 
 import warnings
 
@@ -16,7 +16,7 @@ SECRET = Document("3", "oil xylophone", labels=["oil"])
 MOON = Document("4", "moon star", labels=["space"])
 
 
-def test_what_was_forgotten_meanwhile_marks(url):
+def test_forgetting_before_publishing_marks_the_model(url):
     """A model that was fitted before a document was forgotten is marked when it is published."""
     with open_store(url) as store:
         store.learn([WHEAT, OIL, SECRET])
@@ -24,15 +24,15 @@ def test_what_was_forgotten_meanwhile_marks(url):
         gone = store.forget(["3"]).revision_after
 
         store.publish(labeler)
-        store.publish(as_of=1)  # which leaves it out
+        store.publish(as_of=1)  # which omits it
         store.publish()
 
         assert [one.marked for one in store.history()] == [None, None, gone]
 
 
 @pytest.mark.parametrize("action", ["publish", "refresh"])
-def test_what_is_purged_meanwhile_does_not_come_back(url, action, monkeypatch):
-    """A model is fitted again if a document that it has seen is purged before it is kept."""
+def test_purging_before_publishing_refits_the_model(url, action, monkeypatch):
+    """A model is fitted again if a document that it has seen is purged before it is stored."""
 
     def packed(*arguments, **options):
         with open_store(url) as other:
@@ -51,8 +51,8 @@ def test_what_is_purged_meanwhile_does_not_come_back(url, action, monkeypatch):
         assert b"xylophone" not in to_bytes(store.current())
 
 
-def test_a_model_of_another_store_is_from_elsewhere(url, path):
-    """What a model of another store saw is not known here, so that all that is forgotten marks."""
+def test_a_model_of_another_store_is_foreign(url, path):
+    """The store does not know what it saw, so forgetting any document marks it."""
     with open_store(path) as other, open_store(url) as store:
         other.learn([MOON])
         store.learn([WHEAT, OIL])
@@ -65,8 +65,8 @@ def test_a_model_of_another_store_is_from_elsewhere(url, path):
         assert store.forget(["3"]).marked_models == [1]
 
 
-def test_a_model_that_learned_more_is_from_elsewhere(path):
-    """A model of the store that learned by itself has seen what the store does not know."""
+def test_a_model_that_learned_more_is_foreign(path):
+    """A model that learned outside the store has seen documents unknown to the store."""
     with open_store(path) as store:
         store.learn([WHEAT, OIL])
 
@@ -76,7 +76,7 @@ def test_a_model_that_learned_more_is_from_elsewhere(path):
         assert store.labeler().predict(["moon"]) == [["space"]]
 
 
-def test_a_model_of_a_past_moment_goes_on_answering(url):
+def test_a_model_of_a_past_moment_stays_active(url):
     """It is not fitted again on documents outside its selection."""
     with open_store(url) as store:
         store.learn([WHEAT, OIL])
@@ -89,8 +89,8 @@ def test_a_model_of_a_past_moment_goes_on_answering(url):
 
 
 @pytest.mark.parametrize("is_rolled_back", [True, False])
-def test_what_stays_is_refreshed_without_what_was_forgotten(url, is_rolled_back):
-    """A model that was rolled back to, or of a past moment, is fitted on what is left of it."""
+def test_models_are_refreshed_without_forgotten_documents(url, is_rolled_back):
+    """A model of a past moment, or after a rollback, is fitted on what is left of its documents."""
     with open_store(url) as store:
         store.learn([WHEAT, OIL, SECRET])
         first = store.publish()
@@ -113,7 +113,7 @@ def test_what_stays_is_refreshed_without_what_was_forgotten(url, is_rolled_back)
 
 
 def test_purging_later(url):
-    """What was forgotten already is purged from the models when it is forgotten again."""
+    """A document that is already forgotten is purged from the models when it is forgotten again."""
     with open_store(url) as store:
         store.learn([WHEAT, OIL])
         store.publish()
@@ -129,7 +129,7 @@ def test_purging_later(url):
 
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 def test_a_model_needs_a_document(path, model):
-    """The error speaks of the store."""
+    """The error is about the store."""
     with open_store(path, model=model) as store:
         with pytest.raises(StoreError, match="the store has no labelled document; a model needs"):
             store.labeler()
@@ -141,7 +141,7 @@ def test_a_model_needs_a_document(path, model):
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 @pytest.mark.parametrize("is_rolled_back", [True, False])
 def test_a_marked_model_does_not_answer(url, model, is_rolled_back):
-    """Whatever the current model is, its labeler has not seen what was forgotten."""
+    """Whatever the current model is, its labeler has not seen a forgotten document."""
     with open_store(url) as store:
         store.learn([WHEAT, OIL, MOON, SECRET])
         first = store.publish(model=model)
@@ -161,7 +161,7 @@ def test_a_marked_model_does_not_answer(url, model, is_rolled_back):
         assert labeler.model_.name == model
 
 
-def test_a_marked_model_from_elsewhere_does_not_answer(url, path):
+def test_a_marked_foreign_model_does_not_answer(url, path):
     """It cannot be fitted again without the forgotten document; the error says what to do."""
     with open_store(path) as other, open_store(url) as store:
         other.learn([MOON, SECRET])
@@ -182,7 +182,7 @@ def test_a_marked_model_from_elsewhere_does_not_answer(url, path):
 
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 def test_a_model_has_the_counts_it_was_fitted_on(url, model):
-    """Also after it was rolled back to, or when it is behind."""
+    """The same after a rollback, or when the model is behind."""
     with open_store(url) as store:
         store.learn([WHEAT, OIL, SECRET])
         first = store.publish(model=model)
@@ -198,8 +198,8 @@ def test_a_model_has_the_counts_it_was_fitted_on(url, model):
         assert store.labeler(like=labeler) is labeler
 
 
-def test_a_model_of_documents_that_is_behind_has_its_counts(url):
-    """Its map is that of what it was fitted on."""
+def test_a_document_model_that_is_behind_has_its_counts(url):
+    """Its map is that of the documents it was fitted on."""
     with open_store(url, model="mml") as store:
         store.learn([WHEAT, OIL, SECRET])
         store.publish()
@@ -211,8 +211,8 @@ def test_a_model_of_documents_that_is_behind_has_its_counts(url):
         assert {label.label for label in labeler.map().labels} == {"grain", "oil"}
 
 
-def test_refreshing_replaces_only_what_it_refreshed(url, monkeypatch):
-    """What was published while a model was being refreshed goes on answering."""
+def test_refreshing_replaces_only_the_refreshed_model(url, monkeypatch):
+    """A model that was published during a refresh stays active."""
     with open_store(url) as store, open_store(url) as other:
         store.learn([WHEAT, OIL])
         store.publish(labels=["grain", "oil"])

@@ -67,7 +67,7 @@ def content(tmp_path_factory):
 
 @pytest.fixture
 def damaged(path, content):
-    """Return a function that changes the store's rows by SQL, and gives its path."""
+    """Return a function that changes the store's rows by SQL, and returns its path."""
 
     def change(*statements):
         path.write_bytes(content)
@@ -95,7 +95,7 @@ def test_terms_on_many_pages(damaged):
 
 
 def test_pages_of_terms_are_full(damaged):
-    """All but the last have 1024 terms, so that a term's number gives its page."""
+    """All but the last have 1024 terms, so that a term's number determines its page."""
     names = json.dumps([f"z{k:04}" for k in range(1023)])
     shorter = ("UPDATE polytopic_terms SET names = ? WHERE page = 0", [names])
 
@@ -115,7 +115,7 @@ def test_rows_that_no_store_writes(damaged, what):
         store.counts()
 
 
-def test_terms_that_are_gone(damaged):
+def test_missing_terms(damaged):
     """A label set cannot hold a term without a name."""
     gone = ("UPDATE polytopic_terms SET names = ? WHERE page = 1", [json.dumps([None])])
 
@@ -127,8 +127,8 @@ def test_terms_that_are_gone(damaged):
 
 
 @pytest.mark.parametrize("value", ["1", "2"])
-def test_schemas_that_are_read(damaged, value):
-    """A store that never forgot may be of schema 1."""
+def test_schemas_that_can_be_read(damaged, value):
+    """A store that never forgot may have schema 1."""
     change = ("UPDATE polytopic_settings SET value = ? WHERE name = 'schema'", [value])
 
     with Store(damaged(change)) as store:
@@ -136,6 +136,36 @@ def test_schemas_that_are_read(damaged, value):
 
 
 def test_settings_without_a_schema(damaged):
-    """They are damaged, not those of another release."""
+    """They are reported as damaged, not as those of another release."""
     with pytest.raises(DamagedError, match="do not say which schema"):
         Store(damaged("DELETE FROM polytopic_settings WHERE name = 'schema'"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fields", {"title": "2"}),
+        ("fields", {"title": 0.5}),
+        ("fields", ["title"]),
+        ("model", 7),
+        ("keep_texts", 1),
+    ],
+)
+def test_settings_of_other_types(damaged, name, value):
+    """No setting is used before its type is checked."""
+    statement = "UPDATE polytopic_settings SET value = ? WHERE name = ?"
+    change = (statement, [json.dumps(value), name])
+
+    with pytest.raises(DamagedError, match=name):
+        Store(damaged(change))
+
+
+def test_counts_of_other_documents(damaged):
+    """A model that is tuned on documents notices that the table does not contain them."""
+    swap = "UPDATE polytopic_label_sets SET labels = '[\"c\"]' WHERE labels = '[\"a\"]'"
+
+    with (
+        Store(damaged(swap), create=False) as store,
+        pytest.raises(DamagedError, match="its counts do not match its documents"),
+    ):
+        store.fit("pmm1")

@@ -118,7 +118,7 @@ def test_tables_in_sqlite(connection):
 
 
 def test_tables_as_declared_for_postgresql():
-    """A server gets the same columns; it numbers the state and the rows of the ledger alone."""
+    """A server gets the same columns; it numbers only the state and the rows of the ledger."""
     found = {}
     for table in schema.metadata.sorted_tables:
         created = str(CreateTable(table).compile(dialect=postgresql.dialect()))
@@ -141,7 +141,7 @@ def test_tables_as_declared_for_postgresql():
 
 
 def test_indexes_in_sqlite(connection):
-    """One index finds the current version of a document, of which there is one; one the former."""
+    """One index finds the only current version of a document, another the former ones."""
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
 
     found = {name: " ".join(sql.split()) for name, sql in connection.execute(query)}

@@ -1,4 +1,4 @@
-"""Store: what its calls do, one by one."""
+"""Store: what each call does."""
 
 import hashlib
 import json
@@ -30,18 +30,18 @@ def store(url):
 
 
 def unchanged(store):
-    """Return what must stay the same when nothing is changed."""
+    """Return what must stay the same if nothing changes."""
     return store.revision, store.digest, [d.to_dict() for d in store.documents()]
 
 
 # Receipts
 
 
-def test_a_receipt_tells_what_was_done(store):
+def test_a_receipt_reports_every_change(store):
     """Each document is new, corrected, unchanged or gone; labels and terms come and go."""
     receipt = store.learn(
         [
-            DOCUMENTS[0],  # known just so
+            DOCUMENTS[0],  # already known
             Document("2", "mars orbit", labels=["space"], time="2024-06-01"),  # another time
             Document("3", "goal film", labels=["film"]),  # other words and labels
             Document("5", "star", labels=["film"]),  # new
@@ -66,7 +66,7 @@ def test_a_receipt_tells_what_was_done(store):
     assert (receipt.gone_labels, receipt.gone_terms) == (["film"], 2)  # film and star
 
 
-def test_what_is_known_changes_nothing(store):
+def test_repeating_a_change_changes_nothing(store):
     """Learning, relabelling or forgetting again leaves the revision as it is."""
     before = unchanged(store)
 
@@ -78,7 +78,7 @@ def test_what_is_known_changes_nothing(store):
 
 
 def test_the_last_of_several_counts(store):
-    """Of documents with the same id in a batch the last is learned."""
+    """Of documents with the same id in a batch, the last one is learned."""
     receipt = store.learn(
         [
             Document("5", "one", labels=["a"]),
@@ -91,8 +91,8 @@ def test_the_last_of_several_counts(store):
     assert store.counts().n_docs == 4
 
 
-def test_documents_without_labels_wait_for_some(store):
-    """They are kept, and counted once they have labels."""
+def test_documents_without_labels_are_not_counted(store):
+    """They are stored, and counted once they have labels."""
     assert store.counts() == table_of_documents(DOCUMENTS[:3])
 
     receipt = store.relabel({"4": ["sport"]})
@@ -104,15 +104,15 @@ def test_documents_without_labels_wait_for_some(store):
 
 
 def test_mappings_are_documents(store):
-    """Plain mappings are taken as documents."""
+    """Plain mappings are accepted as documents."""
     receipt = store.learn([{"id": 7, "text": "goal", "labels": ["sport"]}])
 
     assert receipt.learned == 1
     assert store.forget([7]).forgotten == 1
 
 
-def test_a_store_is_found_again(store, url):
-    """What was learned is there when the store is opened again, as it is now and as it was."""
+def test_a_store_persists(store, url):
+    """After reopening, the present and past states are there."""
     store.forget(["1"])
 
     with Store(url, create=False) as again:
@@ -122,8 +122,8 @@ def test_a_store_is_found_again(store, url):
         assert (then.n_docs, then.n_forgotten, then.revision) == (2, 1, 1)
 
 
-def test_time_stands_for_a_revision(url):
-    """As of a time, it is the last revision at that time."""
+def test_a_time_stands_for_a_revision(url):
+    """As of a time means the last revision at that time."""
     with open_store(url) as store:
         first = store.learn(DOCUMENTS[:1])
         between = datetime.now(UTC)
@@ -155,8 +155,8 @@ def test_time_stands_for_a_revision(url):
         ({"counts": {"many": 2**53}}, r"^document 'x' has a count of 9\.0072e\+15, must be "),
     ],
 )
-def test_what_cannot_be_kept_is_refused(store, document, sentence):
-    """One sentence says what a store cannot keep, and nothing of the batch is learned."""
+def test_what_cannot_be_stored_is_rejected(store, document, sentence):
+    """One sentence says what a store cannot hold, and nothing of the batch is learned."""
     before = unchanged(store)
     wrong = {"id": "x", "labels": ["sport"]} | document
     wrong = wrong if "counts" in wrong else wrong | {"text": "goal"}
@@ -169,8 +169,8 @@ def test_what_cannot_be_kept_is_refused(store, document, sentence):
     assert unchanged(store) == before
 
 
-def test_longest_names_are_kept(store):
-    """Ids, labels and terms may have 500 characters, of any script."""
+def test_longest_names_are_stored(store):
+    """Ids, labels and terms may have 500 characters, in any script."""
     long = "\U0001f600" * 500
 
     store.learn([Document(long, counts={long: 1}, labels=[long])])
@@ -181,7 +181,7 @@ def test_longest_names_are_kept(store):
 
 
 def test_sums_stay_exact(store):
-    """Counts that would reach 2^53 together are refused; below, all agrees."""
+    """Counts that would add up to 2^53 are rejected; below, everything agrees."""
     many = [Document(str(k), counts={"many": 2**51}, labels=["a"]) for k in range(10, 13)]
     store.learn([*many, Document("13", counts={"many": 2**52}, labels=["b"])])
     before = unchanged(store)
@@ -197,7 +197,7 @@ def test_sums_stay_exact(store):
 
 
 @pytest.mark.parametrize("name", ["nul\0", "half \ud800", "\udfff", "%s", "'; --", ""])
-def test_ids_that_cannot_be_there_are_missing(store, name):
+def test_impossible_ids_are_missing(store, name):
     """Forgetting or relabelling an id that no store can hold reports it as missing."""
     assert store.forget([name, "4"]).missing == [name]
     if name:
@@ -255,7 +255,7 @@ def test_labels_of_relabel_are_checked(store):
     ],
 )
 def test_settings_stay(url, given, sentence):
-    """A store keeps its settings, and refuses others."""
+    """A store keeps its settings, and rejects others."""
     settings = {"language": "en", "fields": {"title": 2}, "model": "pmm2", "keep_texts": True}
     with Store(url, **settings) as store:
         assert (store.model, store.fields, store.keep_texts) == ("pmm2", {"title": 2}, True)
@@ -269,8 +269,8 @@ def test_settings_stay(url, given, sentence):
 @pytest.mark.parametrize(
     "settings", [{"fields": {"title": 1.5}}, {"model": "gpt"}, {"language": "xx"}]
 )
-def test_a_store_that_makes_no_sense_is_not_made(path, settings):
-    """Wrong settings are refused, and leave no file behind."""
+def test_no_store_with_invalid_settings(path, settings):
+    """Wrong settings are rejected, and leave no file behind."""
     with pytest.raises(ValueError, match=str(next(iter(settings)))):
         Store(path, **settings)
 
@@ -278,7 +278,7 @@ def test_a_store_that_makes_no_sense_is_not_made(path, settings):
 
 
 def test_fields_have_weights(url):
-    """Words of a field count as often as it weighs."""
+    """The words of a field count as often as its weight says."""
     with open_store(url, fields={"title": 3, "note": 0}) as store:
         fields = {"title": "goal", "body": "goal late", "note": "never"}
         store.learn([Document("1", fields=fields, labels=["sport"])])
@@ -292,8 +292,8 @@ def test_fields_have_weights(url):
 
 
 @pytest.mark.parametrize("keep_texts", [True, False])
-def test_documents_come_back(url, keep_texts):
-    """With texts as they came, without them as counts; learning them again is the same store."""
+def test_documents_are_returned(url, keep_texts):
+    """As texts or, if texts are not stored, as counts; learning them again gives the same store."""
     given = [
         *DOCUMENTS,
         Document("5", "", labels=["empty"]),
@@ -316,8 +316,8 @@ def test_documents_come_back(url, keep_texts):
         assert not store.learn(found).changed
 
 
-def test_texts_matter_only_where_they_are_kept(url, new_path):
-    """The same words in another order are the same counts, and another text."""
+def test_texts_matter_only_if_they_are_stored(url, new_path):
+    """The same words in another order are the same counts, but another text."""
     with open_store(url, keep_texts=True) as keeps, open_store(new_path()) as counts:
         for store in (keeps, counts):
             store.learn([Document("1", "one two", labels=["a"])])
@@ -340,8 +340,8 @@ TREE = LabelTree(
 )
 
 
-def test_a_tree_comes_back(url):
-    """The tree is kept with its names, until another takes its place."""
+def test_a_tree_is_stored(url):
+    """The tree is stored with its names, until another replaces it."""
     with open_store(url, tree=TREE) as store:
         assert store.tree == TREE
     with open_store(url) as again:
@@ -354,7 +354,7 @@ def test_a_tree_comes_back(url):
 
 
 def test_names_become_ids(url):
-    """Names of the tree are learned by their ids, and ask for all that is below."""
+    """Names of the tree are learned by their ids, and stand for all labels below."""
     with open_store(url, tree=TREE) as store:
         store.learn(
             [
@@ -378,7 +378,7 @@ def test_names_become_ids(url):
 # Merging
 
 
-def test_merging_refuses_conflicts(store, new_path):
+def test_merging_rejects_conflicts(store, new_path):
     """A document that differs between the stores is named, and nothing is merged."""
     before = unchanged(store)
     with open_store(new_path()) as other:
@@ -393,7 +393,7 @@ def test_merging_refuses_conflicts(store, new_path):
 
 @pytest.mark.parametrize("settings", [{"language": "de"}, {"fields": {"title": 2}}])
 def test_merging_needs_the_same_terms(store, new_path, settings):
-    """A store that makes other terms of texts cannot be merged."""
+    """A store that derives other terms from texts cannot be merged."""
     settings = settings if "language" in settings else {"analyzer": Analyzer(None), **settings}
     with (
         Store(new_path(), **settings) as other,
@@ -402,8 +402,8 @@ def test_merging_needs_the_same_terms(store, new_path, settings):
         store.merge(other)
 
 
-def test_merging_takes_what_is_known_now(store, new_path):
-    """Of the other store its documents come, with labels, times and none of its past."""
+def test_merging_takes_current_documents(store, new_path):
+    """Documents of the other store come with labels and times, but without their history."""
     with open_store(new_path(), keep_texts=True) as other:
         other.learn([Document("8", "old", labels=["old"]), DOCUMENTS[1]])
         other.learn([Document("8", "new", labels=["new"], time="2020-01-01")])
@@ -422,7 +422,7 @@ def test_merging_takes_what_is_known_now(store, new_path):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", ["mml", "col", "boostexter"])
 def test_models_of_documents_do_not_depend_on_the_past(url, new_path, model):
-    """Models that see the documents are the same, to the bit, whatever was learned before."""
+    """Models fitted on documents have the same bits, whatever was learned before."""
     documents = [
         Document(str(k), " ".join(words), labels=labels)
         for k, (words, labels) in enumerate(
@@ -447,7 +447,7 @@ def test_an_empty_store_cannot_be_fitted(url):
     assert "\n" not in str(error.value)
 
 
-def test_documents_by_what_they_have(url):
+def test_documents_by_condition(url):
     """All, those with or without labels, the newest, and those that were known at a revision."""
     with open_store(url) as store:
         first = store.learn([{"id": "1", "text": "a", "labels": ["x"]}]).revision_after
@@ -466,14 +466,14 @@ def test_documents_by_what_they_have(url):
         assert found(as_of=first + 1) == ["1", "2"]
 
 
-def test_a_store_is_shown_by_its_name(path):
-    """In one line."""
+def test_repr(path):
+    """A store is shown in one line, by its name."""
     with open_store(path) as store:
         assert repr(store) == f"<Store {str(path)!r}>"
 
 
 def test_tokens(url):
-    """A token is known by its digest until it is revoked; names are given once."""
+    """A token is recognised by its digest until it is revoked; names are used once."""
     with open_store(url) as store:
         secret = store.tokens.create("one", "read")
         assert store.tokens.create("two", "admin", "other") == "other"
@@ -507,7 +507,7 @@ def test_new_tokens():
 
 @pytest.mark.parametrize("model", ["pmm1", "nb", "mml"])
 def test_models_that_must_be_refreshed(url, model):
-    """After a document was forgotten, if they are not fitted again by themselves from counts."""
+    """After a document was forgotten, unless they can be fitted again from counts."""
     words = ["wheat", "gold", "wheat", "gold", "wheat"]
     with open_store(url, model=model) as store:
         assert not store.monitor.must_refresh()
@@ -529,7 +529,7 @@ def test_models_that_must_be_refreshed(url, model):
 
 
 def test_a_receipt_counts_what_was_done():
-    """By default, nothing happened."""
+    """By default, all counts are zero."""
     values = Receipt("learn", "2024-01-01", 0, 0, "a", "a").to_dict()
 
     counted = {name: value for name, value in values.items() if isinstance(value, int)}

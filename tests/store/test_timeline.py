@@ -1,4 +1,4 @@
-"""Documents over time, against a slow twin that counts one document after another."""
+"""Documents over time, compared with a slow twin that counts one document after another."""
 
 from collections import Counter
 from datetime import date, timedelta
@@ -51,7 +51,7 @@ def slow_timeline(documents, by):
 
 
 def check(store, documents):
-    """Assert that a store's documents over time are those of the slow twin, by all periods."""
+    """Assert that a store's documents over time are those of the slow twin, for every period."""
     for by in PERIODS:
         found = store.timeline(by=by)
         assert found.by == by
@@ -63,14 +63,14 @@ def check(store, documents):
 @settings(max_examples=30)
 @given(streams)
 def test_a_slow_twin_agrees(documents):
-    """All numbers of all periods, and the shortest that is short enough by itself."""
+    """All numbers of all periods, and the period that is chosen by default."""
     with TemporaryDirectory() as folder, learned(f"{folder}/s.db", documents) as store:
         check(store, documents)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_corrected_and_forgotten_documents(tmp_path, seed):
-    """Only what is known now is counted."""
+    """Only documents that are known now are counted."""
     documents = random_stream(seed)
     wrong = [document | {"labels": ["wrong"], "time": "1999-01-01"} for document in documents[:9]]
     with learned(tmp_path / "s.db", wrong, documents) as store:
@@ -84,7 +84,7 @@ def test_corrected_and_forgotten_documents(tmp_path, seed):
     ("days", "by"), [(36, "day"), (37, "week"), (300, "month"), (1500, "year")]
 )
 def test_auto(tmp_path, days, by):
-    """The shortest period of which there are 36 at most, and years for ever."""
+    """The shortest period with at most 36 intervals, and years for long streams."""
     ends = [date(2021, 3, 1), date(2021, 3, 1) + timedelta(days=days - 1)]
     documents = [
         {"id": str(day), "text": "word", "labels": ["a"], "time": str(day)} for day in ends
@@ -94,7 +94,7 @@ def test_auto(tmp_path, days, by):
 
 
 def test_documents_without_a_time(tmp_path):
-    """They are of the day at which they were first learned."""
+    """They count on the day when they were first learned."""
     with learned(tmp_path / "s.db") as store:
         time = store.learn([{"id": "x", "text": "word", "labels": ["a"]}]).time
 

@@ -50,7 +50,7 @@ class Life:
         return "".join(self.rng.choices(LETTERS, k=self.rng.randrange(9, 14)))
 
     def document(self, name):
-        """Return a document, and note its marks; long ones take more than a page."""
+        """Return a document, and record its marks; long ones take more than a page."""
         own = [self.word() for _ in range(self.rng.randrange(1, 4))]
         text = own + self.rng.choices(COMMON, k=self.rng.choice([0, 5, 60, 900]))
         labels = ["sport", self.word()] if self.rng.random() < 0.3 else ["sport"]
@@ -65,7 +65,7 @@ class Life:
         return Document(name, " ".join([word, *common]), labels=[label])
 
     def some(self):
-        """Return some ids that are known."""
+        """Return some known ids."""
         known = sorted(self.marks)
         return self.rng.sample(known, min(len(known), self.rng.randrange(1, 25)))
 
@@ -77,7 +77,7 @@ class Life:
         self.store.learn([self.document(name) for name in names])
 
     def correct(self):
-        """Learn other texts under ids that are known."""
+        """Learn other texts under known ids."""
         self.store.learn([self.document(name) for name in self.some()])
 
     def relabel(self):
@@ -88,7 +88,7 @@ class Life:
         self.store.relabel(labels)
 
     def publish(self):
-        """Publish a model, which makes older ones go."""
+        """Publish a model, which deletes older ones."""
         if self.marks:
             self.store.publish(keep=3)
 
@@ -101,7 +101,7 @@ class Life:
 
 
 def live(path, seed, steps):
-    """Change a store at random, and look for traces whenever something was forgotten."""
+    """Change a store at random, and look for traces whenever something is forgotten."""
     with open_store(path, keep_texts=True) as store:
         life = Life(store, seed)
         life.learn()
@@ -120,20 +120,20 @@ def live(path, seed, steps):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_random_life_leaves_no_trace(path, seed):
+def test_a_random_history_leaves_no_trace(path, seed):
     """However documents came, were corrected and went, no id, word or label of them is left."""
     live(path, seed, steps=30)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 112))
-def test_a_long_random_life_leaves_no_trace(path, seed):
-    """The same for longer lives."""
+def test_a_long_random_history_leaves_no_trace(path, seed):
+    """The same for longer histories."""
     live(path, seed, steps=80)
 
 
-def test_labels_by_the_hundred_leave_no_trace(path):
-    """Labels that fill many pages of a tree, which SQLite balances, are erased with their texts."""
+def test_hundreds_of_labels_leave_no_trace(path):
+    """Labels that fill many pages of a B-tree, which SQLite balances, are erased as well."""
     with open_store(path) as store:
         life = Life(store, seed=0)
         for _ in range(3):
@@ -153,15 +153,15 @@ MARKS = ["secret-id", "unheard", "xylophone", "private"]
 
 
 def reader_of(path):
-    """Return a connection that goes on reading a store as it is now."""
+    """Return a connection that keeps reading a store as it is now."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN")
     connection.execute("SELECT count(*) FROM polytopic_documents").fetchone()
     return connection
 
 
-def test_a_reader_in_the_way_is_reported(path):
-    """Forgetting says so if a reader keeps traces in the log, and forgetting again erases them."""
+def test_a_blocking_reader_is_reported(path):
+    """Forgetting says so if a reader keeps traces in the log; forgetting again erases them."""
     with open_store(path, keep_texts=True, timeout=0.3) as store:
         store.learn([SECRET, *OTHERS])
         reader = reader_of(path)
@@ -178,7 +178,7 @@ def test_a_reader_in_the_way_is_reported(path):
 
 
 def test_forgetting_waits_for_a_reader(path):
-    """A reader that ends in time is waited for."""
+    """Forgetting waits for a reader that ends in time."""
     with open_store(path, keep_texts=True) as store:
         store.learn([SECRET, *OTHERS])
         reader = reader_of(path)
@@ -190,7 +190,7 @@ def test_forgetting_waits_for_a_reader(path):
 
 
 def test_others_write_while_forgetting_waits(path):
-    """Whoever forgets and waits for a reader does not keep others from writing."""
+    """A process that waits for a reader while forgetting does not block other writers."""
     with open_store(path, timeout=60) as store, open_store(path, timeout=5) as other:
         store.learn([SECRET, *OTHERS])
         reader = reader_of(path)
@@ -209,8 +209,8 @@ def test_others_write_while_forgetting_waits(path):
 
 
 @pytest.mark.parametrize("change", ["learn", "relabel", "publish"])
-def test_the_next_change_erases_what_is_left(path, change):
-    """After a process could not erase traces, whatever changes the store next does so."""
+def test_the_next_change_erases_remaining_traces(path, change):
+    """If a process could not erase traces, the next change of the store does."""
     with open_store(path, keep_texts=True, timeout=0) as store:
         store.learn([SECRET, *OTHERS])
         for _ in range(2):
@@ -234,7 +234,7 @@ def test_the_next_change_erases_what_is_left(path, change):
 
 
 def test_an_unknown_id_costs_nothing(path):
-    """Forgetting what is not known writes nothing."""
+    """Forgetting an unknown id writes nothing."""
     with open_store(path) as store:
         store.learn(OTHERS)
         before = [raw(file) for file in (path, f"{path}-wal")]
@@ -244,8 +244,8 @@ def test_an_unknown_id_costs_nothing(path):
         assert [raw(file) for file in (path, f"{path}-wal")] == before
 
 
-def test_little_is_written_to_forget_one(path):
-    """What forgetting writes to the log is a small part of a store, most of which is texts."""
+def test_forgetting_one_document_writes_little(path):
+    """Forgetting logs only a small part of a store that consists mostly of texts."""
     words = " ".join(COMMON)
     with open_store(path, keep_texts=True) as store:
         store.learn([Document(str(k), f"{words} own{k}", labels=["sport"]) for k in range(1000)])
@@ -260,8 +260,8 @@ def test_little_is_written_to_forget_one(path):
         reader.close()
 
 
-def test_what_most_was_forgotten_of_gets_smaller(path):
-    """A file of which most was forgotten is written anew, and has room for what is left only."""
+def test_files_shrink_when_most_is_forgotten(path):
+    """The file is then rewritten without free space."""
     words = " ".join(COMMON)
     with open_store(path, keep_texts=True) as store:
         store.learn([Document(str(k), f"{words} own{k}", labels=["sport"]) for k in range(400)])
@@ -276,13 +276,13 @@ def test_what_most_was_forgotten_of_gets_smaller(path):
 
 
 def test_stores_of_earlier_releases_leave_no_trace(path):
-    """A store whose rows an earlier release has moved is written anew when it first forgets one."""
+    """A store whose rows an earlier release has moved is rewritten when it first forgets one."""
     with open_store(path, keep_texts=True) as store:
         store.learn([SECRET, *OTHERS])
         store.publish(labels=["sport"])
     connection = sqlite3.connect(path)
     connection.execute("UPDATE polytopic_models SET marked = 1")
-    connection.execute("PRAGMA secure_delete = OFF")  # leaves what a moved row leaves
+    connection.execute("PRAGMA secure_delete = OFF")  # leaves the traces that a moved row leaves
     connection.execute("DELETE FROM polytopic_documents WHERE document = 'other-3'")
     connection.execute("PRAGMA user_version = 0")
     connection.execute("UPDATE polytopic_settings SET value = '1' WHERE name = 'schema'")

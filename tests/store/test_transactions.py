@@ -1,4 +1,4 @@
-"""Who reads a store for long keeps others from nothing: models are fitted when reading is over."""
+"""Long reads of a store block nobody: models are fitted after the read transaction ends."""
 
 import sqlite3
 
@@ -17,7 +17,7 @@ DOCUMENTS = [
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 @pytest.mark.parametrize("call", ["fit", "publish", "refresh"])
 def test_nobody_reads_while_a_model_is_fitted(path, model, call, monkeypatch):
-    """The log can be emptied at the moment at which a model is fitted."""
+    """The log can be emptied while a model is fitted."""
     busy = []
 
     def noting(method):

@@ -1,4 +1,4 @@
-"""verify finds whatever does not agree."""
+"""``verify`` finds whatever does not agree."""
 
 import pytest
 from sqlalchemy import create_engine
@@ -108,7 +108,7 @@ def test_verify_finds_tampering(url, what):
 
 
 def test_a_store_of_an_earlier_release(url):
-    """It has no seals, is found to be sound, and gets its seals with the next change."""
+    """It has no seals, verifies, and gets its seals with the next change."""
     with open_store(url, keep_texts=True) as store:
         store.learn(DOCUMENTS)
     execute(url, "DROP TABLE polytopic_seals")
@@ -127,7 +127,7 @@ def test_an_earlier_release_may_change_a_store(url):
     with open_store(url) as store:
         store.learn(DOCUMENTS)
         tamper(url, "UPDATE polytopic_seals SET revision = 0")
-        tamper(url, "UPDATE polytopic_seals SET digest = {byte}")  # as if rows had come since
+        tamper(url, "UPDATE polytopic_seals SET digest = {byte}")  # as if rows had been added since
         assert store.verify().ok
 
         store.forget(["1"])

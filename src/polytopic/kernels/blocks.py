@@ -3,20 +3,22 @@
 The borders of the blocks depend on the data alone, and results come in block order, so they do
 not depend on the number of threads.
 
-Ctrl+C interrupts the main thread only, and no running kernel. So blocks are short, those that have
-not begun are cancelled, and tasks in other threads stop at their next `checkpoint`.
+Ctrl+C interrupts no running kernel. So blocks are short, those that have not begun are cancelled,
+and tasks in other threads stop at their next `checkpoint`.
 """
 
 import os
 import threading
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 
+from polytopic.interrupts import checkpoint, hold_interrupts, stop_events, stop_on
+
 BLOCK_ENTRIES = 1 << 14
-_own = threading.local()  # its ``stop`` tells the task of this thread, if it has one, to end
+STOP_POLL = 0.1  # seconds between looks at Ctrl+C while waiting for a result
 
 
 def n_threads():
@@ -42,19 +44,8 @@ def run_blocks(function, borders):
     blocks = [slice(*ends) for ends in pairwise(borders.tolist())]
     if len(blocks) == 1 or n_threads() == 1:
         return [function(block) for block in blocks]
-    pool, futures = _pool(n_threads(), os.getpid()), []
-    try:
-        futures.extend(pool.submit(function, block) for block in blocks)
-        return [_result(future) for future in futures]
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
-
-
-def _result(future):
-    checkpoint()
-    return future.result()
+    with hold_interrupts():
+        return _results(_pool(n_threads(), os.getpid()), function, blocks)
 
 
 def run_tasks(function, tasks):
@@ -65,45 +56,51 @@ def run_tasks(function, tasks):
     if n_threads() == 1:  # a separate thread would not return the memory that it frees
         return list(map(function, tasks))
     stop = threading.Event()
+    stops = (*stop_events(), stop)  # a task within a task ends with the outer one
 
     def run(task):
-        _own.stop = stop
-        checkpoint()
-        return function(task)
+        with stop_on(*stops):
+            checkpoint()
+            return function(task)
 
-    with ThreadPoolExecutor(n_threads()) as pool:
+    with hold_interrupts(), ThreadPoolExecutor(n_threads()) as pool:
         try:
-            return list(pool.map(run, tasks))
+            return _results(pool, run, tasks)
         except BaseException:
             stop.set()
             raise
 
 
-def checkpoint():
-    """End the task that this thread runs if another one has failed or was interrupted."""
-    stop = getattr(_own, "stop", None)
-    if stop is not None and stop.is_set():
-        raise CancelledError
+def _results(pool, function, tasks):
+    """Return the results of a pool in the order of its tasks, or cancel those not yet begun.
+
+    Call it with interrupts held: an interrupt inside a pool may leave a lock taken, and whoever
+    needs it next would wait forever.
+    """
+    futures = [pool.submit(function, task) for task in tasks]
+    try:
+        return [_wait_for(future) for future in futures]
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+
+
+def _wait_for(future):
+    """Return the result of a future, unless this thread should stop before it is there."""
+    while True:
+        checkpoint()
+        try:
+            return future.result(STOP_POLL)
+        except TimeoutError:
+            if future.done():  # the task itself has raised it
+                raise
 
 
 @lru_cache(maxsize=1)
 def _pool(threads, process):
-    """Return this process's pool of threads, all of them started; a forked process gets its own.
-
-    They are started by another thread, which Ctrl+C does not interrupt. A pool does not know of a
-    thread whose start was interrupted, and the process would wait for it forever when it exits.
-    """
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
-    all_started = threading.Barrier(threads)
-
-    def start():
-        for _ in range(threads):
-            pool.submit(all_started.wait)
-
-    starter = threading.Thread(target=start)
-    starter.start()
-    starter.join()
-    return pool
+    """Return this process's pool of threads; a forked process gets its own."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="polytopic")
 
 
 def map_rows(function, X, n_labels=0):

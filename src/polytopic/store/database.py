@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Row,
     Select,
     Text,
+    Transaction,
     bindparam,
     cast,
     create_engine,
@@ -26,13 +28,23 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    OperationalError,
+    SQLAlchemyError,
+)
 
 from polytopic.errors import DamagedError, StoreError, UnavailableError
 from polytopic.files import is_database
+from polytopic.interrupts import checkpoint, hold_interrupts
 
 TIMEOUT = 60.0  # seconds that a writer waits for other writers
 CONNECT_TIMEOUT = 10  # seconds that a server may take to accept a connection
+FILE_POLL, SERVER_POLL = 0.1, 1.0  # seconds between looks at Ctrl+C; a server has a fair queue
+LOCK_NOT_AVAILABLE = "55P03"  # a code of PostgreSQL
 SMALL_BATCH = 50  # rows up to which SQLAlchemy's own statement cache is faster
 MAX_PROBLEMS = 5  # that SQLite reports of a damaged file
 WRITE_LOCK = int.from_bytes(b"polytopi", "big")  # the advisory lock of writers in PostgreSQL
@@ -83,13 +95,20 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
-        self.engine.dispose()
+        with hold_interrupts():
+            self.engine.dispose()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Give a connection; Ctrl+C waits for its end, or for the next statement."""
+        with hold_interrupts(), self._translating_errors(), self.engine.connect() as connection:
+            yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection for a transaction that sees one snapshot of the database."""
         options = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
-        with self._translating_errors(), self.engine.connect() as connection:
+        with self.connection() as connection:
             connection.execution_options(**options)
             with connection.begin():
                 yield connection
@@ -97,12 +116,23 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection for a transaction that changes everything or nothing."""
-        with self._translating_errors(), self.engine.connect() as connection:
+        with self.connection() as connection:
             connection.execution_options(polytopic_begin="BEGIN IMMEDIATE")
-            with connection.begin():
-                if not self.is_file:  # works before there is a table to lock
-                    connection.execute(select(func.pg_advisory_xact_lock(WRITE_LOCK)))
+            with self._begin_writing(connection):
                 yield connection
+
+    def _begin_writing(self, connection: Connection) -> Transaction:
+        """Begin a transaction when no one else is writing; Ctrl+C ends the waiting."""
+        end = time.monotonic() + self.timeout
+        while True:
+            checkpoint()
+            try:
+                if self.is_file:
+                    return _begin_in_file(connection, self.timeout)
+                return _begin_in_server(connection)
+            except OperationalError as error:
+                if not _is_locked(error) or time.monotonic() >= end:
+                    raise
 
     def check(self, connection: Connection) -> list[str]:
         """Return the problems that SQLite finds in its file; a server checks itself."""
@@ -121,21 +151,17 @@ class Database:
         """Turn errors of the database into a :class:`StoreError` with one sentence."""
         try:
             yield
-        except Exception as error:
-            if _follows_an_interrupt(error):
-                raise KeyboardInterrupt from error
-            if isinstance(error, DataError | IntegrityError):
-                raise StoreError(f"{self.name}: {self.explain(error)}") from error
-            if isinstance(error, DBAPIError):
-                raise UnavailableError(f"{self.name}: {self.explain(error)}") from error
-            if isinstance(error, SQLAlchemyError):
-                raise UnavailableError(f"{self.name}: {_first_line(error)}.") from error
-            raise
+        except (DataError, IntegrityError) as error:
+            raise StoreError(f"{self.name}: {self.explain(error)}") from error
+        except DBAPIError as error:
+            raise UnavailableError(f"{self.name}: {self.explain(error)}") from error
+        except SQLAlchemyError as error:
+            raise UnavailableError(f"{self.name}: {_first_line(error)}.") from error
 
     def explain(self, error: DBAPIError) -> str:
         """Return the reason of an error of the database, and what to do about it."""
         message = str(error.orig)
-        if "database is locked" in message:
+        if _is_locked(error):
             return f"another process has been writing for {self.timeout:g} seconds; try again."
         for part, reason in REASONS.items():
             if part in message:
@@ -193,6 +219,7 @@ def fetch(
 
     SQLite does not enforce types, so a damaged file may hold any value in any column.
     """
+    checkpoint()
     try:
         rows = list(connection.execute(query, parameters).all())
     except TypeError as error:  # some releases of SQLAlchemy convert values, others do not
@@ -223,6 +250,7 @@ def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequ
     """
     if not rows:
         return
+    checkpoint()
     if len(rows) <= SMALL_BATCH:
         connection.execute(statement, [dict(zip(names, row, strict=True)) for row in rows])
         return
@@ -272,6 +300,36 @@ def _begin_sqlite(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _begin_in_file(connection: Connection, timeout: float) -> Transaction:
+    """Begin a transaction that writes, after waiting briefly for other writers."""
+    run = connection.connection.driver_connection.execute  # type: ignore[union-attr]
+    run(f"PRAGMA busy_timeout = {int(1000 * min(FILE_POLL, timeout))}")
+    try:
+        return connection.begin()
+    finally:
+        run(f"PRAGMA busy_timeout = {int(1000 * timeout)}")
+
+
+def _begin_in_server(connection: Connection) -> Transaction:
+    """Do the same in PostgreSQL: take the lock of writers, which needs no table."""
+    transaction = connection.begin()
+    try:
+        connection.exec_driver_sql(
+            f"SET LOCAL lock_timeout = {int(1000 * SERVER_POLL)}; "
+            f"SELECT pg_advisory_xact_lock({WRITE_LOCK}); SET LOCAL lock_timeout = 0"
+        )
+    except BaseException:
+        transaction.rollback()
+        raise
+    return transaction
+
+
+def _is_locked(error: DBAPIError) -> bool:
+    """Return whether a statement has timed out while waiting for another writer."""
+    code = getattr(error.orig, "sqlstate", None)
+    return code == LOCK_NOT_AVAILABLE or "database is locked" in str(error.orig)
+
+
 DAMAGED = "the database is damaged; restore a backup, or import an export."
 SAFE_TO_RETRY = "trying again is safe: a change is made completely or not at all, and never twice"
 REASONS = {  # parts of the databases' messages, and what we say instead
@@ -290,18 +348,6 @@ REASONS = {  # parts of the databases' messages, and what we say instead
     "UNIQUE constraint failed": DAMAGED,
     "NOT NULL constraint failed": DAMAGED,
 }
-
-
-def _follows_an_interrupt(error: BaseException) -> bool:
-    """Return whether an error was raised while an interrupt was handled.
-
-    An interrupt in the middle of a commit makes SQLAlchemy fail with an assertion.
-    """
-    while error.__context__ is not None:
-        error = error.__context__
-        if isinstance(error, KeyboardInterrupt):
-            return True
-    return False
 
 
 def _first_line(error) -> str:

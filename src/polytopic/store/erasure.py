@@ -41,6 +41,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from polytopic.errors import UnavailableError
+from polytopic.interrupts import checkpoint, hold_interrupts
 from polytopic.store import schema
 from polytopic.store.database import Database
 
@@ -174,7 +175,7 @@ def erase(database: Database, timeout: float) -> None:
     connections up to ``timeout`` seconds, and let them proceed in between.
     """
     try:
-        with database.engine.connect() as connection:
+        with hold_interrupts(), database.engine.connect() as connection:
             if database.is_file:
                 _erase_file(database, connection, timeout)
                 return
@@ -194,6 +195,7 @@ def _erase_file(database: Database, connection: Connection, timeout: float) -> N
     run(f"PRAGMA busy_timeout = {int(1000 * min(POLL, timeout))}")
     try:
         while not _take_steps(connection):
+            checkpoint()
             if time.monotonic() >= end:
                 raise _not_erased(database, f"it has been in use for {timeout:g} seconds")
             time.sleep(POLL)

@@ -14,12 +14,11 @@ from sqlalchemy.engine import URL
 from polytopic.corpus.document import Document
 from polytopic.counts import LARGEST_EXACT, TUNING_DOCS, DocumentRows, LabelSetCounts, RowCollector
 from polytopic.counts.sampling import smallest_digests
-from polytopic.errors import DamagedError, StoreError
+from polytopic.errors import DamagedError, NotLearnedError, StoreError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import learn_counts, learn_rows
+from polytopic.labeler.learning import learn_counts, learn_rows, new_model
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
-from polytopic.models.registry import create_model
 from polytopic.store import schema
 from polytopic.store.database import among, fetch
 from polytopic.store.encoding import (
@@ -214,9 +213,12 @@ class TrainingData:
             state = learn_rows(labeler, self.content, tuned=tuned, fitted_from=source)
             return labeler.set_state(state)
         self._check_not_empty(self.content.n_docs)
-        state = learn_counts(
-            labeler, self.content, sample=self.sample, tuned=tuned, fitted_from=source
-        )
+        try:
+            state = learn_counts(
+                labeler, self.content, sample=self.sample, tuned=tuned, fitted_from=source
+            )
+        except NotLearnedError as error:
+            raise DamagedError("its counts do not match its documents") from error
         return labeler.set_state(state)
 
     def _check_not_empty(self, n_docs: float) -> None:
@@ -229,8 +231,7 @@ def read_training_data(
     connection: Connection, labeler: Labeler, selection: Selection, *, tune: bool
 ) -> TrainingData:
     """Read the documents to fit a labeler on, and a sample to tune it on if ``tune``."""
-    url, model = connection.engine.url, labeler.model
-    model = create_model(model) if isinstance(model, str) else model
+    url, model = connection.engine.url, new_model(labeler)
     if model.learns_from == "documents":
         return TrainingData(url, selection, read_rows(connection, selection))
     counts, sample = read_counts(connection, selection), None

@@ -28,10 +28,10 @@ from sqlalchemy import (
 from polytopic.errors import DamagedError, StoreError
 from polytopic.labels import LabelTree
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, find_model
-from polytopic.parameters import LARGEST_COUNT, check_number
 from polytopic.store.database import among, fetch
 from polytopic.store.encoding import MultisetDigest, read_json
 from polytopic.text import Analyzer
+from polytopic.text.counting import check_fields
 
 SCHEMA = 2  # in schema 1, rows of the ledger may have been moved (see erasure.py)
 SCHEMAS = (1, SCHEMA)  # that this release opens
@@ -200,7 +200,12 @@ class Settings:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
         """Return the settings that :meth:`to_dict` describes."""
-        return cls(**dict(values) | {"analyzer": Analyzer.from_dict(values["analyzer"])})
+        stored = cls(**dict(values) | {"analyzer": Analyzer.from_dict(values["analyzer"])})
+        _check_fields(stored.fields)
+        for name, kind in (("model", str), ("keep_texts", bool)):
+            if not isinstance(values[name], kind):
+                raise TypeError(f"{name} == {values[name]!r}, must be of type {kind.__name__}")
+        return stored
 
     @classmethod
     def new(cls, *, language, analyzer, fields, model, keep_texts) -> Settings:
@@ -208,13 +213,7 @@ class Settings:
         model = find_model(model or DEFAULT_COUNT_MODEL).name
         analyzer = analyzer or Analyzer(language or "en")
         analyzer.terms("")  # raises if the analyzer is misconfigured
-        for name, weight in (fields or {}).items():
-            check_number(weight, f"fields[{name!r}]", min_val=0, max_val=LARGEST_COUNT)
-            if weight % 1:
-                raise ValueError(
-                    f"fields[{name!r}] == {weight}, must be a whole number, because a store counts "
-                    "exactly."
-                )
+        _check_fields(fields)
         return cls(analyzer, fields, model, bool(keep_texts))
 
     def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
@@ -232,6 +231,18 @@ class Settings:
                     f"{name} has {setting} == {current!r}, not {value!r}; leave {setting} out, or "
                     "create a new store."
                 )
+
+
+def _check_fields(fields: Mapping[str, float] | None) -> None:
+    if fields is None:
+        return
+    check_fields(fields)
+    for name, weight in fields.items():
+        if weight % 1:
+            raise ValueError(
+                f"fields[{name!r}] == {weight}, must be a whole number, because a store counts "
+                "exactly."
+            )
 
 
 def create_tables(connection: Connection, new: Settings) -> None:

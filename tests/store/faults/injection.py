@@ -77,14 +77,14 @@ def armed(operation, folder, mode, point, code):
 
 
 def attempt(operation, folder, mode, point, code):
-    """Do an operation while a call fails, and see in the same process what is there."""
+    """Run an operation while a call fails, then read the state in the same process."""
     said, calls = armed(operation, folder, mode, point, code)
     state = operation.read(folder / operation.target) if mode != EVER else None
     return said, calls, state
 
 
 class Trial:
-    """An operation, with what is there before it and after it."""
+    """An operation, with the states before and after it."""
 
     def __init__(self, operation, place):
         self.operation, self.place = operation, place
@@ -105,7 +105,7 @@ class Trial:
         return self.operation.read(folder / self.operation.target)
 
     def fails(self, point, mode, code):
-        """Let a call fail; return what went wrong by that, None if nothing did."""
+        """Make a call fail; return what went wrong because of it, None if nothing did."""
         self._copy()
         try:
             self._try(point, mode, code)
@@ -159,7 +159,9 @@ def serve(place):
     (place / "template").mkdir()
     (place / "warm").mkdir()
     forked(prepare, place / "template")
-    for operation in OPERATIONS.values():  # once here, so that what they load is loaded
+    for (
+        operation
+    ) in OPERATIONS.values():  # once here, so that the children inherit the loaded modules
         shutil.rmtree(place / "warm")
         shutil.copytree(place / "template", place / "warm")
         operation.run(place / "warm")

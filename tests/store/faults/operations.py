@@ -1,4 +1,4 @@
-"""What is done to a store while calls to the system fail, and what may be there afterwards."""
+"""Operations on a store while system calls fail, and the states that may remain."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from polytopic.store.encoding import MultisetDigest
 from polytopic.store.transfer import export_lines, import_lines
 from polytopic.text import Analyzer
 
-ANALYZER = Analyzer(None)  # terms are words as they are
+ANALYZER = Analyzer(None)  # every word is a term
 WORDS = " ".join(f"word{k}" for k in range(120))
 SECRET = [b"secret-id", b"xylophone", b"private"]
 TREE = LabelTree({"sport": "news", "space": "news"})
@@ -29,7 +29,7 @@ def _documents(prefix, first, last):
 
 
 def prepare(folder: Path) -> None:
-    """Make what operations begin with: stores with published models, an export, a model file."""
+    """Create what operations start from: stores with published models, an export, a model file."""
     with _open(folder) as store:
         store.learn([*_documents("d", 0, 12), Document("secret-id", "erstwhile", labels=["sport"])])
         store.learn([Document("secret-id", f"xylophone {WORDS}", labels=["private"])])
@@ -82,7 +82,7 @@ def _plant(folder: Path) -> None:
 
 
 def read_store(path: Path) -> Any:
-    """Return what a store holds, which must agree with itself."""
+    """Return the contents of a store, which must verify."""
     try:
         store = Store(path, create=False)
     except StoreError as error:

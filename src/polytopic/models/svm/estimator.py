@@ -9,13 +9,13 @@ from scipy.special import expit
 from sklearn.utils import check_random_state, check_scalar
 
 from polytopic.array_specs import REAL, ArraySpec, check_arrays
+from polytopic.interrupts import checkpoint
 from polytopic.kernels.blocks import map_rows, run_tasks
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
-from polytopic.models.checks import LARGEST_WEIGHT, check_tuned
+from polytopic.models.checks import LARGEST_WEIGHT, check_cost, check_tuned
 from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.results import LabelEvidence
 from polytopic.models.svm import kernels
-from polytopic.parameters import check_number
 
 BLOCK = 64  # labels that share a pass over the documents
 
@@ -40,7 +40,7 @@ class LinearSVM(WordWeightModel):
     C : float, default=0.3
         The cost of an error.
     balanced : bool, default=True
-        Whether documents with a label and those without it weigh the same in all: ``C`` is
+        Whether documents with a label and those without it weigh the same in total: ``C`` is
         multiplied by half the number of documents, over that of documents with the label, or
         without it. Otherwise rare labels are neglected.
     max_iter : int, default=10
@@ -84,7 +84,7 @@ class LinearSVM(WordWeightModel):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _learn(self, X, Y):
+    def _learn(self, X, Y, tuned):
         self.n_iter_ = int(self.max_iter)
         self._weights, self._bias = train(
             X,
@@ -96,7 +96,7 @@ class LinearSVM(WordWeightModel):
         )
 
     def _check_parameters(self):
-        check_number(self.C, "C", min_val=0, include_boundaries="neither")
+        check_cost(self.C, "C")
         check_scalar(self.balanced, "balanced", (bool, np.bool_))
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
 
@@ -107,9 +107,9 @@ class LinearSVM(WordWeightModel):
         return {"weights": self._weights, "bias": self._bias, **self._label_arrays()}
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raise ValueError if the arrays cannot come from a model.
+        Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
@@ -160,6 +160,7 @@ def train(X, Y, *, cost, balanced, order, n_passes):
         weights, bias = np.zeros((n_words, block), np.float32), np.zeros(block, np.float32)
         alpha = np.zeros((n_docs, block), np.float32)
         for visited in passes:
+            checkpoint()
             kernels.descend(
                 data,
                 indices,
