@@ -273,8 +273,8 @@ def test_cells_that_come_twice_are_added():
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"set_indices": [0, 1, 0], "set_indptr": [0, 2, 3]}, "in sorted order, each once"),
-        ({"set_indices": [0, 0], "set_indptr": [0, 1, 2]}, "in sorted order, each once"),
+        ({"set_indices": [0, 1, 0], "set_indptr": [0, 2, 3]}, "must be sorted and distinct"),
+        ({"set_indices": [0, 0], "set_indptr": [0, 1, 2]}, "must be sorted and distinct"),
         ({"set_indices": [0, 2], "set_indptr": [0, 1, 2]}, "a label has no label set"),
         ({}, "a label has no label set"),
         ({"document_frequency": [1.0, 4.0, 1.0]}, "a term is in more documents than there are"),

@@ -174,7 +174,7 @@ def test_perplexity_of_the_impossible():
         ([["a"]], [[0.1, 0.2]], None, "Y_true holds names: give the label of each column"),
         ([["a"]], [[0.1, 0.2]], ["a"], "classes has 1 labels for 2 columns."),
         ([[1, 0]], [[0.1, 0.2]], ["a"], "classes has 1 labels for 2 columns."),
-        ([["a"]], [[0.1, 0.2]], ["a", "a"], "classes holds a label twice"),
+        ([["a"]], [[0.1, 0.2]], ["a", "a"], "classes contains a label twice"),
         (np.zeros((0, 2)), np.zeros((0, 2)), None, "Y_true has 0 documents"),
         (np.zeros((2, 0)), np.zeros((2, 0)), None, r"has 0 labels \(columns\)"),
     ],

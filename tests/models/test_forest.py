@@ -116,7 +116,7 @@ def test_out_of_bag_scores_need_the_forest_that_was_fitted():
     model = RandomForest(2).fit(X, Y)
     loaded = clone(model).from_arrays(model.to_arrays(), labels=list(range(4)), n_words=20)
 
-    with pytest.raises(ValueError, match="fit the forest, do not load it"):
+    with pytest.raises(ValueError, match="fit the forest again"):
         loaded.out_of_bag_scores(X)
     with pytest.raises(ValueError, match="fewer than fit was given"):
         model.out_of_bag_scores(X[:3])

@@ -1,4 +1,4 @@
-"""Analyzer: words of many languages, places, settings."""
+"""Analyzer: words of many languages, positions, settings."""
 
 import json
 import pickle
@@ -48,7 +48,7 @@ def test_inflected_words_become_lemmas_and_stop_words_go(language, text, terms):
     assert Analyzer(language).terms(text) == terms
 
 
-def test_stems_where_there_is_no_dictionary():
+def test_stems_if_there_is_no_dictionary():
     """The default is the stem for a language that has only a stemmer."""
     analyzer = Analyzer("eu")
 
@@ -78,7 +78,7 @@ def test_spellings_of_one_word_are_one_term(one, other):
     assert len(analyzer.terms(one)) == 1
 
 
-def test_turkish_lowers_its_own_way():
+def test_turkish_lowercase():
     """In Turkish, I is the capital of ı, and İ of i."""
     analyzer = Analyzer("tr", normalize=None, stop_words=None)
 
@@ -104,7 +104,7 @@ def test_tokens_are_letters_with_their_marks(text, tokens):
     assert [text[start:end] for _, start, end in spans] == tokens
 
 
-def test_numbers_and_hyphens_when_asked():
+def test_numbers_and_hyphens_on_request():
     """Digits and hyphens are part of words only if the settings say so."""
     text = "B2B in 2024: state-of-the-art, well‐known"
 
@@ -126,19 +126,19 @@ def test_numbers_and_hyphens_when_asked():
     ],
 )
 def test_apostrophes(language, text, terms):
-    """What the dictionary knows stays whole; else the longest part is the word."""
+    """Words in the dictionary stay whole; otherwise the longest part is the word."""
     assert Analyzer(language, min_length=1).terms(text) == terms
 
 
 def test_stop_words_before_and_after_reduction():
-    """A word goes if it is a stop word, and if its lemma is one."""
+    """A word is dropped if it is a stop word, or if its lemma is one."""
     analyzer = Analyzer("en", stop_words=["MICE", "child"])
 
     assert analyzer.terms("mice mouse children child") == ["mouse"]
 
 
 def test_english_stop_words_are_those_that_two_lists_share():
-    """The words of stopwords-iso that scikit-learn lists, too."""
+    """Only those of stopwords-iso that are also in scikit-learn's list."""
     assert stop_words("en") == stopwordsiso.stopwords("en") & ENGLISH_STOP_WORDS
 
 
@@ -154,8 +154,8 @@ def test_lengths():
     assert analyzer.terms("a ab abc abcd") == ["ab", "abc"]
 
 
-def test_case_can_stay():
-    """Without lowercase, terms keep their case, and stop words are still known."""
+def test_case_can_be_preserved():
+    """Without lowercase, terms keep their case, and stop words are still recognised."""
     assert Analyzer("en", normalize=None, lowercase=False).terms("The US Bank") == ["Bank"]
     assert Analyzer("en", stop_words=None, lowercase=False).terms("Paris") == ["Paris"]
 
@@ -163,7 +163,7 @@ def test_case_can_stay():
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=str)
 @given(text=ANY_TEXT | WORDY_TEXT)
 def test_spans_terms_and_term_agree(analyzer, text):
-    """For every text of Unicode, places are right, and each token alone gives the same term."""
+    """For every Unicode text, positions are right, and each token alone gives the same term."""
     spans = analyzer.spans(text)
 
     assert [span.term for span in spans] == analyzer.terms(text)
@@ -182,8 +182,8 @@ def test_tokens_do_not_overlap_and_hold_all_letters(text):
     assert all(place in covered for place, char in enumerate(text) if char.isalpha())
 
 
-def test_term_of_what_is_no_token():
-    """A stop word, two words, a lone surrogate and nothing have no term."""
+def test_terms_of_non_tokens():
+    """A stop word, two words, a lone surrogate and an empty string have no term."""
     analyzer = Analyzer("en")
 
     assert [analyzer.term(token) for token in ("the", "two words", "\ud800", "")] == [None] * 4
@@ -209,8 +209,8 @@ def test_a_text_is_a_str(text):
         ({"max_length": 1}, "max_length == 1, must be >= 2"),
     ],
 )
-def test_wrong_settings_are_told_on_first_use(settings, sentence):
-    """Making an analyzer only stores; using it judges."""
+def test_wrong_settings_are_reported_on_first_use(settings, sentence):
+    """The constructor only stores its settings; they are validated on use."""
     analyzer = Analyzer(**settings)
 
     with pytest.raises(ValueError, match=sentence):
@@ -237,12 +237,12 @@ def test_equality_is_by_meaning():
     assert Analyzer("en") != "en"
 
 
-def test_repr_names_what_is_set():
-    """The printed form is the call that makes it."""
+def test_repr():
+    """The printed form is the call that creates the analyzer."""
     assert repr(Analyzer("cs", numbers=True)) == "Analyzer(language='cs', numbers=True)"
 
 
-def test_pickle_leaves_the_cache_behind():
+def test_pickle_omits_the_cache():
     """A used analyzer pickles to the bytes of a fresh one."""
     used = Analyzer("en")
     used.terms("some words to remember")
@@ -251,7 +251,7 @@ def test_pickle_leaves_the_cache_behind():
 
 
 def test_a_changed_setting_takes_effect():
-    """Nothing analysed before a change is remembered after it."""
+    """After a change, nothing that was analysed before is remembered."""
     analyzer = Analyzer("en", normalize=None)
     analyzer.terms("mice")
 
@@ -273,7 +273,7 @@ def test_the_cache_is_bounded(monkeypatch):
 
 @pytest.fixture
 def eager_threads():
-    """Let threads take turns after each few instructions."""
+    """Make threads switch every few instructions."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -282,7 +282,7 @@ def eager_threads():
 
 @pytest.mark.usefixtures("eager_threads")
 def test_stems_in_many_threads():
-    """A Snowball stemmer is not safe for threads; an analyzer is."""
+    """A Snowball stemmer is not thread-safe; an analyzer is."""
     words = [f"{stem}ing" for stem in ("walk", "talk", "jump", "read", "sing")] * 200
     analyzer = Analyzer("en", normalize="stem")
     alone = {word: Analyzer("en", normalize="stem").term(word) for word in set(words)}
@@ -312,8 +312,8 @@ def test_many_marks_take_no_longer(marks):
     assert time.process_time() - begin < 5
 
 
-def test_long_tokens_are_not_kept():
-    """Tokens that are as long as texts do not fill the memory, one after the other."""
+def test_long_tokens_are_not_cached():
+    """Tokens that are as long as texts do not fill the memory."""
     analyzer = Analyzer("en")
     analyzer.terms("warm up")
     tracemalloc.start()

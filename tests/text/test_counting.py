@@ -1,4 +1,4 @@
-"""Analyzer.count against its slow twin."""
+"""Analyzer.count compared with its slow twin."""
 
 from collections import Counter
 
@@ -80,7 +80,7 @@ def test_count_equals_count_vectorizer(texts):
 
 
 def test_a_bag_of_words_is_taken_verbatim():
-    """Terms of a bag are not analysed; a count of zero is none."""
+    """Terms of a bag are not analysed; a count of zero is dropped."""
     counts, terms = ANALYZER.count([{"The Mice": 2, "gone": 0}, {}, "mice"])
 
     assert terms == ["The Mice", "mouse"]
@@ -88,7 +88,7 @@ def test_a_bag_of_words_is_taken_verbatim():
 
 
 def test_fields_add_up_by_weight():
-    """Each field counts as often as it weighs; one that is not named counts once."""
+    """Each field counts as often as its weight says; an unnamed one counts once."""
     text = {"title": "oil", "body": "Oil price", "note": "secret"}
 
     counts, terms = ANALYZER.count([text], fields={"title": 3, "note": 0})
@@ -124,8 +124,8 @@ def test_nothing_to_count():
         ([{"title": "oil", "size": 3}], TypeError, r"texts\[0\]\['size'\] == 3, must be a str"),
     ],
 )
-def test_what_is_no_text_is_refused(texts, error, sentence):
-    """The sentence names the text and what is wrong."""
+def test_non_texts_are_rejected(texts, error, sentence):
+    """The error names the text and what is wrong."""
     with pytest.raises(error, match=sentence):
         ANALYZER.count(texts)
 
@@ -138,7 +138,7 @@ def test_what_is_no_text_is_refused(texts, error, sentence):
         (["title"], TypeError, r"fields == \['title'\], must be a mapping"),
     ],
 )
-def test_wrong_weights_of_fields_are_refused(fields, error, sentence):
-    """A weight is a number, finite and not negative."""
+def test_wrong_field_weights_are_rejected(fields, error, sentence):
+    """A weight is a finite number that is not negative."""
     with pytest.raises(error, match=sentence):
         ANALYZER.count(["oil"], fields=fields)

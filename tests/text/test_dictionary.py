@@ -1,4 +1,4 @@
-"""Dictionaries cached on disk, and the lemmas of words, against simplemma itself."""
+"""Dictionaries cached on disk, and the lemmas of words, compared with simplemma itself."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -56,7 +56,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("language", ["en", "he", "ms"])
-def test_a_kept_dictionary_equals_that_of_simplemma(folder, language):
+def test_a_cached_dictionary_equals_simplemmas(folder, language):
     """It has the same words with the same lemmas, and no others."""
     plain = PLAIN.get_dictionary(language)
 
@@ -71,8 +71,8 @@ def test_a_kept_dictionary_equals_that_of_simplemma(folder, language):
 @given(word=st.text())
 @example(word="")
 @example(word="\n")
-def test_what_is_in_no_dictionary(word):
-    """Any string is looked up, and what is not there raises a KeyError."""
+def test_missing_words(word):
+    """Any string can be looked up; a missing one raises a KeyError."""
     kept, plain = CachedDictionaryFactory().get_dictionary("ms"), PLAIN.get_dictionary("ms")
 
     assert kept.get(word, "none") == plain.get(word, "none")
@@ -84,7 +84,7 @@ def test_what_is_in_no_dictionary(word):
     ["cs", "en", "fr", "id", *(pytest.param(one, marks=pytest.mark.long) for one in SLOW)],
 )
 def test_lemmas_equal_those_of_simplemma(language):
-    """For words of its dictionary, in any case, and for what its rules do with others."""
+    """For words of its dictionary, in any case, and for words that its rules reduce."""
     words = PLAIN.get_dictionary(language)
     lemma = Lemmas(language)
 
@@ -113,7 +113,7 @@ def test_lemmas_of_any_string(language, word):
 
 
 def test_a_dictionary_is_unpacked_once(folder, monkeypatch):
-    """The second process reads what the first has left."""
+    """The second process reads the file that the first has written."""
     first = dict(load("ms").items())
     monkeypatch.setattr(dictionary, "DefaultDictionaryFactory", None)
 
@@ -140,8 +140,8 @@ def _swap(path):
 
 
 @pytest.mark.parametrize("damage", [_cut, _change, _empty, _swap])
-def test_a_broken_file_is_made_anew(folder, damage):
-    """What is not whole, or was made from another dictionary, is not read."""
+def test_a_broken_file_is_replaced(folder, damage):
+    """An incomplete file, or one made from another dictionary, is not read."""
     load("ms")
     path = folder / "lemmas-ms.bin"
     whole = path.read_bytes()
@@ -166,8 +166,8 @@ def _taken(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("trouble", [_missing, _none, _taken])
-def test_where_nothing_can_be_kept(folder, monkeypatch, trouble):
-    """The dictionary is unpacked, and nothing is left behind."""
+def test_without_a_cache(folder, monkeypatch, trouble):
+    """The dictionary is unpacked, and no file is left behind."""
     trouble(folder, monkeypatch)
 
     plain = load("ms")
@@ -178,7 +178,7 @@ def test_where_nothing_can_be_kept(folder, monkeypatch, trouble):
 
 
 def test_many_threads_at_once(folder):
-    """Threads that all find nothing kept leave one whole file, and all have the words."""
+    """Threads that all find no file write one complete file, and all have the words."""
     with ThreadPoolExecutor(8) as pool:
         loaded = list(pool.map(load, ["ms"] * 8))
 

@@ -1,4 +1,4 @@
-"""Compiled loops over texts against their slow twins."""
+"""Compiled loops over texts compared with their slow twins."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ class Table:
 @pytest.mark.parametrize("settings", [(False, False), (True, True)])
 @given(text=TEXTS)
 def test_find_bounds(settings, text):
-    """Tokens are the matches of an expression over the classes of characters."""
+    """Tokens are the matches of a regular expression over character classes."""
     numbers, hyphens = settings
     kinds = TokenPattern(numbers=numbers, hyphens=hyphens).kinds(0xFF)
     data = padded(text.encode())[0]
@@ -119,7 +119,7 @@ def test_pack_tokens_and_their_bounds(words):
 
 @given(words=TOKENS)
 def test_index_tokens(words):
-    """Tokens take the first empty slot from the one of their hash on."""
+    """Each token takes the first empty slot, starting at the one of its hash."""
     table = Table(words)
     n = int(table.used[0])
     alone = [np.full(table.index.size, -1, np.int32) for _ in range(n)]

@@ -1,15 +1,17 @@
-"""Many new tokens analysed at once, against one by one."""
+"""Many new tokens analysed at once, compared with one by one."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import islice
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from polytopic.text import Analyzer, counting, lexicon
 from polytopic.text.counting import NewColumns
@@ -29,7 +31,7 @@ from polytopic.text.packed_words import (
     select,
     unpack,
 )
-from polytopic.text.tokens import main_part
+from polytopic.text.tokens import main_part, spell
 
 from .test_scanning import LONG_WORDS, STRINGS, as_bags, plain_counts
 
@@ -83,8 +85,8 @@ def mapped(language):
 
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=str)
 @given(texts=TEXTS)
-def test_many_tokens_have_the_terms_of_each(analyzer, texts):
-    """On all of Unicode and with any setting, the terms are those of one token after the other."""
+def test_many_tokens_have_the_same_terms(analyzer, texts):
+    """For any Unicode text and any settings, the terms are those of the tokens one by one."""
     own = analyzer._lexicon
     tokens = tokens_of(own, texts)
 
@@ -97,7 +99,7 @@ def test_many_tokens_have_the_terms_of_each(analyzer, texts):
 @pytest.mark.parametrize("analyzer", ANALYZERS, ids=str)
 @given(texts=TEXTS)
 def test_first_counts_are_those_of_plain_terms(analyzer, texts):
-    """An analyzer that has met no token counts what `Analyzer.terms` finds."""
+    """An analyzer without cached tokens counts what `Analyzer.terms` finds."""
     expected = plain_counts(analyzer, texts)
     own = analyzer._lexicon
     own.clear()
@@ -111,8 +113,8 @@ def test_first_counts_are_those_of_plain_terms(analyzer, texts):
     assert terms == sorted(set().union(*expected))
 
 
-def test_nouns_of_german_keep_their_capital():
-    """Many tokens at once tell the noun from the verb by its first letter, as one by one."""
+def test_german_nouns_keep_their_capital():
+    """The first letter distinguishes noun and verb for many tokens as for one."""
     own = Analyzer("de")._lexicon
     tokens = ["Klage", "klage", "KLAGE", "Pfade", "pfade"]
 
@@ -124,7 +126,7 @@ def test_nouns_of_german_keep_their_capital():
 
 
 def test_few_tokens_are_looked_up_and_many_are_not(monkeypatch):
-    """Few go one by one, through the cache that `terms` uses; many go together."""
+    """Few are analysed one by one, through the cache that `terms` uses; many together."""
     analyzer = Analyzer(None, max_length=61)
     monkeypatch.setattr(lexicon, "_FEW", 3)
 
@@ -135,8 +137,8 @@ def test_few_tokens_are_looked_up_and_many_are_not(monkeypatch):
 
 
 @pytest.mark.parametrize("language", ["en", "cs", "fr"])
-def test_lemmas_of_many_words_are_those_of_each(language):
-    """Known words and others, in any case."""
+def test_lemmas_of_many_words(language):
+    """They are those of each word alone, for known and unknown words in any case."""
     lemmas, dictionary = Lemmas(language), mapped(language)
     lemmas._dictionaries = SimpleNamespace(get_dictionary=lambda _: dictionary)
     some = [word for word in islice(dictionary, None, None, 40) if word.isascii()]
@@ -152,8 +154,8 @@ def test_lemmas_of_many_words_are_those_of_each(language):
 @given(words=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"))))
 @example(words=[])
 @example(words=[""])
-def test_many_words_are_found_as_each(words):
-    """Looking up many words gives what looking up each gives, empty for none."""
+def test_looking_up_many_words(words):
+    """The lemmas are those of each word alone; a missing one is empty."""
     dictionary = mapped("ms")
     words = [*words, *islice(dictionary, 200), *(f"{word}x" for word in islice(dictionary, 200))]
 
@@ -162,7 +164,7 @@ def test_many_words_are_found_as_each(words):
 
 @pytest.mark.parametrize("language", ["en", "fr", "hy"])
 def test_words_with_apostrophes(language):
-    """They are those of the dictionary, whatever apostrophes they have there."""
+    """They are those of the dictionary, whatever apostrophes it has."""
     dictionary = mapped(language)
 
     plain = [word.replace("\u2019", "'").replace("\u02bc", "'") for word in dictionary]
@@ -171,7 +173,7 @@ def test_words_with_apostrophes(language):
 
 
 def test_main_parts():
-    """They are those of each word."""
+    """They are those of each word alone."""
     words = ["l'eau", "eau", "bank's", "dell'arte", "rock'n'roll", "a'b", ""]
 
     assert unpack(main_parts(pack(words))) == list(map(main_part, words))
@@ -179,7 +181,7 @@ def test_main_parts():
 
 @given(words=st.lists(st.sampled_from(["", "a", "b", "abcdefghi", "é"]) | LONG_WORDS))
 def test_borders(words):
-    """Words are where their borders are, empty ones, too."""
+    """Words lie between their borders, including empty ones."""
     letters = pack(words) if words else b""
 
     starts, ends = bounds(letters)
@@ -190,7 +192,7 @@ def test_borders(words):
 
 @given(tokens=st.lists(st.sampled_from(["a", "b", "A", "abcdefghi", "é"]) | LONG_WORDS))
 def test_distinct_tokens(tokens):
-    """Each token has the place of the first that equals it."""
+    """Each token has the position of the first one that equals it."""
     tokens = [token for token in tokens if token]
 
     which, letters = distinct(pack(tokens), *bounds(pack(tokens)))
@@ -204,7 +206,7 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0")) | LONG_WO
 
 
 def test_terms_with_the_same_beginning_are_sorted():
-    """Those whose first sixteen bytes are the same, also with what is exactly these."""
+    """Their first sixteen bytes are equal, and one term is exactly these."""
     rng = np.random.default_rng(0)
     beginning = "internationalisa"
     ends = ["", *("".join(rng.choice(list("abé"), 3)) for _ in range(200)), "tion"]
@@ -218,7 +220,7 @@ def test_terms_with_the_same_beginning_are_sorted():
 
 @given(batches=st.lists(st.lists(NAMES | st.sampled_from(["oil", "gas", "é", "z" * 20]))))
 def test_terms_keep_their_numbers(batches):
-    """A term has one number, and its rank is its place among all, sorted as Python does."""
+    """A term has one number, and its rank is its position in Python's sorting order."""
     terms, own = Terms(), []
     for batch in batches:
         numbers = terms.number(pack(batch))
@@ -232,7 +234,7 @@ def test_terms_keep_their_numbers(batches):
 
 @given(words=st.lists(st.tuples(st.sampled_from(["", "a", "é", "long" * 9]), st.booleans())))
 def test_words_as_letters(words):
-    """Choosing, spreading and filling is what lists do."""
+    """Selecting, spreading and filling do what they do with lists."""
     letters, mask = pack(word for word, _ in words), np.array([m for _, m in words], bool)
     some = [word for word, is_chosen in words if is_chosen]
 
@@ -256,7 +258,7 @@ def test_words_as_letters(words):
     n_before=st.sampled_from([0, 500]),
 )
 def test_a_term_is_one_column_wherever_it_comes_from(steps, n_before):
-    """From bags, from one lexicon or two, from few or many, the columns are those of the names."""
+    """Bags, one lexicon or two, few or many texts: the columns are those of the names."""
     numbered = [Terms(), Terms()]
     for terms in numbered:
         terms.number(pack(f"other{n}" for n in range(n_before)))
@@ -276,7 +278,7 @@ def test_a_term_is_one_column_wherever_it_comes_from(steps, n_before):
 
 
 def test_few_texts_and_then_many(monkeypatch):
-    """A lexicon of many terms, and texts of few at first, then of most, give the same columns."""
+    """A lexicon of many terms gives the same columns for texts of few terms, then of most."""
     monkeypatch.setattr(counting, "_FIRST_TEXTS", 1)
     words = ["".join(chr(97 + n // 26**k % 26) for k in range(3)) for n in range(1000)]
     analyzer = Analyzer(None, max_length=62)
@@ -289,7 +291,7 @@ def test_few_texts_and_then_many(monkeypatch):
 
 
 def test_many_threads_learn_many_tokens(monkeypatch):
-    """Each thread counts rightly while all learn, and while the table begins anew."""
+    """Each thread counts correctly while all learn, and while the table is reset."""
     monkeypatch.setattr(lexicon, "_MAX_TOKENS", 900)
     words = ["".join(chr(97 + n // 26**k % 26) for k in range(3)) for n in range(2000)]
     analyzer = Analyzer("en", max_length=63)
@@ -300,3 +302,44 @@ def test_many_threads_learn_many_tokens(monkeypatch):
 
     for batch, (counts, terms) in zip(batches, results, strict=True):
         assert as_bags(counts, terms) == plain_counts(analyzer, batch)
+
+
+CLUSTERS = st.sampled_from(
+    [
+        "a",
+        "é",
+        "e\u0301",
+        "\ufdfa",
+        "ﬁ",
+        "a\u00ad",
+        "a" + "\ufe00" * 9,
+        "ᾂ",
+        "\u1100\u1161\u11a8",
+        "İ",
+        "ß",
+    ]
+)
+
+
+@given(parts=st.lists(st.tuples(CLUSTERS, st.integers(1, 60)), min_size=1, max_size=6))
+@pytest.mark.parametrize("analyzer", ANALYZERS)
+def test_long_tokens_that_are_not_read_to_their_end(analyzer, parts):
+    """A token is dropped by its beginning only if all of it would be too long."""
+    token = "".join(cluster * n for cluster, n in parts)
+
+    with mock.patch.object(lexicon, "_SLACK", 1 << 60):
+        whole = clone(analyzer).term(token)
+
+    assert clone(analyzer).term(token) == whole
+
+
+@pytest.mark.parametrize("letter", ["\ufdfa", "漢", "\u0130\u00df\ufb03", "e\u0301\u0323"])
+def test_a_text_that_is_one_token(letter, monkeypatch):
+    """Its spelling, of which a million letters may have eighteen million, is not computed."""
+    sizes = []
+    monkeypatch.setattr(lexicon, "spell", lambda token: sizes.append(len(token)) or spell(token))
+
+    counts, _ = Analyzer("en").count(["é", letter * 100_000])
+
+    assert counts.nnz == 0
+    assert max(sizes) < 1000

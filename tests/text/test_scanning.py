@@ -1,4 +1,4 @@
-"""Compiled counting against the regular expression and the lexicon."""
+"""Compiled counting compared with the regular expression and the lexicon."""
 
 import re
 import sys
@@ -37,7 +37,7 @@ SETTINGS = [
 
 
 def grown(table, tokens):
-    """Return a table that has grown by tokens, which are their own terms."""
+    """Return a table extended by tokens, which are their own terms."""
     letters = pack(tokens)
     return table.grow(letters, table.terms.number(letters))
 
@@ -67,7 +67,7 @@ def as_bags(counts, terms):
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @given(strings=STRINGS)
 def test_tokens_are_those_of_the_regular_expression(settings, strings):
-    """On all of Unicode, with any setting, whether no, some or all tokens are known."""
+    """For any Unicode text and any settings, whether no, some or all tokens are known."""
     pattern = TokenPattern(**settings)
     expected = [pattern.compile_for(string).findall(string) for string in strings]
     tokens = [token for own in expected for token in own]
@@ -87,8 +87,8 @@ def test_tokens_are_those_of_the_regular_expression(settings, strings):
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_every_character_is_of_its_kind(settings):
-    """The table says of each character what the classes of the regular expression say."""
+def test_classes_of_characters(settings):
+    """The table assigns each character the class that the regular expression does."""
     kinds = TokenPattern(**settings).kinds(0xF4)
     expression = TokenPattern(**settings).compile_for(chr(sys.maxunicode)).pattern
     letter, inside, joint, *_ = re.findall(r"\[.*?(?<!\\)\]", expression.replace("(?:", "("))
@@ -100,8 +100,8 @@ def test_every_character_is_of_its_kind(settings):
         assert set(np.flatnonzero(kinds & bit).tolist()) == places
 
 
-def test_kinds_reach_as_far_as_the_bytes():
-    """A table that reaches less far is the beginning of the whole one."""
+def test_class_tables_extend_as_far_as_needed():
+    """A shorter table is the beginning of the complete one."""
     pattern = TokenPattern(numbers=False, hyphens=True)
 
     whole = pattern.kinds(0xF4)
@@ -131,7 +131,7 @@ def test_counts_are_those_of_plain_terms(language, texts):
 
 @given(texts=STRINGS, every=st.integers(1, 3))
 def test_known_terms_are_selected_counts(texts, every):
-    """Counting the terms of a vocabulary is counting all, and then selecting; dtypes, too."""
+    """Counting a vocabulary's terms equals counting all and then selecting, dtypes included."""
     analyzer = Analyzer(None, min_length=1)
     vocabulary = Vocabulary([*analyzer.count(texts)[1][::every], "never met"])
     both = [*texts, {"oil": 2, "never met": 0.5}, {"title": "oil oil", "body": "gold"}]
@@ -150,7 +150,7 @@ def test_known_terms_are_selected_counts(texts, every):
 
 
 def test_tables_grow_and_keep_their_tokens():
-    """What a table knew, those that grew from it know; it does not change itself."""
+    """A table that was extended still has its tokens; the original does not change."""
     words = [f"{chr(97 + i % 26) * (1 + i % 30)}{chr(97 + i // 26 % 26)}" for i in range(3000)]
     words = list(dict.fromkeys(words))
     tables = [TokenTable(Terms())]
@@ -165,7 +165,7 @@ def test_tables_grow_and_keep_their_tokens():
         assert table.n_tokens == min(100 * known, len(words))
 
 
-def test_a_token_that_is_known_is_not_added_again():
+def test_a_known_token_is_not_added_again():
     """Two threads may learn the same token; it takes one slot, in a table that could be full."""
     table = TokenTable(Terms())
     for _ in range(20):
@@ -177,7 +177,7 @@ def test_a_token_that_is_known_is_not_added_again():
 
 @pytest.mark.parametrize("other", ["x" * 30, "x" * 29, "x" * 31, "y" * 30, "x" * 29 + "y"])
 def test_equal_hashes_are_not_equal_tokens(other):
-    """A long token is compared letter by letter with one that has its very hash."""
+    """A long token is compared letter by letter with one that has the same hash."""
     pattern, token = TokenPattern(numbers=False, hyphens=False), "x" * 30
     table = grown(TokenTable(Terms()), [token])
     forged = table.slots._replace(letters=np.frombuffer(other.encode() + bytes(40), dtype=np.uint8))
@@ -190,7 +190,7 @@ def test_equal_hashes_are_not_equal_tokens(other):
 
 
 def test_full_chains_of_slots(monkeypatch):
-    """With as few slots as may be, tokens wait for each other and wrap around, and are found."""
+    """With as few slots as possible, tokens collide and wrap around, and are still found."""
     monkeypatch.setattr(packed_words, "_FEWEST_TOKEN_SLOTS", 2)
     pattern = TokenPattern(numbers=False, hyphens=False)
     for n in range(1, 40):
@@ -205,7 +205,7 @@ def test_full_chains_of_slots(monkeypatch):
 
 
 def test_the_table_is_bounded(monkeypatch):
-    """A table with too many tokens begins anew, and counts stay the same."""
+    """A table with too many tokens is reset, and counts stay the same."""
     monkeypatch.setattr(lexicon, "_MAX_TOKENS", 20)
     monkeypatch.setattr(packed_words, "_FEWEST_NEW", 1)
     monkeypatch.setattr(counting, "_FIRST_TEXTS", 1)
@@ -237,7 +237,7 @@ def test_blocks_and_threads_do_not_change_counts(monkeypatch):
 
 
 def test_counting_in_many_threads_while_tokens_are_learned(monkeypatch):
-    """Each thread counts its own texts rightly, while all teach one lexicon."""
+    """Each thread counts its own texts correctly while all extend one lexicon."""
     monkeypatch.setattr(packed_words, "_FEWEST_NEW", 1)
     monkeypatch.setattr(packed_words, "_SHARE_NEW", 10_000)
     analyzer = Analyzer(None, max_length=77)

@@ -1,4 +1,4 @@
-"""TextCounts: texts to CSR, in scikit-learn's manner."""
+"""TextCounts: from texts to CSR, as a scikit-learn transformer."""
 
 import pickle
 
@@ -18,7 +18,7 @@ TEXTS = ["Oil prices climbed", "Oil, oil and gold", "Grain harvests; grain price
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks():
-    """Those checks that apply to an estimator on texts."""
+    """It passes the checks that apply to an estimator on texts."""
     check_estimator(TextCounts())
 
 
@@ -37,7 +37,7 @@ def test_counts_by_hand():
 
 @pytest.mark.parametrize("weights", ["tf", "binary", "tfidf", "ltc"])
 def test_fit_transform_is_fit_then_transform(weights):
-    """One pass or two, the same matrix."""
+    """One pass and two passes give the same matrix."""
     once = TextCounts(min_df=2, weights=weights).fit_transform(TEXTS)
     twice = TextCounts(min_df=2, weights=weights).fit(TEXTS).transform(TEXTS)
 
@@ -45,7 +45,7 @@ def test_fit_transform_is_fit_then_transform(weights):
 
 
 def test_weights_are_those_of_term_weights():
-    """Weighing in TextCounts is weighing its counts."""
+    """Weights from TextCounts are those of its counts."""
     counts = TextCounts().fit_transform(TEXTS)
 
     weighed = TextCounts(weights="tfidf", unit_length=True).fit_transform(TEXTS)
@@ -60,7 +60,7 @@ def test_vocabulary_is_cut():
     assert TextCounts(max_terms=3).fit(TEXTS).vocabulary_.terms == ("climb", "oil", "price")
 
 
-def test_unknown_words_are_left_out():
+def test_unknown_words_are_ignored():
     """New words do not change the columns; a text without known words is an empty row."""
     counts = TextCounts().fit(TEXTS)
 
@@ -81,7 +81,7 @@ def test_fields_and_bags():
 
 
 def test_own_analyzer():
-    """A given analyzer comes before the language, and is copied."""
+    """A given analyzer takes precedence over the language, and is copied."""
     analyzer = Analyzer(None, numbers=True)
 
     counts = TextCounts("en", analyzer=analyzer).fit(["The B2B"])
@@ -92,7 +92,7 @@ def test_own_analyzer():
 
 
 def test_pipeline_and_grid_search():
-    """Parameters of the analyzer are open to a search in a pipeline."""
+    """The analyzer's parameters can be searched in a pipeline."""
     texts = ["good oil", "fine oil", "bad gold", "poor gold"] * 3
     pipeline = make_pipeline(
         TextCounts(analyzer=Analyzer("en", stop_words=None)), LogisticRegression()
@@ -117,7 +117,7 @@ def test_clone_and_pickle():
     )
 
 
-def test_data_frames_are_refused():
+def test_data_frames_are_rejected():
     """A sparse matrix does not become a data frame by accident."""
     counts = TextCounts().set_output(transform="pandas")
 
@@ -137,13 +137,13 @@ def test_data_frames_are_refused():
         ({"language": "xx"}, TEXTS, "language == 'xx', must be one of"),
     ],
 )
-def test_what_cannot_be_learned_is_refused(settings, texts, sentence):
-    """The sentence names the setting and what came."""
+def test_invalid_training_input_is_rejected(settings, texts, sentence):
+    """The error names the setting and its value."""
     with pytest.raises(ValueError, match=sentence):
         TextCounts(**settings).fit(texts)
 
 
 def test_transform_needs_fit():
-    """An estimator that has learned nothing says so."""
+    """An unfitted transformer says so."""
     with pytest.raises(NotFittedError):
         TextCounts().transform(TEXTS)

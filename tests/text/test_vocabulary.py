@@ -1,4 +1,4 @@
-"""Vocabulary: a choice of terms, and a view of a matrix."""
+"""Vocabulary: a selection of terms, and a view of a matrix."""
 
 import pickle
 import random
@@ -42,7 +42,7 @@ def test_equality_is_by_terms():
     min_df=st.integers(1, 3),
     max_size=st.none() | st.integers(1, 5),
 )
-def test_choice_depends_on_terms_and_frequencies_alone(frequency, seed, min_df, max_size):
+def test_selection_depends_on_terms_and_frequencies_alone(frequency, seed, min_df, max_size):
     """Any order of the counters gives the terms that the definition gives."""
     terms = random.Random(seed).sample(sorted(frequency), len(frequency))
     counts = [frequency[term] for term in terms]
@@ -61,26 +61,26 @@ def test_choice_depends_on_terms_and_frequencies_alone(frequency, seed, min_df, 
         ({"max_size": 0}, "max_size == 0, must be >= 1"),
     ],
 )
-def test_wrong_limits_are_refused(settings, sentence):
+def test_wrong_limits_are_rejected(settings, sentence):
     """Both limits are at least one."""
     with pytest.raises(ValueError, match=sentence):
         Vocabulary.from_frequencies(["a"], [1], **settings)
 
 
-def test_a_share_is_no_min_df():
+def test_min_df_is_not_a_share():
     """A float, which scikit-learn accepts, is rejected."""
     with pytest.raises(TypeError, match="min_df must be an instance of"):
         Vocabulary.from_frequencies(["a"], [1], min_df=0.5)
 
 
 def test_frequencies_must_match_terms():
-    """One number a term."""
+    """There is one number per term."""
     with pytest.raises(ValueError, match="must have one number per term"):
         Vocabulary.from_frequencies(["a"], [1, 2])
 
 
-def test_one_str_is_no_list_of_terms():
-    """A str is not taken apart into letters."""
+def test_a_string_is_not_a_list_of_terms():
+    """A str is not split into letters."""
     with pytest.raises(TypeError, match="'oil' is one str, must be a list"):
         Vocabulary("oil")
 
@@ -99,7 +99,7 @@ def test_columns_of_terms():
     seed=st.integers(0, 99),
 )
 def test_select_is_a_view_by_name(names, known, seed):
-    """Columns keep their names: unknown ones go, missing ones are zero."""
+    """Columns keep their names: unknown ones are dropped, missing ones are zero."""
     vocabulary = Vocabulary(known)
     matrix = csr_matrix(random_array((5, 8), density=0.4, rng=np.random.default_rng(seed)))
 
@@ -113,14 +113,14 @@ def test_select_is_a_view_by_name(names, known, seed):
         np.testing.assert_array_equal(selected.toarray()[:, column], expected)
 
 
-def test_select_needs_a_name_a_column():
-    """As many terms as columns."""
+def test_select_needs_one_name_per_column():
+    """There must be as many terms as columns."""
     with pytest.raises(ValueError, match="1 terms for 2 columns"):
         Vocabulary(["a"]).select(csr_matrix((1, 2)), ["a"])
 
 
 def test_least_documents():
-    """A number is taken as it is; "auto" depends on the number of documents alone."""
+    """A number is used as it is; "auto" depends on the number of documents alone."""
     assert least_documents(3, 10) == 3
     assert [least_documents("auto", n) for n in (1, 999, 1000)] == [1, 1, 2]
     with pytest.raises(ValueError, match="min_df == 'many', must be 'auto' or a number"):

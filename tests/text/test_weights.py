@@ -1,4 +1,4 @@
-"""TermWeights against worked examples and scikit-learn."""
+"""TermWeights compared with worked examples and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ MATRICES = arrays(np.float64, (4, 3), elements=st.integers(0, 5).map(float))
 
 @parametrize_with_checks([TermWeights(scheme) for scheme in SCHEMES])
 def test_scikit_learn_checks(estimator, check):
-    """Every scheme is a good scikit-learn transformer."""
+    """Every scheme passes scikit-learn's checks."""
     check(estimator)
 
 
@@ -34,7 +34,7 @@ def test_scikit_learn_checks(estimator, check):
     ],
 )
 def test_weights_by_hand(scheme, expected):
-    """The definitions, on a small table; a term that is everywhere has no idf."""
+    """The definitions on a small table; a term that is in all documents has no idf."""
     weights = TermWeights(scheme).fit_transform(COUNTS)
 
     np.testing.assert_allclose(weights.toarray(), np.asarray(expected, dtype=float))
@@ -53,10 +53,10 @@ def test_ltc_by_hand():
 @given(X=MATRICES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_weights_in_the_memory_of_counts(scheme, dtype, X):
-    """They are the same to the bit, and counts are only lost if they may be."""
+def test_weights_in_place(scheme, dtype, X):
+    """They have the same bits, and counts are overwritten only if allowed."""
     weights = TermWeights(scheme).fit(X)
-    places = np.tile(np.arange(3), 4), np.arange(0, 13, 3)  # zeros are stored, too
+    places = np.tile(np.arange(3), 4), np.arange(0, 13, 3)  # zeros are stored as well
     counts = csr_matrix((X.astype(dtype).ravel(), *places), shape=X.shape)
 
     expected = weights.transform(counts)
@@ -70,7 +70,7 @@ def test_weights_in_the_memory_of_counts(scheme, dtype, X):
 
 @given(X=MATRICES)
 @pytest.mark.parametrize("sublinear", [False, True])
-def test_weights_beside_scikit_learn(sublinear, X):
+def test_weights_compared_with_scikit_learn(sublinear, X):
     """Term frequencies are scikit-learn's, times our idf."""
     rival = TfidfTransformer(norm=None, sublinear_tf=sublinear, use_idf=False)
     scheme = "ltc" if sublinear else "tfidf"
@@ -85,8 +85,8 @@ def test_weights_beside_scikit_learn(sublinear, X):
     np.testing.assert_allclose(weights, expected, atol=1e-12)
 
 
-def test_idf_beside_scikit_learn():
-    """Where every term is in some document, scikit-learn's unsmoothed idf is ours plus one."""
+def test_idf_compared_with_scikit_learn():
+    """If every term is in some document, scikit-learn's unsmoothed idf is ours plus one."""
     rival = TfidfTransformer(smooth_idf=False).fit(COUNTS)
 
     ours = TermWeights("tfidf").fit(COUNTS)
@@ -117,7 +117,7 @@ def test_frequencies_are_enough(X):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_weights_are_finite_and_not_negative(scheme):
-    """Also for terms that were in no document, and for fractional counts."""
+    """The same for terms that were in no document, and for fractional counts."""
     weights = TermWeights(scheme).fit_frequencies([0, 1, 3], n_docs=3)
 
     weighed = weights.transform([[1, 0.01, 5]]).toarray()
@@ -127,7 +127,7 @@ def test_weights_are_finite_and_not_negative(scheme):
 
 
 def test_sparse_stays_sparse_and_untouched():
-    """The result is CSR without stored zeros, and the input is left alone."""
+    """The result is CSR without stored zeros, and the input is not changed."""
     X = csr_matrix(COUNTS)
     before = X.copy()
 
@@ -140,7 +140,7 @@ def test_sparse_stays_sparse_and_untouched():
 
 
 def test_no_documents_to_weigh():
-    """Weighing nothing gives an empty matrix with all columns."""
+    """Weighting no documents gives an empty matrix with all columns."""
     weights = TermWeights("ltc").fit(COUNTS)
 
     assert weights.transform(csr_matrix((0, 3))).shape == (0, 3)
@@ -155,13 +155,13 @@ def test_no_documents_to_weigh():
         ([[1]], 3, "has 2 dimensions, must have 1"),
     ],
 )
-def test_wrong_frequencies_are_refused(frequency, n_docs, sentence):
+def test_wrong_frequencies_are_rejected(frequency, n_docs, sentence):
     """Frequencies are between zero and the number of documents."""
     with pytest.raises(ValueError, match=sentence):
         TermWeights().fit_frequencies(frequency, n_docs)
 
 
 def test_unknown_scheme():
-    """The sentence lists the schemes."""
+    """The error lists the schemes."""
     with pytest.raises(ValueError, match="scheme == 'bm25', must be one of tf, binary, tfidf, ltc"):
         TermWeights("bm25").fit(COUNTS)

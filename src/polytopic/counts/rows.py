@@ -29,7 +29,7 @@ PACKING = {  # in files, see polytopic.modelfile
 
 
 class DocumentRows:
-    """Labelled documents in the order in which they came.
+    """Labelled documents in the order in which they were added.
 
     The columns are the terms and labels that occur, sorted, so that rows depend on the documents
     alone: adding and removing documents leaves no trace.

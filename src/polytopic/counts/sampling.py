@@ -34,7 +34,7 @@ class TextSample:
     Parameters
     ----------
     size : int
-        Number of texts, at most.
+        Maximum number of texts.
 
     Examples
     --------

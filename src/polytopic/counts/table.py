@@ -243,7 +243,7 @@ class LabelSetCounts:
     def _check_order(self) -> None:
         """Raise unless the table is in canonical order, and exact if it claims to be."""
         if not np.array_equal(group_rows(self.indicator), np.arange(self.set_docs.size)):
-            raise ValueError("label sets must be in sorted order, each once")
+            raise ValueError("label sets must be sorted and distinct")
         if not np.bincount(self.indicator.indices, minlength=len(self.labels)).all():
             raise ValueError("a label has no label set")
         if self.document_frequency.max(initial=0) > self.set_docs.sum():

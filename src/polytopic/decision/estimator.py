@@ -25,7 +25,7 @@ def _has(method):
 class LabelDecision(LabelSetClassifier, MetaEstimatorMixin, BaseEstimator):
     """An estimator whose labels are chosen by a rule.
 
-    A document without a known word, or whose scores are all ``-inf``, gets the most frequent label
+    A document with no known words, or whose scores are all ``-inf``, gets the most frequent label
     set of the training documents, whatever the rule, unless the rule may reject. (If the estimator
     takes texts, only the estimator can tell which words are known.) The rule has no effect on
     ``fit``, and may be replaced afterwards.

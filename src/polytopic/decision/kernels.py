@@ -36,7 +36,7 @@ SLACK = 0.01  # of a bucket, more than the rounding of a score's place
 
 @compiled
 def top_cuts(scores, ks, reject, cut, ties):
-    """Cut after the ``ks[r]`` best labels; ``ks`` falls, and of equal scores the first are taken.
+    """Cut after the ``ks[r]`` best labels; ``ks`` descends; of equal scores, the first are taken.
 
     Equivalent to ``cut[d, r] = np.sort(scores[d])[-ks[r]]``. With ``reject``, a document whose best
     score is not above zero gets no label.
@@ -116,7 +116,7 @@ def ratio_cuts(scores, reference, ratios, reject, cut, ties):
 def cohort_cuts(scores, size, ratios, reject, cut, ties):
     """Cut as :func:`ratio_cuts` does, with ``z`` relative to the ``size`` best other labels.
 
-    Equivalent, with the other scores of each label sorted in falling order, to
+    Equivalent, with the other scores of each label sorted in descending order, to
     ``z[j] = scores[d, j] - others[:size].mean()`` (Skorkovská et al., Eq. (6)). Let
     ``k = size + 1``, ``total`` be the summed distance of the ``k`` best scores from the best, and
     ``far`` the distance of the last of them. A score at a distance ``e`` has
@@ -162,7 +162,7 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
 def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
     """Set ``out`` to each score less the mean of the ``size`` next ones; cut near the best label's.
 
-    Equivalent, with the finite scores below that of label ``j`` sorted in falling order, to
+    Equivalent, with the finite scores below that of label ``j`` sorted in descending order, to
     ``out[d, j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), 0 where nothing
     is lower, and ``cut[d, r] = ratios[r] * out[d, scores[d].argmax()]``. ``out`` may be -inf for a
     label below the lowest cut. Infinite scores stay as they are.
@@ -432,7 +432,7 @@ def _less_next(score, best, b, size, ranked, sums, counts, ends, in_order):
     """Return a score in bucket ``b`` less the mean of the next ones, 0 without any.
 
     The scores of a bucket stand before ``ends[b]`` in ``ranked``; ``sums`` are their summed
-    distances from the best. Buckets are brought into falling order when this is first needed.
+    distances from the best. Buckets are sorted in descending order when this is first needed.
     """
     _order(ranked, b, counts, ends, in_order)
     low, high = ends[b] - counts[b], ends[b]
@@ -462,7 +462,7 @@ def _less_next(score, best, b, size, ranked, sums, counts, ends, in_order):
 
 @helper
 def _order(ranked, b, counts, ends, in_order):
-    """Bring the scores of a bucket into falling order."""
+    """Sort the scores of a bucket in descending order."""
     start, stop = ends[b] - counts[b], ends[b]
     if stop - start > CROWDED and not in_order[b]:
         ranked[start:stop] = np.sort(ranked[start:stop])[::-1]

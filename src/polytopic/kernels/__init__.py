@@ -63,15 +63,21 @@ cache_folder = _find_folder()
 _kernel_folder = _prepare_kernel_folder(cache_folder) if cache_folder else None
 _setting = threading.Lock()  # held while numba's cache folder is changed
 
+# Kernels and helpers divide as NumPy does, without raising an error: numba counts references to the
+# arrays of a function that has several exits. For the same reason, small helpers in inner loops
+# avoid early returns. No other compiled code calls them by C's conventions, so a wrapper for that
+# would only take time to compile.
+_OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True}
+
 
 def compiled(function):
     """Compile a kernel, without the GIL; cache the result on disk."""
     if _kernel_folder is None:
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(nogil=True, **_OPTIONS)(function)
     with _setting:
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(_kernel_folder)
         try:
-            return numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+            return numba.njit(nogil=True, cache=True, **_OPTIONS)(function)
         finally:
             numba.config.CACHE_DIR = before
 
@@ -79,11 +85,7 @@ def compiled(function):
 # For functions that only kernels call. They are part of the kernels' cached code, so they need no
 # cache of their own, and no entry point for Python, which would take time to compile. Python runs
 # them uncompiled.
-#
-# Kernels and helpers divide as NumPy does, without raising an error: numba counts references to the
-# arrays of a function that has several exits. For the same reason, small helpers in inner loops
-# avoid early returns.
-helper = register_jitable(error_model="numpy")
+helper = register_jitable(**_OPTIONS)
 
 
 def reordered(function):
@@ -91,11 +93,11 @@ def reordered(function):
 
     Use it for bounds only: the order, and so the last digit, depends on the processor.
     """
-    return register_jitable(error_model="numpy", fastmath={"reassoc", "nsz"})(function)
+    return register_jitable(fastmath={"reassoc", "nsz"}, **_OPTIONS)(function)
 
 
 # For small helpers in inner loops, where a call would take longer than the work itself.
-inlined = register_jitable(error_model="numpy", forceinline=True)
+inlined = register_jitable(forceinline=True, **_OPTIONS)
 
 
 class _CompileNotice(event.Listener):

@@ -44,8 +44,8 @@ def highest(values, skip, n, top):
 def rank_labels(scores, chosen, k, order):
     """Set each row of ``order`` to a document's labels: those chosen, then the best others.
 
-    Both by falling score; of equal scores the first label comes first. There are ``k`` labels per
-    document, or those chosen if they are more; the places after them keep their values.
+    Both are in descending order of score; of equal scores, the first label comes first. A document
+    gets ``k`` labels, or those chosen if they are more; the places after them keep their values.
     Equivalent, for each document ``d``, to::
 
         ranked = np.lexsort((-scores[d], ~chosen[d]))

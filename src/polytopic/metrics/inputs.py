@@ -161,7 +161,7 @@ def _check_shapes(true, other, name):
 def _check_classes(classes):
     classes = list(classes)
     if len(set(classes)) != len(classes):
-        raise ValueError("classes holds a label twice, needs each once.")
+        raise ValueError("classes contains a label twice, must be distinct labels.")
     return classes
 
 

@@ -51,7 +51,7 @@ def count_known_terms(texts, lexicon, fields, vocabulary):
 
 
 def known_terms_by_blocks(texts, lexicon, fields, vocabulary, most):
-    """Yield the counts of texts as they come; see `Analyzer.count_known_by_blocks`."""
+    """Yield the counts of texts as they arrive; see `Analyzer.count_known_by_blocks`."""
     for blocks in _read_some(texts, lexicon, fields, vocabulary.known_columns, most):
         yield _matrix(blocks, _KEEP_ORDER, len(vocabulary))
 
@@ -301,13 +301,13 @@ def scan(strings, pattern, table):
 class NewColumns:
     """A column for each term, in the order of first occurrence; `sorted` puts them in order.
 
-    A term that comes by name and by number gets several columns, which `sorted` makes one.
+    A term that is given both by name and by number gets several columns, which `sorted` merges.
     """
 
     def __init__(self):
         self._n = 0
-        self._named: dict[str, int] = {}  # columns of terms that came by name
-        # terms that came by number: whose numbers, which ones, and the column of the first
+        self._named: dict[str, int] = {}  # columns of terms that were given by name
+        # terms that were given by number: their `Terms`, their numbers, and the column of the first
         self._numbered: list[tuple[Terms, np.ndarray, int]] = []
         self._columns: np.ndarray | None = None  # of all terms of the last of these
 

@@ -148,8 +148,8 @@ def find_tokens(text, words, sizes, bounds, slots, terms, n_terms, new):
 
     Equivalent, with a dict ``term_of`` of the known tokens (-1 for tokens that are dropped), to::
 
-        found = [term_of.get(text[start:end], unknown) for start, end in bounds.reshape(-1, 2)]
-        terms = [-1 if term is unknown else term for term in found if term != -1]
+        by_token = [term_of.get(text[start:end]) for start, end in bounds.reshape(-1, 2)]
+        terms = [-1 if term is None else term for term in by_token if term != -1]
 
     Parameters
     ----------
@@ -189,13 +189,13 @@ def find_tokens(text, words, sizes, bounds, slots, terms, n_terms, new):
             slot = (slot + 1) & last_slot
         if row >= 0:
             terms[n] = rows[row, _TERM]
-            kept = np.int64(rows[row, _TERM] >= 0)
+            is_term = np.int64(rows[row, _TERM] >= 0)
         else:
-            terms[n], kept = -1, 1
+            terms[n], is_term = -1, 1
             new[0, n_new], new[1, n_new], new[2, n_new] = n, start, end
             n_new += 1
-        n += kept
-        n_terms[d] += kept
+        n += is_term
+        n_terms[d] += is_term
     return n_new
 
 
@@ -381,11 +381,11 @@ def find_lemmas(letters, starts, ends, data, places, lemma_starts, lemma_ends):
             same = 0
             while same < size and data[place + same] == letters[start + same]:
                 same += 1
-            found = same == size and data[place + same] == LEMMA
+            is_same = same == size and data[place + same] == LEMMA
             lemma_start = place + same + 1
             while place < last and data[place] != WORD:
                 place += 1
-            if found:
+            if is_same:
                 lemma_starts[word], lemma_ends[word] = lemma_start, place
                 break
 
@@ -397,7 +397,7 @@ _FEW = 24  # entries, up to which insertion sort is faster than radix sort
 
 
 @compiled
-def number_columns(numbers, columns, n_columns, found, new):
+def number_columns(numbers, columns, n_columns, out, new):
     """Give a column to each term that has none, in order of occurrence; return how many are new.
 
     Equivalent to::
@@ -406,7 +406,7 @@ def number_columns(numbers, columns, n_columns, found, new):
             if number >= 0 and columns[number] == -2:
                 columns[number] = n_columns + len(new)
                 new.append(number)
-        found[:] = [columns[number] if number >= 0 else -1 for number in numbers]
+        out[:] = [columns[number] if number >= 0 else -1 for number in numbers]
 
     Parameters
     ----------
@@ -416,7 +416,7 @@ def number_columns(numbers, columns, n_columns, found, new):
         The column of each term, -2 for none; updated in place.
     n_columns : int
         The first free column.
-    found : ndarray of int32
+    out : ndarray of int32
         Output: the column of each number.
     new : ndarray of int32
         Output: the numbers of the terms that got the columns from ``n_columns`` on.
@@ -431,7 +431,7 @@ def number_columns(numbers, columns, n_columns, found, new):
                 column = np.int32(n_columns + n)
                 columns[number], new[n] = column, number
                 n += 1
-        found[k] = column
+        out[k] = column
     return n
 
 

@@ -112,8 +112,12 @@ class Lemmas:
 
     def _has(self, word):
         """Return whether the dictionary has a word with apostrophes."""
-        known = getattr(self._dictionary, "apostrophe_words", None)
-        if known is not None and word.isascii() and word.lower() not in known:
+        dictionary = self._dictionary
+        if (
+            isinstance(dictionary, MappedDictionary)
+            and word.isascii()
+            and word.lower() not in dictionary.apostrophe_words
+        ):
             return False  # not with any case or apostrophe, so do not look it up
         return self._look_up(normalize("NFC", word), self._language) is not None
 

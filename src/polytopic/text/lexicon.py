@@ -27,6 +27,9 @@ _REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
     "lemma": languages.Lemmas,
     "stem": languages.Stems,
 }
+# letters that what follows the beginning of a token may take from its spelling: marks of the last
+# letter are sorted and composed with those that follow
+_SLACK = 64
 _IS_PLAIN = np.isin(np.arange(256), list(b"\0'" + ascii_letters.encode()))
 
 
@@ -75,12 +78,28 @@ class Lexicon(dict):
         return term
 
     def _analyze(self, token):
+        if self._is_too_long(token):
+            return None
         word = spell(token)
         folded = fold(word, self._language)
         if not self._keeps(folded):
             return None
         term = self._term(word, folded)
         return term if term == folded or self._keeps(fold(term, self._language)) else None
+
+    def _is_too_long(self, token):
+        """Return whether the beginning of a token shows that its spelling is too long.
+
+        Normalizing all of a token of a million letters may take a minute, in which Python runs no
+        other thread, and a hundred times its memory.
+        """
+        most = self._lengths[-1] + _SLACK
+        size = 4 * most
+        while size < len(token):
+            if len(fold(spell(token[:size]), self._language)) > most:
+                return True
+            size *= 4  # characters that are invisible or dropped do not count
+        return False
 
     def _keeps(self, folded):
         return len(folded) in self._lengths and folded not in self._stop_words

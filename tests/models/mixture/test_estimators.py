@@ -1,4 +1,4 @@
-"""PMM2, PDMM and the posterior over label sets, beside transcriptions of the papers."""
+"""PMM2, PDMM and the posterior over label sets, compared with transcriptions of the papers."""
 
 from functools import cache
 from inspect import signature
@@ -168,7 +168,7 @@ def test_pmm2_without_biases_is_pmm1():
 
 
 def test_pmm2_finds_who_says_more():
-    """Where one label says nine of ten words beside another, its bias is large."""
+    """Where one label says nine of ten words next to another, its bias is large."""
     X = [[20, 0], [0, 20], [18, 2], [27, 3]]
 
     model = PMM2(smoothing=0.1, temperature=1.0).fit(X, [["a"], ["b"], ["a", "b"], ["a", "b"]])

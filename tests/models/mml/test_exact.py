@@ -403,7 +403,7 @@ def test_tuning():
         ({"similarity": "x", "solver": "exact"}, "must be one of dice, cosine, identity"),
         ({"similarity": np.eye(4), "solver": "exact"}, r"shape \(4, 4\), must .* the 15 sets of 4"),
         ({"similarity": -np.eye(15), "solver": "exact"}, "similarity is not positive definite"),
-        ({"similarity": np.ones((15, 15)), "solver": "exact"}, "must tell them apart"),
+        ({"similarity": np.ones((15, 15)), "solver": "exact"}, "must distinguish them"),
         ({"similarity": np.triu(np.ones((15, 15))), "solver": "exact"}, "is not symmetric"),
         ({"similarity": np.full((15, 15), np.nan), "solver": "exact"}, "not finite"),
         (

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from polytopic.models.mml import kernels_search as search
+from polytopic.models.mml import search_kernels as search
 from polytopic.models.mml.embedding import embed_sizes, rotate, with_knots
-from polytopic.models.mml.kernels_search import EXACT, RESCALED, SCORE, best_set, bound_sum
+from polytopic.models.mml.search_kernels import EXACT, RESCALED, SCORE, best_set, bound_sum
 from tests.twins import mml as twins
 from tests.twins.mml import indicator_of, label_sets, set_scores
 

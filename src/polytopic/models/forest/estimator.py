@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.array_specs import REAL, WHOLE, ArraySpec, check_arrays, check_rows
 from polytopic.kernels.blocks import map_rows, run_tasks
 from polytopic.labels import indicator
 from polytopic.models.base import LABEL_ARRAYS, HeldOutScores, check_label_arrays
-from polytopic.models.checks import check_tuned
+from polytopic.models.checks import check_size, check_tuned
 from polytopic.models.forest import kernels
 from polytopic.models.forest.kernels import LEAF, Documents, Tree, Trees
 from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.results import LabelEvidence
 from polytopic.text.weights import unit_rows
 
-IN_BAG = 1 - np.exp(-1)  # the part of the documents in a large bootstrap sample
+IN_BAG = 1 - np.exp(-1)  # the fraction of the documents that a large bootstrap sample contains
 HIGHEST = 0.999  # the weights above this quantile count as the highest step
 N_STEPS = 255
 ALL_TREES = np.zeros((0, 0), dtype=bool)  # no document is in the bag of a tree
@@ -42,11 +40,12 @@ ARRAYS = LABEL_ARRAYS | {
 class RandomForest(WordWeightModel):
     r"""A random forest on sparse documents, whose trees predict all labels together.
 
-    A tree is grown on a random part of the documents, as large as the part that a bootstrap sample
-    has. A node is split by a word and a weight of it, the best of ``n_tries`` that are drawn from
-    the documents of the node: of those that contain the word with more than this weight and those
-    that do not, the labels vary least. Leaves have one document, or several with equal labels.
-    The score of a label is the mean over trees of its share of the leaf's documents.
+    A tree is grown on a random part of the documents, as many as a bootstrap sample would contain.
+    A node is split by a word and a weight: documents that contain the word with more than this
+    weight are separated from the others. Of ``n_tries`` splits drawn from the documents of the
+    node, the one that leaves the least variance of labels is used. Leaves have one document, or
+    several with equal labels. The score of a label is the mean over trees of its share of the
+    leaf's documents.
 
     Weights are compared in 255 steps. Rows of ``X`` are scaled to unit length first.
 
@@ -98,7 +97,7 @@ class RandomForest(WordWeightModel):
         self.n_tries = n_tries
         self.random_state = random_state
 
-    def _learn(self, X, Y):
+    def _learn(self, X, Y, tuned):
         highest = np.quantile(X.data, HIGHEST) if X.nnz else 1.0
         self._scale, self._bags = N_STEPS / highest, None
         q = self._steps(X)
@@ -122,13 +121,13 @@ class RandomForest(WordWeightModel):
     def out_of_bag_scores(self, X) -> np.ndarray:
         """Return the scores of the documents that ``fit`` was given, by trees grown without them.
 
-        Of ``X`` in ``fit``, all documents must have words and labels. A document that every tree
+        All documents that ``fit`` was given must have words and labels. A document that every tree
         was grown on has scores of 0. Not available for a model that was loaded.
         """
         check_is_fitted(self)
         X = self._check_words(X)
         if self._bags is None:
-            raise ValueError("the trees' documents are unknown; fit the forest, do not load it.")
+            raise ValueError("files do not hold the documents of each tree; fit the forest again.")
         if X.shape[0] < max(map(np.max, self._bags), default=-1) + 1:
             raise ValueError(f"X has {X.shape[0]} documents, fewer than fit was given.")
         in_bag = np.zeros((len(self._bags), X.shape[0]), dtype=bool)
@@ -145,8 +144,8 @@ class RandomForest(WordWeightModel):
         return HeldOutScores(forest.out_of_bag_scores(X)[rows], {}, forest)
 
     def _check_parameters(self):
-        check_scalar(self.n_trees, "n_trees", Integral, min_val=1)
-        check_scalar(self.n_tries, "n_tries", Integral, min_val=1)
+        check_size(self.n_trees, "n_trees")
+        check_size(self.n_tries, "n_tries")
 
     # Files and stores
 
@@ -159,9 +158,9 @@ class RandomForest(WordWeightModel):
         }
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raise ValueError if the arrays cannot come from a model.
+        Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
         check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
@@ -268,7 +267,7 @@ def grow(documents: Documents, n_labels: int, n_tries: int, seed: int) -> Tree:
 
 
 def join(trees: list[Tree], Y: sparse.csr_matrix) -> Trees:
-    """Return trees one after the other, with the labels of their leaves instead of documents."""
+    """Return trees one after another, with the labels of their leaves instead of documents."""
     sizes, leaf_docs, leaf_labels, right = [0], [], [], []
     n_leaves = 0
     for tree in trees:

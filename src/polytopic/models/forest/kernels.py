@@ -8,7 +8,7 @@
 ==================  ==========================================================================
 
 Nodes are numbered in preorder: the left child of a node follows it, and has the first part of its
-range. So the ranges of the leaves follow each other.
+range. So the ranges of the leaves are consecutive.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,7 @@ class Tree(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Trees one after the other, and what their leaves give to labels."""
+    """Trees one after another, and what their leaves give to labels."""
 
     roots: np.ndarray  # (n_trees + 1,) the first node of each tree
     words: np.ndarray  # (n_nodes,)

@@ -59,7 +59,7 @@ class Prior(NamedTuple):
 
     Seen set ``i`` has the labels ``sets[indptr[i] : indptr[i + 1]]`` and the log prior
     ``log_seen[i]``; any other set has ``base + log_odds[labels].sum()``. ``keys`` are the keys of
-    the seen sets in rising order, and ``rows`` their rows.
+    the seen sets in ascending order, and ``rows`` their rows.
     """
 
     sets: np.ndarray
@@ -707,7 +707,7 @@ def greedy_sets(data, indices, indptr, problem, chosen):
                 break
             y = best
 
-    Labels are visited by falling upper bound of the extended set, until it is below the best.
+    Labels are visited in descending order of the bound of the extended set, down to the best value.
     """
     prior, n_labels = problem.prior, problem.theta.shape[1]
     work = new_workspace(prior.log_seen.size, n_labels, longest(indptr))
@@ -834,7 +834,7 @@ def _best_gain(data, indices, first, last, theta, rough, allowed, size, phi, buf
     With ``r = theta / phi``, ``phi`` being the sum over the labels so far, a label gains
     ``sum(x * log(1 + r)) - N log((size + 1) / size)``. As ``log(1 + r) = 2 log(sqrt(1 + r))``, by
     Jensen's inequality the sum is at most ``2 N log(sum(x * sqrt(1 + r)) / N)``, a much tighter
-    bound than without the root. Labels whose bound is above zero are visited by falling bound,
+    bound than without the root. Labels whose bound is above zero are visited in descending order,
     until it is below the best gain; those that rounding leaves in doubt are compared exactly.
     """
     inverse, roots, candidates, bounds = buffers

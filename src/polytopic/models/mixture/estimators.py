@@ -125,7 +125,7 @@ class MixtureModel(CountModel):
             return PAPER_SMOOTHING if self.prior == "uniform" else SMOOTHING
         if is_auto(self.smoothing):
             return self.tuned_.get("smoothing", SMOOTHING)
-        return self.smoothing
+        return float(self.smoothing)
 
     @property
     def temperature_(self):
@@ -178,9 +178,9 @@ class MixtureModel(CountModel):
         return super().to_arrays() | training
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore a model from the arrays of :meth:`to_arrays`, with identical predictions.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raises ValueError for arrays that no model can have produced.
+        Arrays that no model could have produced raise ValueError.
         """
         super().from_arrays(arrays, labels=labels, n_words=n_words, tuned=tuned)
         self.objective_, self.n_iter_ = arrays["objective"].item(), arrays["n_iter"].item()
@@ -487,28 +487,13 @@ class PMM1(MixtureModel):
     name = "pmm1"
 
     def __init__(
-        self,
-        *,
-        smoothing=None,
-        prior="labelset",
-        temperature="auto",
-        decode="f",
-        search="greedy",
-        max_nodes=200,
-        max_iter=200,
-        tol=1e-5,
-        estimate="em",
-    ):
+        self, *, smoothing=None, prior="labelset", temperature="auto", decode="f",
+        search="greedy", max_nodes=200, max_iter=200, tol=1e-5, estimate="em",
+    ):  # fmt: skip
         super().__init__(
-            smoothing=smoothing,
-            prior=prior,
-            temperature=temperature,
-            decode=decode,
-            search=search,
-            max_nodes=max_nodes,
-            max_iter=max_iter,
-            tol=tol,
-        )
+            smoothing=smoothing, prior=prior, temperature=temperature, decode=decode,
+            search=search, max_nodes=max_nodes, max_iter=max_iter, tol=tol,
+        )  # fmt: skip
         self.estimate = estimate
 
     def _check_parameters(self):
@@ -545,8 +530,8 @@ class PMM1(MixtureModel):
 class PMM2(MixtureModel):
     r"""Parametric mixture model with biases between pairs of labels.
 
-    As :class:`PMM1`, but of two labels that occur together, one may contribute more words than the
-    other ([1]_, Eq. (4) and (5)); with :math:`k` labels
+    Like :class:`PMM1`, but of two labels that occur together, one may contribute more words than
+    the other ([1]_, Eq. (4) and (5)); with :math:`k` labels
 
     .. math:: \varphi_i = \sum_{l \in L} c_l \theta_{li}, \qquad
               c_l = \frac{2}{k^2} \sum_{m \in L} \alpha_{lm}, \qquad
@@ -605,9 +590,9 @@ class PMM2(MixtureModel):
         return super().to_arrays() | {"bias": self.bias_}
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore a model from the arrays of :meth:`to_arrays`, with identical predictions.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raises ValueError for arrays that no model can have produced.
+        Arrays that no model could have produced raise ValueError.
         """
         super().from_arrays(arrays, labels=labels, n_words=n_words, tuned=tuned)
         self.bias_ = arrays["bias"]
@@ -644,7 +629,7 @@ class PMM2(MixtureModel):
 class PDMM(MixtureModel):
     r"""Parametric Dirichlet mixture model: each document has its own mixture of its labels.
 
-    As :class:`PMM1`, but the label weights of a document are drawn from a Dirichlet distribution
+    Like :class:`PMM1`, but the label weights of a document are drawn from a Dirichlet distribution
     ([1]_, Eq. (4)–(6)). Their posterior given a label set is found by variational Bayes, Eq. (29)
     and (30), where :math:`\gamma` are its parameters and :math:`\phi` the labels of the words. Word
     distributions are learned as in PMM1.
@@ -716,7 +701,7 @@ class PDMM(MixtureModel):
 
     def _check_labels(self, labels):
         _dirichlet_parameters(self.mixing, labels)
-        if isinstance(self.mixing, Mapping) and not hasattr(self, "classes_"):
+        if isinstance(self.mixing, Mapping) and not self.is_fitted:
             unknown = sorted(set(self.mixing) - set(labels), key=str)
             if unknown:
                 raise ValueError(f"mixing names {unknown[0]!r}, which is not a label.")

@@ -6,7 +6,7 @@ Equation numbers are those of Ueda & Saito (2002) for PMM and of Sato & Nakagawa
 ``theta``            (n_words, n_labels): probability of a word under a label, word-major
 ``x, words``         a document: counts of its words, and their rows of ``theta``
 ``n_words``, ``N``   length of the document, ``x.sum()``
-``labels``           a label set ``y``: an array of columns, in rising order
+``labels``           a label set ``y``: an array of columns, in ascending order
 ``rows``             (n_labels, distinct words): ``theta`` of one document, label-major
 ``weights``, ``h``   weights of the labels of a set; they sum to 1
 ``phi``              probability of each word under the weighted labels, Eq. (1): ``h @ rows[y]``

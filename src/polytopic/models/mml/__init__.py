@@ -8,7 +8,7 @@ choice of ``C`` and of probabilities by documents that are held out.
 weights and embedding.
 ``exact``: for small problems, the same by a list of all label sets, whatever the similarity and the
 kernel: :class:`~polytopic.models.mml.exact.DualProblem`, and its scorer.
-``kernels_training`` and ``kernels_search``: the compiled loops of training and scoring.
+``training_kernels`` and ``search_kernels``: the compiled loops of training and scoring.
 """
 
 from polytopic.models.mml.estimator import MML

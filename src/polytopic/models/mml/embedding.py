@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from polytopic.models.mml.kernels_search import SizeEmbedding
+from polytopic.models.mml.search_kernels import SizeEmbedding
 
-NEGLIGIBLE = 1e-13  # part of a squared length that the vectors so far do not account for
+NEGLIGIBLE = 1e-13  # squared length that the vectors so far do not account for
 DENSE = 4  # sizes up to this are knots, larger ones are further and further apart
 GROWTH = 1.5  # from one knot to the next
 LARGE, LARGE_GROWTH = 60, 3.0
@@ -33,9 +33,9 @@ def embed_sizes(similarity, n_labels, used, rank, *, has_empty) -> SizeEmbedding
         embedded exactly; the first axis is that of sets with one label more, which are compared
         for all labels.
     rank : int or None
-        Number of dimensions, at most; None is exact.
+        Maximum number of dimensions; None is exact.
     has_empty : bool
-        Whether the empty set is a label set, too.
+        Whether the empty set is a label set as well.
     """
     size = np.arange(1, n_labels + 1)
     if similarity == "cosine":

@@ -21,6 +21,7 @@ from polytopic.models.checks import (
     LARGEST_WEIGHT,
     SMALLEST_DIVISOR,
     Ranges,
+    check_cost,
     check_name,
     check_number_or,
     check_same_length,
@@ -83,7 +84,7 @@ class MML(LinearModel):
     C : float or "auto", default=1.0
         The cost of a violated margin. "auto" takes 0.3 or 1, whichever has the higher
         samples-averaged F1 (or subset accuracy, depending on ``goal``) on held-out documents. At
-        most 12000 documents are used: in three folds or, from 2000 documents on, one of them.
+        most 12000 documents are used: in three folds, or one of these for 2000 documents or more.
     similarity : {"dice", "cosine", "identity"}, callable or matrix, default="dice"
         Similarity of label sets. All but the first two require ``solver="exact"``: "identity"
         makes label sets orthonormal classes (Eqs. (2) and (3)), a callable gets two frozensets of
@@ -99,22 +100,22 @@ class MML(LinearModel):
         of 1 - Dice, with one slack variable per document. Neighbours and ``solver="exact"`` always
         have the margin of [1]_.
     rank : int or None, default=4
-        Dimensions of the embedding of sizes for Dice. None is exact, and in double precision.
-        For ``solver="fast"``.
+        Number of dimensions of the embedding of sizes for Dice. None is exact, and in double
+        precision. For ``solver="fast"``.
     tol : float, default=0.1
-        Training ends when the gap between the objectives is at most this part of the dual one.
-        For ``solver="fast"``; the other one closes the gap.
+        Training ends when the gap between the objectives is at most this fraction of the dual one.
+        For ``solver="fast"``; the exact solver closes the gap.
     max_iter : int, default=100
-        Number of passes over the documents, at most; for ``solver="exact"``, of steps.
+        Maximum number of passes over the documents or, for ``solver="exact"``, of steps.
     calibrate : bool, default=False
         Whether to calibrate probabilities on held-out documents.
     random_state : int, RandomState or None, default=0
         Determines the order in which documents are visited. For ``solver="fast"``.
     empty : {"neighbour", "answer", "both", "out"} or None, default=None
-        What the empty label set is. "neighbour": a document with one label is kept apart from it
-        (footnote 3 of [1]_), but it is never predicted. "answer": it may be predicted, and is
-        where every other set scores below it, but is not used in training; with neighbours, cosine
-        and tf-idf, this reproduces Table 4 of [1]_. "both" is both of them, and "out" neither.
+        The role of the empty label set. "neighbour": a document with one label is separated from it
+        (footnote 3 of [1]_), but it is never predicted. "answer": it is predicted where every other
+        set scores below it, but is not used in training; with neighbours, cosine
+        and tf-idf, this reproduces Table 4 of [1]_. "both" is both of these, and "out" neither.
         None is "neighbour" for cosine and "out" for every other similarity. Dice and cosine embed
         it at the origin, so it scores 0. A 1-D ``y`` never gets it as an answer.
     solver : {"fast", "exact"}, default="fast"
@@ -434,9 +435,9 @@ class MML(LinearModel):
         return {"weights": self._weights, "vectors": self._vectors, **self._label_arrays()}
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore the model from the arrays of :meth:`to_arrays`; predictions are the same bits.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raises ValueError for arrays that no model can have.
+        Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
         if self.solver == "exact":
@@ -550,7 +551,7 @@ class MML(LinearModel):
         """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
         if not self.calibrate:
             return "MML is not calibrated; use MML(calibrate=True)"
-        if hasattr(self, "tuned_") and "set_curve" not in self.tuned_:
+        if self.is_fitted and "set_curve" not in self.tuned_:
             return f"MML needs at least {FEWEST} documents to calibrate it"
         return ""
 
@@ -565,7 +566,7 @@ class MML(LinearModel):
     def predict_sets(self, X, n_best=3) -> LabelSets:
         """Return each document's best label sets, exactly, with a bound on every other set.
 
-        The bound is the score of the next best set. A document without a known word has the most
+        The bound is the score of the next best set. A document with no known words has the most
         frequent label set first; all sets score 0 there.
 
         Parameters
@@ -649,7 +650,7 @@ class MML(LinearModel):
     def _check_parameters(self):
         if not is_auto(self.C):
             check_number_or(" or 'auto'", self.C, "C")
-            check_number(self.C, "C", min_val=0, include_boundaries="neither")
+            check_cost(self.C, "C")
         check_name(self.solver, "solver", ("fast", "exact"))
         self._check_similarity()
         self._check_kernel()

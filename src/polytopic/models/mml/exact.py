@@ -46,7 +46,7 @@ def label_sets(labels: Sequence, *, empty: bool = False) -> list[frozenset]:
 class EmptySet(NamedTuple):
     """What the empty label set is."""
 
-    is_neighbour: bool  # documents with one label are kept apart from it
+    is_neighbour: bool  # documents with one label are separated from it
     is_answer: bool  # it may be predicted
 
 
@@ -71,11 +71,11 @@ class SetList:
     @classmethod
     def of_sizes(cls, n_labels: int, sizes: Sequence[int]) -> SetList:
         """List the sets of certain sizes."""
-        found = [labels for size in sizes for labels in combinations(range(n_labels), size)]
-        members = np.zeros((len(found), n_labels), dtype=bool)
-        for row, labels in zip(members, found, strict=True):
+        sets = [labels for size in sizes for labels in combinations(range(n_labels), size)]
+        members = np.zeros((len(sets), n_labels), dtype=bool)
+        for row, labels in zip(members, sets, strict=True):
             row[list(labels)] = True
-        return cls(members, {labels: k for k, labels in enumerate(found)})
+        return cls(members, {labels: k for k, labels in enumerate(sets)})
 
     @classmethod
     def needed(cls, n_labels: int, empty: EmptySet, *, neighbours: bool, single: bool) -> SetList:
@@ -179,13 +179,13 @@ def gram_matrix(kernel: Any, X, Z) -> np.ndarray:
     """
     if not callable(kernel):
         return X.toarray() if kernel == "precomputed" else (unit_rows(X) @ unit_rows(Z).T).toarray()
-    found = np.asarray(kernel(X.toarray(), Z.toarray()), dtype=np.float64)
-    if found.shape != (X.shape[0], Z.shape[0]):
+    gram = np.asarray(kernel(X.toarray(), Z.toarray()), dtype=np.float64)
+    if gram.shape != (X.shape[0], Z.shape[0]):
         raise ValueError(
-            f"kernel returns an array of the shape {found.shape} for {X.shape[0]} and "
+            f"kernel returns an array of the shape {gram.shape} for {X.shape[0]} and "
             f"{Z.shape[0]} documents, must be {(X.shape[0], Z.shape[0])}."
         )
-    return found
+    return gram
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class Solution:
 
 
 class Pairs(NamedTuple):
-    """Pairs of a document and a label set that it is kept apart from."""
+    """Pairs of a document and a label set that it is separated from."""
 
     doc: np.ndarray
     own: np.ndarray  # the label set of the document
@@ -282,7 +282,7 @@ class DualProblem:
     There is a variable :math:`0 \le \alpha \le C` for each pair of a document :math:`x` with the
     set :math:`L` and another set :math:`\lambda`. The distance of two sets is
     :math:`\sqrt{S(L, L) + S(\lambda, \lambda) - 2 S(L, \lambda)}`, which is
-    :math:`\sqrt{2 (1 - S(L, \lambda))}` if every set is as similar as 1 to itself.
+    :math:`\sqrt{2 (1 - S(L, \lambda))}` if every set has a similarity of 1 to itself.
 
     Attributes
     ----------
@@ -291,7 +291,7 @@ class DualProblem:
     S : ndarray of shape (n_sets, n_sets)
         Similarities of label sets.
     pairs : Pairs
-        What is kept apart.
+        The documents, and the label sets that they are separated from.
     """
 
     kernel: np.ndarray
@@ -308,7 +308,7 @@ class DualProblem:
         square = S[own, own] + S[other, other] - 2 * S[own, other]
         if (square <= ROUNDING * np.abs(np.diag(S)).max(initial=1e-300)).any():
             raise ValueError(
-                "similarity has no distance between two label sets, must tell them apart."
+                "similarity gives two label sets a distance of zero, must distinguish them."
             )
         return np.sqrt(square)
 
@@ -467,11 +467,11 @@ class ListScorer:
         """Return the best label sets, ``n_best`` rows per document, and their scores."""
         scores = self.scores(X)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :n_best]
-        found = np.full((X.shape[0], n_best), -np.inf)
-        found[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
+        best_scores = np.full((X.shape[0], n_best), -np.inf)
+        best_scores[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
         members = np.zeros((X.shape[0], n_best, self.columns.size), dtype=bool)
         members[:, : order.shape[1]] = self.listed.members[order]
-        return self._stack(members.reshape(-1, self.columns.size)), found
+        return self._stack(members.reshape(-1, self.columns.size)), best_scores
 
     def leads(self, X):
         """Return the score of each document's best label set minus that of the second best."""
@@ -494,11 +494,11 @@ class ListScorer:
 
     def label_scores(self, X):
         """Return the score of each single label."""
-        scores, found = self.scores(X), np.full((X.shape[0], self.n_labels), -np.inf)
+        set_scores, out = self.scores(X), np.full((X.shape[0], self.n_labels), -np.inf)
         for labels, k in self.listed.place.items():
             if len(labels) == 1:
-                found[:, self.columns[labels[0]]] = scores[:, k]
-        return found
+                out[:, self.columns[labels[0]]] = set_scores[:, k]
+        return out
 
     # Words
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import stack_sets
-from polytopic.models.mml import kernels_search
+from polytopic.models.mml import search_kernels
 from polytopic.models.mml.embedding import with_knots
 from polytopic.text.weights import unit_rows
 
@@ -67,8 +67,8 @@ class SetScorer:
         """Return the sizes of the best label sets, and their labels."""
         n_docs, rank, n_labels = Z.shape
         labels, set_sizes = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
-        work = kernels_search.new_search(rank, n_labels, Z.dtype)
-        n = kernels_search.best_sets(Z, self.sizes, work, labels, set_sizes)
+        work = search_kernels.new_search(rank, n_labels, Z.dtype)
+        n = search_kernels.best_sets(Z, self.sizes, work, labels, set_sizes)
         return set_sizes, self.labels[labels[:n]]
 
     def best_with(self, X, label) -> sparse.csr_matrix:
@@ -77,7 +77,7 @@ class SetScorer:
 
         def block(Z, rows):
             chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
-            kernels_search.best_with(Z, self.sizes, wanted, chosen)
+            search_kernels.best_with(Z, self.sizes, wanted, chosen)
             return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
 
         return stack_sets(self._map_scores(block, X), self.n_labels)
@@ -88,8 +88,8 @@ class SetScorer:
 
         def block(Z, rows):
             chosen = np.zeros((Z.shape[0], n_best, self.labels.size), dtype=bool)
-            listing = kernels_search.new_listing(n_best, self.labels.size)
-            kernels_search.n_best_sets(Z, self.sizes, listing, chosen, scores[rows])
+            listing = search_kernels.new_listing(n_best, self.labels.size)
+            search_kernels.n_best_sets(Z, self.sizes, listing, chosen, scores[rows])
             return chosen.sum(axis=2).ravel(), self.labels[np.nonzero(chosen)[2]]
 
         return stack_sets(self._map_scores(block, X, n_best), self.n_labels), scores
@@ -97,7 +97,7 @@ class SetScorer:
     def leads(self, X):
         """Return the score of each document's best label set minus that of the second best."""
         leads = np.empty(X.shape[0])
-        self._map_scores(lambda Z, rows: kernels_search.leads(Z, self.sizes, leads[rows]), X, 2)
+        self._map_scores(lambda Z, rows: search_kernels.leads(Z, self.sizes, leads[rows]), X, 2)
         return leads
 
     def margins(self, X):
@@ -112,7 +112,7 @@ class SetScorer:
 
     def _margins(self, Z):
         out = np.empty((Z.shape[0], self.labels.size))
-        kernels_search.margins(Z, self.sizes, out)
+        search_kernels.margins(Z, self.sizes, out)
         return out
 
     def assess(self, X):
@@ -148,7 +148,7 @@ class SetScorer:
 
         def block(data, indices, indptr, rows):
             flat_Z = np.empty((indptr.size - 1, flat_weights.shape[1]), weights.dtype)
-            kernels_search.project_rows(data, indices, indptr, flat_weights, flat_Z)
+            search_kernels.project_rows(data, indices, indptr, flat_weights, flat_Z)
             Z = flat_Z.reshape(-1, *weights.shape[1:])
             if self.allowed.size < self.columns.size:
                 Z = np.ascontiguousarray(Z[:, :, self.allowed])

@@ -11,14 +11,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from polytopic.counts.sampling import draw_documents
-from polytopic.kernels.blocks import checkpoint, run_tasks
+from polytopic.interrupts import checkpoint
+from polytopic.kernels.blocks import run_tasks
 from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models.base import HeldOutScores
 from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import is_auto
 from polytopic.models.mml.embedding import with_knots
-from polytopic.models.mml.kernels_search import EXACT, RESCALED, SizeEmbedding, new_search
-from polytopic.models.mml.kernels_training import (
+from polytopic.models.mml.search_kernels import EXACT, RESCALED, SizeEmbedding, new_search
+from polytopic.models.mml.training_kernels import (
     GAP,
     LINEAR,
     MISSED,
@@ -71,7 +72,7 @@ class DualAscent:
     W : ndarray of shape (n_words, rank, n_labels)
         Weights.
     chunks, duals : list
-        Documents that are visited one after the other, and their dual variables.
+        Documents that are visited one after another, and their dual variables.
     objectives : list of float
         The dual objective after each pass.
     gap : float
@@ -139,7 +140,7 @@ class DualAscent:
         for turn, chunk in enumerate(order.permutation(len(self.chunks))):
             checkpoint()
             self.duals[chunk] = visit_chunk(self.chunks[chunk], self.duals[chunk], measured[turn])
-        rows = measured.tolist()  # summed one after the other: NumPy takes another order
+        rows = measured.tolist()  # summed one after another: NumPy takes another order
         return (
             sum(row[GAP] for row in rows),
             max(row[MISSED] for row in rows),
@@ -266,7 +267,7 @@ def sample_documents(model, n_docs: int) -> np.ndarray:
 
 
 def tune(model, X, Y, order=None) -> dict:
-    """Return the values of everything that is to be tuned, found on documents of unit length.
+    """Tune what is to be tuned on documents of unit length; return the values by name.
 
     ``order`` has the rows to use; by default, those of `sample_documents`.
     """
@@ -344,8 +345,8 @@ def score_held_out(model, X, Y, folds) -> HeldOutScores:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns if need be
-        found = run_tasks(run, [(cost, fold) for cost in costs for fold in folds])
-    by_cost = [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
+        results = run_tasks(run, [(cost, fold) for cost in costs for fold in folds])
+    by_cost = [results[k : k + len(folds)] for k in range(0, len(results), len(folds))]
     best = int(np.argmax([np.mean([value for value, _ in folds]) for folds in by_cost]))
     margins = np.vstack([margins for _, margins in by_cost[best]])
     return HeldOutScores(margins, {"C": costs[best]} if tune_cost else {})

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.array_specs import REAL, WHOLE, ArraySpec, check_arrays, check_rows
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import indicator
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
-from polytopic.models.checks import check_tuned
+from polytopic.models.checks import check_size, check_tuned
 from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.neighbours import kernels
 from polytopic.models.results import LabelEvidence
@@ -43,7 +41,7 @@ class Neighbours(NamedTuple):
 class NearestNeighbours(WordWeightModel):
     r"""Nearest neighbours by cosine: similar documents vote for their labels.
 
-    The score of a label is the part of the votes that it gets. A neighbour's vote weighs as much as
+    The score of a label is its share of the votes. A neighbour's vote weighs as much as
     its cosine with the document:
 
     .. math:: s_l = \sum_{n \in N(x) : l \in y_n} \langle x, x_n \rangle \Big/
@@ -67,7 +65,7 @@ class NearestNeighbours(WordWeightModel):
     Notes
     -----
     Labels with more than half of the votes are predicted, or the best one. ``decision_function``
-    returns the part of the votes, and ``predict_proba`` the same with half a vote for each label
+    returns the share of the votes, and ``predict_proba`` the same with half a vote for each label
     and half a vote against it, so that few neighbours are never certain.
 
     Examples
@@ -84,7 +82,7 @@ class NearestNeighbours(WordWeightModel):
     def __init__(self, n_neighbours=20):
         self.n_neighbours = n_neighbours
 
-    def _learn(self, X, Y):
+    def _learn(self, X, Y, tuned):
         self._set_rows(X.astype(np.float32), Y)
 
     def _set_rows(self, rows, row_labels):
@@ -97,7 +95,7 @@ class NearestNeighbours(WordWeightModel):
         )
 
     def _check_parameters(self):
-        check_scalar(self.n_neighbours, "n_neighbours", Integral, min_val=1)
+        check_size(self.n_neighbours, "n_neighbours")
 
     # Files and stores
 
@@ -113,9 +111,9 @@ class NearestNeighbours(WordWeightModel):
         }
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raise ValueError if the arrays cannot come from a model.
+        Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
         sizes = check_arrays(arrays, ARRAYS, n_labels=len(labels), n_words=n_words)
@@ -157,15 +155,15 @@ class NearestNeighbours(WordWeightModel):
         return Neighbours(*map(np.vstack, zip(*blocks, strict=True)))
 
     def _votes(self, X) -> sparse.csr_matrix:
-        """Return the part of the votes that each learned document has (n_docs, n_learned)."""
+        """Return the share of the votes that each learned document has (n_docs, n_learned)."""
         rows, similarity = self._nearest(X)
         weight = similarity.astype(np.float64)
         total = weight.sum(axis=1, keepdims=True)
         weight /= np.where(total > 0, total, 1.0)
-        ends = np.concatenate([[0], np.cumsum((rows >= 0).sum(axis=1))])
-        found = rows >= 0
+        is_neighbour = rows >= 0
+        ends = np.concatenate([[0], np.cumsum(is_neighbour.sum(axis=1))])
         shape = (X.shape[0], self._rows.shape[0])
-        return sparse.csr_matrix((weight[found], rows[found], ends), shape=shape)
+        return sparse.csr_matrix((weight[is_neighbour], rows[is_neighbour], ends), shape=shape)
 
     def _column_scores(self, X):
         return (self._votes(X) @ self._row_labels).toarray()

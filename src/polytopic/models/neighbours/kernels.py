@@ -15,9 +15,9 @@ from polytopic.kernels import compiled, helper
 
 @helper
 def insert(value, item, values, items, n):
-    """Insert an item into the ``n`` highest, by falling value; return how many there are now.
+    """Insert an item into the ``n`` highest, in descending order; return how many there are now.
 
-    There is room for it, or its value is higher than the last. Equal values keep their order.
+    It fits, or its value is higher than the last one. Equal values keep their order.
     """
     n = min(n + 1, values.size)
     place = n - 1

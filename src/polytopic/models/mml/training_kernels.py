@@ -6,7 +6,7 @@
 ``W``                   weights, flat: (n_words, rank * n_labels)
 ``work.Z``              (rank, n_labels) scores of a document, ``x @ W``
 ``vectors``             embedding phi of label sets by their sizes, see the kernels for search
-``value``, ``alpha``    dual variables alpha, by the label set that L is kept apart from
+``value``, ``alpha``    dual variables alpha, by the label set that L is separated from
 ``C``                   limit of a dual variable, or of the sum of a document's
 ======================  =====================================================================
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polytopic.kernels import compiled, helper
-from polytopic.models.mml.kernels_search import (
+from polytopic.models.mml.search_kernels import (
     best_set,
     distance,
     project_row,
@@ -108,12 +108,12 @@ class Task(NamedTuple):
 
 
 class WorkingSets(NamedTuple):
-    """Label sets that documents are kept apart from, with their dual variables."""
+    """Label sets that documents are separated from, with their dual variables."""
 
     start: np.ndarray  # (n_docs + 1,) of each document's sets
     value: np.ndarray  # (n_sets,) dual variables, above zero
     first: np.ndarray  # (n_sets + 1,) of each set's labels
-    label: np.ndarray  # labels of each set, rising
+    label: np.ndarray  # labels of each set, ascending
 
 
 class Duals(NamedTuple):
@@ -262,7 +262,7 @@ def _measure(own, base, sets, begin, s, vectors, goal, work, duals):
     for t in range(s):
         third = labels[first[begin + t] : first[begin + t + 1]]
         n_common, k = np.int64(0), 0
-        for label in other:  # labels rise in both sets
+        for label in other:  # labels ascend in both sets
             while k < third.size and third[k] < label:
                 k += 1
             n_common += k < third.size and third[k] == label
@@ -509,7 +509,7 @@ def _add_all(corpus, d, W, width, work):
 
 @helper
 def _add_labels(own, sizes, C, work, scores, alpha):
-    """Keep a document apart from its labels and one more.
+    """Separate a document from its labels with one more.
 
     Returns how many other labels have changed scores, listed in ``work.touched``, and the gap.
     """
@@ -547,7 +547,7 @@ def _add_labels(own, sizes, C, work, scores, alpha):
 
 @helper
 def _remove_labels(own, sizes, C, width, work, alpha):
-    """Keep a document apart from its labels without one of them; return the gap."""
+    """Separate a document from its labels without one of them; return the gap."""
     vectors, n, gap = sizes.vectors, own.size, 0.0
     scale = np.sqrt(distance(vectors, n, n - 1, n - 1))
     for removed in own:

@@ -43,7 +43,7 @@ class SizeEmbedding(NamedTuple):
 
     vectors: np.ndarray  # (max_size + 1, rank); that of the empty set is zero
     width: np.ndarray  # (max_size + 1,) the number of components up to the last that is not zero
-    knots: np.ndarray  # sizes, rising: 1, 2, ..., max_size
+    knots: np.ndarray  # sizes, ascending: 1, 2, ..., max_size
     blend: np.ndarray  # (max_size + 1,) share of the knot above in the nearest mean of two knots
     slack: np.ndarray  # (n_knots,) distance of sizes below a knot from their means, at most
     has_empty: bool  # whether the empty set is a label set, too; it is at the origin, and scores 0
@@ -57,7 +57,7 @@ def project_row(data, indices, start, stop, W, scores):
     """Set ``scores`` to those of one document: ``data[start:stop] @ W[indices[start:stop]]``.
 
     Rows are far from each other in memory, so four are fetched at the same time; they are added
-    one after the other, in the order of the words.
+    one after another, in the order of the words.
     """
     for j in range(scores.size):
         scores[j] = 0
@@ -446,24 +446,24 @@ def improve(own, goal, vectors, base, size, best_merit, work):
 
 
 @compiled
-def best_sets(Z, sizes, work, found, n_found):
+def best_sets(Z, sizes, work, set_labels, set_sizes):
     """Find the best set of each document.
 
-    ``found`` receives the labels of all sets one after the other, rising within a set, and
-    ``n_found`` their sizes. A document whose scores are not numbers has none. Returns the total
+    ``set_labels`` receives the labels of all sets one after another, ascending within a set, and
+    ``set_sizes`` their sizes. A document whose scores are not numbers has none. Returns the total
     number of labels. Equivalent, with ``score`` the sum of s_n(j) over the labels of a set, to::
 
         best = [max(all_sets, key=lambda labels: score(Z[d], labels)) for d in range(len(Z))]
-        n_found[:], found[:n] = [len(labels) for labels in best], np.concatenate(best)
+        set_sizes[:], set_labels[:n] = [len(labels) for labels in best], np.concatenate(best)
     """
     no_labels, best, n = np.empty(0, np.int64), work.best, 0
     floor = 0.0 if sizes.has_empty else -np.inf  # which the empty set scores
     for d in range(Z.shape[0]):
         size, _ = best_set(Z[d], no_labels, np.int64(SCORE), sizes, floor, work)
-        n_found[d] = max(size, 0)
-        sort_labels(best, n_found[d])
-        for k in range(n_found[d]):
-            found[n] = best[k]
+        set_sizes[d] = max(size, 0)
+        sort_labels(best, set_sizes[d])
+        for k in range(set_sizes[d]):
+            set_labels[n] = best[k]
             n += 1
     return n
 
@@ -630,7 +630,7 @@ class Listing(NamedTuple):
 
     waiting: Heap  # sets of a size that may come next, the best one first
     shifts: np.ndarray  # (2 * n_best + 1, n_labels) of those sets, see `_list_size`
-    kept: Heap  # the best sets, the worst one first; of equal ones that found last
+    ranked: Heap  # the best sets, the worst one first; of equal ones, the latest
     sets: np.ndarray  # (n_best, n_labels) marks their labels
 
 
@@ -642,26 +642,26 @@ def new_listing(n_best, n_labels):
 
 
 @compiled
-def n_best_sets(Z, sizes, listing, found, scores):
+def n_best_sets(Z, sizes, listing, chosen, scores):
     """Find the best sets of each document, best first.
 
-    ``found`` (n_docs, n_best, n_labels) marks their labels and ``scores`` (n_docs, n_best) receives
+    ``chosen`` (n_docs, n_best, n_labels) marks their labels, and ``scores`` (n_docs, n_best) has
     their scores, ``-inf`` where there are fewer sets. Of equal sets the smaller one comes first.
     Equivalent to::
 
-        ranked = sorted(all_sets, key=lambda labels: -score(Z[d], labels))[:n_best]
-        found[d] = [np.isin(np.arange(n_labels), labels) for labels in ranked]
-        scores[d] = [score(Z[d], labels) for labels in ranked]
+        best = sorted(all_sets, key=lambda labels: -score(Z[d], labels))[:n_best]
+        chosen[d] = [np.isin(np.arange(n_labels), labels) for labels in best]
+        scores[d] = [score(Z[d], labels) for labels in best]
     """
-    n_best, n_labels, n_knots = found.shape[1], Z.shape[2], sizes.knots.size
-    kept, sets = listing.kept, listing.sets
+    n_best, n_labels, n_knots = chosen.shape[1], Z.shape[2], sizes.knots.size
+    ranked, sets = listing.ranked, listing.sets
     values, norms = np.empty(n_labels), np.empty(n_labels)
     top, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
-    counts = np.zeros(2, np.int64)  # sets that are kept, and that have been
+    counts = np.zeros(2, np.int64)  # sets in ``ranked`` now, and all that were ever added
     for d in range(Z.shape[0]):
         counts[0] = counts[1] = 0
         if sizes.has_empty:
-            push(kept, np.int64(0), 0.0, np.int64(0), np.int64(0))
+            push(ranked, np.int64(0), 0.0, np.int64(0), np.int64(0))
             counts[0] = counts[1] = 1
             for j in range(n_labels):
                 sets[0, j] = False
@@ -674,33 +674,33 @@ def n_best_sets(Z, sizes, listing, found, scores):
             limit = max(here, below) + sizes.slack[k] * spread
             below = here
             for size in range(first, last + 1):
-                if counts[0] == n_best and not may_exceed(limit, kept.key[0]):
+                if counts[0] == n_best and not may_exceed(limit, ranked.key[0]):
                     break
                 if first < last:
                     size_scores(Z[d], sizes.vectors, size, values)
                     here = np.float64(sum_above(values, 0.0))
-                if counts[0] < n_best or may_exceed(here, kept.key[0]):
+                if counts[0] < n_best or may_exceed(here, ranked.key[0]):
                     n_held = highest(values, none, min(size + n_best, n_labels), top)
                     _list_size(values, top, n_held, size, listing, counts)
             first = last + 1
         for k in range(counts[0], n_best):
             scores[d, k] = -np.inf
         for k in range(counts[0] - 1, -1, -1):
-            scores[d, k] = kept.key[0]
+            scores[d, k] = ranked.key[0]
             for j in range(n_labels):
-                found[d, k, j] = sets[kept.item[0], j]
-            pop(kept, k + 1)
+                chosen[d, k, j] = sets[ranked.item[0], j]
+            pop(ranked, k + 1)
 
 
 @helper
 def _list_size(values, top, n_held, size, listing, counts):
     """List the sets of one size, best first, as long as they are among the best of all sizes.
 
-    A set has the labels ``top[k + shift[k]]`` for k < size, with rising shifts. The best one has
+    A set has the labels ``top[k + shift[k]]`` for k < size, with ascending shifts. The best one has
     no shift. A set leads to two others: that with its first positive shift one larger, and that
     with the shift before it one larger. So each set is reached once, and after all better ones.
     """
-    waiting, shifts, kept, sets = listing.waiting, listing.shifts, listing.kept, listing.sets
+    waiting, shifts, ranked, sets = listing.waiting, listing.shifts, listing.ranked, listing.sets
     n_best, free, zero = sets.shape[0], n_held - size, np.int64(0)
     best = 0.0
     for k in range(size):
@@ -709,17 +709,17 @@ def _list_size(values, top, n_held, size, listing, counts):
     push(waiting, zero, -best, zero, zero)
     n_waiting = n_shifts = np.int64(1)
     for _ in range(n_best):  # no more sets of a size can be among the best
-        if n_waiting == 0 or (counts[0] == n_best and not -waiting.key[0] > kept.key[0]):
+        if n_waiting == 0 or (counts[0] == n_best and not -waiting.key[0] > ranked.key[0]):
             break
         score, current = -waiting.key[0], waiting.item[0]
         pop(waiting, n_waiting)
         n_waiting -= 1
         place = counts[0]
         if place == n_best:  # the worst set makes way
-            place = kept.item[0]
-            pop(kept, n_best)
+            place = ranked.item[0]
+            pop(ranked, n_best)
             counts[0] -= 1
-        push(kept, counts[0], score, -counts[1], place)
+        push(ranked, counts[0], score, -counts[1], place)
         counts[0], counts[1] = counts[0] + 1, counts[1] + 1
         for j in range(sets.shape[1]):
             sets[place, j] = False
