@@ -5,8 +5,10 @@ documents; topics: class perplexity, precision and recall by the number of topic
 words of five classes; labels: held-out log likelihood of label sets, and of independent labels;
 tree: clusters of labels compared with their known tree; others: the two models that Table 2 quotes;
 shares: Figures 5 and 6 on cei, by the share of training documents; paper: the paper's own
-inference, with --topics topics, which is slow: quality, perplexity, terms, and the topics that
-classes share; default: quality and time of fitting on 36 classes.
+inference, with --topics topics and the given --starts, which is slow: quality, perplexity, terms,
+and the topics that classes share; default: quality and time of fitting with the default number of
+topics, which is tuned, and with 100, on the test documents of several corpora; per-label: F on
+held-out training documents by the number of topics per label.
 The paper's preprocessing: words are stemmed, without stop words and terms with fewer than 50
 occurrences; the 36 classes are those with at least 50 documents.
 """
@@ -18,6 +20,7 @@ from collections import Counter
 
 import numpy as np
 from common import corpus_path, markdown, split_documents
+from parts import read_parts
 from scipy import sparse
 from scipy.special import log_softmax
 from sklearn.multiclass import OneVsRestClassifier
@@ -62,6 +65,8 @@ TABLE_4 = {
 
 
 PARTS = ["quality", "topics", "terms", "labels", "others", "shares"]
+STARTS = ("random", "labels")
+TOPICS_PER_LABEL = (1, 3, 8, 12)
 AS_PRINTED = {
     "inference": "paper",
     "init": "random",
@@ -249,11 +254,11 @@ def topics(figure=None):
         draw_topics(rows, figure)
 
 
-def paper(n_topics):
+def paper(n_topics, starts):
     """Print what the paper's own inference finds on Reuters with 36 classes."""
     (X, Y, X_test, Y_test), names, classes = reuters(KEEPS["36"])
     rows = []
-    for start in ("random", "labels"):
+    for start in starts:
         model = CoL(n_topics, **AS_PRINTED | {"init": start})
         spent = -time.process_time()
         model.fit(X, Y)
@@ -281,28 +286,67 @@ def topic_cosines(label_topics):
     return alike
 
 
-def closest(alike, classes, n_pairs=10):
-    """Print the pairs of classes that are closest in topic space."""
+def closest(alike, classes, title="\nClosest in topic space:", n_pairs=10):
+    """Print the pairs of classes that are most alike."""
     one, other = np.triu_indices(len(classes), 1)
     order = np.argsort(-alike[one, other])[:n_pairs]
     pairs = [
         f"{classes[one[k]]} and {classes[other[k]]} {alike[one[k], other[k]]:.2f}" for k in order
     ]
-    print("\nClosest in topic space: " + ", ".join(pairs))
+    print(title, ", ".join(pairs))
 
 
 def default():
-    """Print the quality and the time of fitting of the default settings, and of 300 topics."""
-    (X, Y, X_test, Y_test), _, _ = reuters(KEEPS["36"])
+    """Print F and the time of fitting with the default number of topics, and with 100."""
     rows = []
-    for n_topics in (100, 300):
-        model, times = CoL(n_topics), []
-        for _ in range(4):  # the first one compiles
-            start = time.process_time()
-            model.fit(X, Y)
-            times.append(time.process_time() - start)
-        rows.append((n_topics, *measures(Y_test, model.predict(X_test)), f"{min(times[1:]):.2f}"))
-    markdown(["topics", "P", "R", "F", "CPU seconds of fitting"], rows)
+    for name, read in DEFAULT_PARTS.items():
+        X, Y, X_test, Y_test = read()
+        for n_topics in ("auto", 100):
+            CoL(n_topics, max_iter=1, tol=1.0).fit(X[:300], Y[:300])  # compiles
+            spent = -time.process_time()
+            model = CoL(n_topics).fit(X, Y)
+            spent += time.process_time()
+            row = (name, Y.shape[1], n_topics, model.topic_prior_.shape[1])
+            rows.append((*row, *measures(Y_test, model.predict(X_test)), f"{spent:.1f}"))
+            print(*rows[-1], file=sys.stderr)
+    head = ["corpus", "labels", "n_topics", "topics", "P", "R", "F", "CPU seconds of fitting"]
+    markdown(head, rows)
+
+
+def per_label():
+    """Print F on a quarter of at most 3000 training documents, by the topics of each label."""
+    rows = []
+    for name, read in DEFAULT_PARTS.items():
+        X, Y, *_ = read()
+        order = np.random.default_rng(0).permutation(X.shape[0])[:3000]
+        out, rest = order[: order.size // 4], order[order.size // 4 :]
+        known, row = Y[rest].any(axis=0), []
+        for n_topics in TOPICS_PER_LABEL:
+            model = CoL(int(n_topics * known.sum())).fit(X[rest], Y[rest][:, known])
+            answers = np.zeros((out.size, Y.shape[1]))
+            answers[:, known] = model.predict(X[out])
+            row.append(f"{samples_f1(Y[out], answers):.3f}")
+        rows.append((name, known.sum(), *row))
+        print(*rows[-1], file=sys.stderr)
+    markdown(["corpus", "labels", *(f"{n} per label" for n in TOPICS_PER_LABEL)], rows)
+
+
+def own_split(name):
+    """Return the counts and labels of both parts of a corpus, by its own split."""
+    parts = read_parts(name)
+    return [values for part in parts for values in (part.X.astype(float), part.Y)]
+
+
+DEFAULT_PARTS = {
+    "Reuters, 36 classes": lambda: reuters(KEEPS["36"])[0],
+    "reuters21578": lambda: own_split("reuters21578"),
+    "yahoo-arts-full": lambda: own_split("yahoo-arts-full"),
+    "ohsumed20k": lambda: own_split("ohsumed20k"),
+    "cei": lambda: own_split("cei"),
+    "medline-cf": lambda: own_split("medline-cf"),
+    "czech-pirati": lambda: own_split("czech-pirati"),
+    "debtags-en": lambda: own_split("debtags-en"),
+}
 
 
 def draw_topics(rows, file):
@@ -351,7 +395,7 @@ def labels():
     """Print the held-out log likelihood of label sets."""
     rows = []
     for name in ("reuters21578", "debtags-en", "cei"):
-        Y, held_out = label_parts(name)
+        Y, held_out, names = label_parts(name)
         shares = np.asarray(Y.sum(axis=0))[0]
         sets = distinct_sets(Y)
         priors = {
@@ -362,6 +406,8 @@ def labels():
         known = held_out[held_out.getnnz(axis=1) < sizes.size]
         values = [f"{priors[p].log_prior(known).mean():.3f}" for p in priors]
         rows.append((name, f"{Y.shape[1]}", *values))
+        closest(priors["mcem"].correlations(), names, f"\n{name}: most correlated:")
+    print()
     markdown(["corpus", "labels", *priors], rows)
 
 
@@ -381,7 +427,10 @@ def tree(file):
 
 
 def label_parts(name):
-    """Return indicators of a corpus's training and test documents, or of 70 % and the rest."""
+    """Return indicators of a corpus's training and test documents, and the names of labels.
+
+    A corpus without a test part has 70 % for training.
+    """
     documents = [d for d in read_documents(corpus_path(name)) if d.labels]
     if any(d.split == "test" for d in documents):
         parts = [[d for d in documents if d.split == part] for part in ("train", "test")]
@@ -393,7 +442,8 @@ def label_parts(name):
     known = set(names.classes_)
     test_labels = [d.labels for d in parts[1] if set(d.labels) <= known]
     train = names.transform([d.labels for d in parts[0]])
-    return (sparse.csr_matrix(Y, dtype=float) for Y in (train, names.transform(test_labels)))
+    parts = [sparse.csr_matrix(Y, dtype=float) for Y in (train, names.transform(test_labels))]
+    return *parts, names.classes_.tolist()
 
 
 if __name__ == "__main__":
@@ -401,6 +451,7 @@ if __name__ == "__main__":
     parser.add_argument("parts", nargs="*", default=PARTS)
     parser.add_argument("--figure", metavar="FILE", help="where to draw Figures 3 and 4, or 7")
     parser.add_argument("--topics", type=int, default=300, help="topics of the part paper")
+    parser.add_argument("--starts", nargs="+", default=STARTS, choices=STARTS, help="of paper")
     arguments = parser.parse_args()
     functions = {
         "quality": quality,
@@ -410,8 +461,9 @@ if __name__ == "__main__":
         "others": others,
         "shares": shares,
         "tree": lambda: tree(arguments.figure),
-        "paper": lambda: paper(arguments.topics),
+        "paper": lambda: paper(arguments.topics, arguments.starts),
         "default": default,
+        "per-label": per_label,
     }
     for part in arguments.parts:
         print(f"\n## {part}\n", flush=True)

@@ -93,7 +93,8 @@ differences of .01 and less.
 
 Times are CPU seconds on one thread, from counts to label sets, on a shared machine. MML for F,
 PMM1, naive Bayes, the SVM with a tuned threshold, Omikuji and napkinXC were timed side by side
-in one run, the others in earlier ones.
+in one run, the others in earlier ones. CoL had three topics per label, at least 100; it now tunes
+their number.
 
 `late` marks a method that took more than {SECONDS} seconds, or was not tried because it did so
 on two smaller corpora; `fails` marks one that failed. The end of the page gives the reasons. A

@@ -47,7 +47,7 @@ def fit(
 ) -> Labeler:
     """Fit a labeler on a corpus in partitions, and return it.
 
-    A count model is the same as with ``labeler.fit``, to the bit. It is tuned
+    A count model is bit for bit the same as with ``labeler.fit``. It is tuned
     (``temperature="auto"``) on the same thousand documents, of which counts, not texts, come to the
     client.
 
@@ -173,7 +173,7 @@ def count(
 ) -> LabelSetCounts:
     """Count the terms of documents by label set, in one pass over the partitions.
 
-    The table is the same as on one machine, to the bit, however the corpus is cut, as long as all
+    The table is bit for bit the same as on one machine, however the corpus is cut, as long as all
     counts are integers; with fractional weights of fields, the last bits differ.
 
     Parameters

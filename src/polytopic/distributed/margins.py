@@ -68,7 +68,7 @@ class MarginParts:
         return self.client.compute(delayed(_tune)(model, sample)).result()
 
     def train(self, sizes, dtype, margins, order, max_iter) -> DualAscent:
-        """Make rounds until the gap is a small share of the objective, at most ``max_iter``."""
+        """Make rounds until the gap is a small fraction of the objective, at most ``max_iter``."""
         begin, pass_over, mean = map(delayed, (_begin, _pass_over, _mean))
         used = [p for p, size in enumerate(self._docs_by_part) if size]
         seeds = order.randint(2**31 - 1, size=len(used)).tolist()

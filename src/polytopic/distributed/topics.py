@@ -92,7 +92,7 @@ class TopicParts:
         ).result()
 
     def take(self, rows) -> TopicParts:
-        """Return some of the documents; rows are in rising order."""
+        """Return some of the documents; rows are in ascending order."""
         borders = np.searchsorted(rows, self._starts)
         pairs = zip(self._starts, pairwise(borders), strict=False)
         rows_by_part = [rows[a:b] - start for start, (a, b) in pairs]

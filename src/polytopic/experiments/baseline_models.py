@@ -313,8 +313,8 @@ class CostSVM:
             pair = self.costs[0]
             if len(self.costs) > 1 and np.unique(y[rest]).size == 2:
                 tried = [_fit_svm(own, y[rest], *costs) for costs in self.costs]
-                found = [_f1(y[held], other @ dual + bias > 0) for dual, bias in tried]
-                pair = self.costs[int(np.argmax(found))]
+                scores = [_f1(y[held], other @ dual + bias > 0) for dual, bias in tried]
+                pair = self.costs[int(np.argmax(scores))]
             dual, self._bias[label] = _fit_svm(kernel, y, *pair)
             self._weights[:, label] = X.T @ dual
             self.costs_[label] = pair

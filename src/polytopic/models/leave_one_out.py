@@ -18,6 +18,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.counts import LabelSetCounts, look_up_counts
+from polytopic.errors import NotLearnedError
 from polytopic.kernels import words as kernels
 from polytopic.labels import with_fallback
 from polytopic.models.checks import require_counts
@@ -115,7 +116,7 @@ def groups(model, X, sets, em_steps=0) -> Iterator[Group]:
 def table_rows(model, X, sets) -> np.ndarray:
     """Return the row of each document's label set in the model's table, -1 without a label.
 
-    Raises ValueError for a document that cannot have been learned.
+    Raises NotLearnedError for a document that cannot have been learned.
     """
     place = {labels: row for row, labels in enumerate(_as_tuples(model._sets))}
     rows = np.full(X.shape[0], -1)
@@ -123,7 +124,7 @@ def table_rows(model, X, sets) -> np.ndarray:
         if labels:
             rows[doc] = place.get(labels, -1)
             if rows[doc] < 0:
-                raise ValueError(f"document {doc} was not learned with these labels.")
+                raise NotLearnedError(f"document {doc} was not learned with these labels.")
     _check_learned(X, rows, model.counts_)
     return rows
 
@@ -153,7 +154,7 @@ def _check_learned(X, rows, counts):
     words = counts.matrix.sum(axis=1).A1[rows]
     unknown |= only & (words > X.sum(axis=1).A1 * ROUNDING)
     if unknown.any():
-        raise ValueError(f"document {int(np.argmax(unknown))} was not learned.")
+        raise NotLearnedError(f"document {int(np.argmax(unknown))} was not learned.")
 
 
 def _check(model, X, Y):

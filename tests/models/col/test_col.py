@@ -375,6 +375,34 @@ def test_planted_shared_topics_are_found():
     assert max(alike[0, 2], alike[1, 2], alike[0, 3], alike[2, 3]) < alike[0, 1] / 2
 
 
+@pytest.mark.parametrize(("covariance", "least"), [("mcem", 0.1), ("variational", 0.001)])
+def test_correlated_classes_with_shared_topics_are_found(covariance, least):
+    """Of labels drawn from the model, the correlated pair is found, and so is its shared topic.
+
+    The paper's own updates of the covariance find the pair, but hardly any correlation.
+    """
+    rng = np.random.default_rng(0)
+    beta, alpha = rng.dirichlet(np.full(80, 0.05), 6), np.full((5, 6), 0.02)
+    for label, topics in enumerate([(0, 1), (1, 2), (3,), (4,), (5,)]):
+        alpha[label, list(topics)] = 2.0
+    Y, words = np.zeros((1000, 5), dtype=int), []
+    for y, eta in zip(Y, rng.multivariate_normal(np.zeros(5), planted(5), 1000), strict=True):
+        y[rng.choice(5, size=rng.integers(1, 4), p=special.softmax(eta))] = 1
+        theta = np.mean([rng.dirichlet(alpha[label]) for label in np.flatnonzero(y)], axis=0)
+        words.append(rng.multinomial(40, theta @ beta))
+
+    model = CoL(
+        6, inference="paper", init="random", covariance=covariance, max_iter=60, tol=1e-4
+    ).fit(np.array(words), Y)
+
+    deviation = np.sqrt(np.diag(model.label_covariance_))
+    correlation = model.label_covariance_ / np.outer(deviation, deviation)
+    R = model.label_topics_ / np.linalg.norm(model.label_topics_, axis=1, keepdims=True)
+    pairs = np.triu_indices(5, 1)  # the first is the pair
+    for found, margin in ((correlation[pairs], least), ((R @ R.T)[pairs], 0.2)):
+        assert found[0] > found[1:].max() + margin
+
+
 def test_labels_in_another_order(corpus):
     """Permuting the labels permutes all that is learned and answered."""
     X, Y, _ = corpus
@@ -693,6 +721,63 @@ def test_too_few_steps_give_a_warning(corpus):
 
     with pytest.warns(ConvergenceWarning, match="max_iter == 1 steps"):
         CoL(n_topics=12, max_iter=1).fit(X, Y)
+
+
+def test_the_number_of_topics_is_tuned(corpus):
+    """Few documents get one topic per label, those of many kinds get eight; a new fit keeps it."""
+    X, Y, _ = corpus
+    rng = np.random.default_rng(0)
+    kinds = np.repeat([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]], 5, axis=1) / 10
+    kind = rng.integers(0, 4, 600)  # two of each label, with the same words taken together
+    mixed = np.array([rng.multinomial(40, kinds[k]) for k in kind])
+    labels = np.eye(2, dtype=int)[kind // 2]
+
+    few = CoL().fit(X[:60], Y[:60])
+    many = CoL(predict_mode="paper").fit(mixed, labels)
+    again = CoL(predict_mode="paper").fit(mixed, labels, tuned=many.tuned_)
+
+    assert few.tuned_["topics_per_label"] == 1
+    assert few.topic_prior_.shape == (4, 4)
+    assert many.tuned_["topics_per_label"] == 8
+    assert many.topic_prior_.shape == (2, 16)
+    assert many.score(mixed, labels) > 0.95
+    np.testing.assert_array_equal(again.topic_word_proba_, many.topic_word_proba_)
+
+
+def test_the_number_of_topics_where_little_is_tuned(corpus):
+    """With one label per document it is tuned, too; with few documents each label has one topic."""
+    X, Y, _ = corpus
+    alone = Y.sum(axis=1) == 1
+    X, y = X[alone], Y[alone].argmax(axis=1)
+
+    fitted, few = CoL().fit(X, y), CoL().fit(X[:20], y[:20])
+
+    per_label = fitted.tuned_["topics_per_label"]
+    assert per_label in (1, 8)
+    assert fitted.topic_prior_.shape == (4, 4 * per_label)
+    assert few.tuned_["topics_per_label"] == 1
+    assert few.topic_prior_.shape[1] == len(set(y[:20]))
+
+
+def test_the_number_of_topics_of_older_files(corpus):
+    """What was tuned before this number was has none; there are then three topics per label."""
+    X, Y, _ = corpus
+
+    fitted = CoL().fit(X, Y, tuned={"threshold": -0.7, "temperature": 1.0})
+
+    assert fitted.topic_prior_.shape == (4, 12)
+
+
+def test_there_are_not_too_many_topics():
+    """Labels share topics if there are very many."""
+    rng = np.random.default_rng(0)
+    Y = np.eye(300, dtype=int)[np.arange(600) % 300]
+
+    fitted = CoL(max_iter=2, tol=1.0).fit(rng.integers(0, 3, (600, 30)), Y, tuned={
+        "threshold": -0.7, "topics_per_label": 8,
+    })  # fmt: skip
+
+    assert fitted.topic_prior_.shape == (300, 2000)
 
 
 def test_one_label_a_document(corpus):

@@ -197,7 +197,9 @@ def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1
         else:
             ridge = 0.0 if as_printed else RIDGE
             mean, covariance, objective = climb_bound(sets, docs, max_iter, tol, ridge)
-        if not as_printed:
+        if as_printed:
+            covariance = (covariance + covariance.T) / 2  # an inverse is symmetric up to rounding
+        else:
             mean, covariance = centre(mean, covariance)
         return LabelPrior(mean, covariance, sizes / sizes.sum()), objective
 

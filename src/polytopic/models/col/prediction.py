@@ -229,8 +229,8 @@ def log_odds(log_proba) -> np.ndarray:
 # Tuning by held-out documents
 
 
-def tune(predictor, X, truth, n_true) -> dict:
-    """Return the settings that label held-out documents best.
+def tune(predictor, X, truth, n_true, *, single=False) -> tuple[dict, float]:
+    """Return the settings that label held-out documents best, and their samples-averaged F1.
 
     Parameters
     ----------
@@ -242,23 +242,29 @@ def tune(predictor, X, truth, n_true) -> dict:
         Labels, as far as the predictor knows them.
     n_true : ndarray of shape (n_docs,)
         Number of all labels of each document.
+    single : bool, default=False
+        Whether the best label alone is predicted, which needs no settings.
 
     Returns
     -------
-    dict
+    tuned : dict
         ``threshold`` of log scores relative to the best label, ``temperature`` of label sets,
         and, in mode "weights", ``label_curve`` from log odds to probabilities.
+    f1 : float
+        The samples-averaged F1 that they reach.
     """
     tuned = dict(DEFAULTS)
-    if predictor.mode == "sets":
-        tuned["temperature"] = best_temperature(predictor, X, truth)
-        return tuned
+    if predictor.mode == "sets" and not single:
+        tuned["temperature"], f1 = best_temperature(predictor, X, truth)
+        return tuned, f1
     scores = predictor.log_scores(X)
     relative = scores - scores.max(axis=1, keepdims=True)
+    if single:
+        return tuned, _f1_above(0.0, relative, truth, n_true)
     tuned["threshold"] = best_threshold(relative, truth, n_true)
     if predictor.mode == "weights":
         tuned["label_curve"] = rising_curve(log_odds(scores).ravel(), truth.ravel())
-    return tuned
+    return tuned, _f1_above(tuned["threshold"], relative, truth, n_true)
 
 
 def best_threshold(relative, truth, n_true) -> float:
@@ -274,19 +280,24 @@ def best_threshold(relative, truth, n_true) -> float:
     values = values[np.isfinite(values)]
     tried = np.quantile(values, np.linspace(0, 1, N_THRESHOLDS)) if values.size else []
     for threshold in np.unique([*tried, 0.0]):  # 0: the best label alone
-        chosen = relative >= threshold
-        f1 = (2 * (chosen & truth).sum(axis=1) / (chosen.sum(axis=1) + n_true)).mean()
+        f1 = _f1_above(threshold, relative, truth, n_true)
         if f1 > top:
             best, top = float(threshold), f1
     return best
 
 
-def best_temperature(predictor, X, truth) -> float:
-    """Return the temperature with the best samples-averaged F1, the lowest in case of a tie."""
+def _f1_above(threshold, relative, truth, n_true) -> float:
+    """Return the samples-averaged F1 of the labels that reach a threshold."""
+    chosen = relative >= threshold
+    return (2 * (chosen & truth).sum(axis=1) / (chosen.sum(axis=1) + n_true)).mean()
+
+
+def best_temperature(predictor, X, truth) -> tuple[float, float]:
+    """Return the temperature with the best samples-averaged F1, and it; the lowest if they tie."""
     best, top = 1.0, -1.0
     for temperature in TEMPERATURES:
         Y_pred = predictor.search_sets(X, temperature).best(truth.shape[1]).toarray()
         f1 = samples_f1(truth.astype(int), Y_pred)
         if f1 > top:
             best, top = temperature, f1
-    return best
+    return best, top

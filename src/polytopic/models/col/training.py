@@ -86,7 +86,7 @@ class TopicDocuments:
         return self.X[rows], self.Y[rows]
 
     def take(self, rows) -> TopicDocuments:
-        """Return some of the documents; rows are in rising order."""
+        """Return some of the documents; rows are in ascending order."""
         return TopicDocuments(*self.rows(rows))
 
     def with_labels(self, columns) -> TopicDocuments:
@@ -208,9 +208,10 @@ def label_topics(documents, n_topics: int, random) -> Topics:
         alpha[owners, np.arange(n_topics)] += OWN / np.bincount(owners)[owners]
         start = means[owners].toarray()
         positions = (random.uniform(size=owners.size) * docs[owners]).astype(np.int64)
-        single = documents.members(owners[~is_first], positions[~is_first])
-        start[~is_first] *= 1 - DOCUMENT
-        start[~is_first] += DOCUMENT * _distributions(single).toarray()
+        if not is_first.all():
+            single = documents.members(owners[~is_first], positions[~is_first])
+            start[~is_first] *= 1 - DOCUMENT
+            start[~is_first] += DOCUMENT * _distributions(single).toarray()
     corpus = documents.word_sums() + 1.0
     start = (1 - CORPUS) * start + CORPUS * corpus / corpus.sum()
     return Topics(alpha, np.ascontiguousarray((start.T / start.sum(axis=1)), dtype=np.float32))
