@@ -106,14 +106,14 @@ def check_rows(name: str, indices: np.ndarray, indptr: np.ndarray, *, empty: boo
     ends = indptr.astype(np.int64, copy=False)
     sizes = np.diff(ends)
     if not ends.size or ends[0] != 0 or ends[-1] != indices.size or sizes.min(initial=0) < 0:
-        raise ValueError(f"rows of {name!r} do not follow each other")
+        raise ValueError(f"the rows of {name!r} overlap or leave gaps")
     if not empty and not sizes.all():
         raise ValueError(f"{name!r} has an empty row, must have none")
-    rises = indices[1:] > indices[:-1]
+    ascends = indices[1:] > indices[:-1]
     starts = ends[1:-1]
-    rises[starts[(starts > 0) & (starts < indices.size)] - 1] = True  # where the next row begins
-    if not rises.all():
-        raise ValueError(f"columns in a row of {name!r} do not rise")
+    ascends[starts[(starts > 0) & (starts < indices.size)] - 1] = True  # where the next row begins
+    if not ascends.all():
+        raise ValueError(f"the columns in each row of {name!r} must ascend")
 
 
 def check_memory(n_bytes: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -126,8 +126,8 @@ def check_memory(n_bytes: int, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def check_names(names, what: str) -> None:
-    """Raise ValueError unless these are strings in sorted order, each once."""
+    """Raise ValueError unless these are distinct strings in sorted order."""
     if not isinstance(names, list | tuple) or not set(map(type, names)) <= {str}:
         raise ValueError(f"{what} must be a list of strings")
     if any(map(ge, names, islice(names, 1, None))):
-        raise ValueError(f"{what} must be in sorted order, each once")
+        raise ValueError(f"{what} must be sorted and distinct")

@@ -63,7 +63,7 @@ FACTS: dict[str, Any] = {  # of a manifest, and their types
 RULE_FACTS = {"name": str, "parameters": dict}
 COUNTS_FACTS = {"labels": list, "terms": list | None, "exact": bool | None}
 
-INDPTR, SIZES = "indptr", "sizes"  # ends of names
+INDPTR, SIZES = "indptr", "sizes"  # suffixes of names
 LOW = np.uint32(255)  # the part of a gap that one byte holds
 LONGEST_ROW = 1 << 32  # entries; sums over as many rows fit into 64 bits
 PACKED = {
@@ -94,8 +94,8 @@ def model_bytes(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes
 def _pieces(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
     """Yield the content of a model file without copying the arrays.
 
-    The layout is that of safetensors: a header with the place of each array, and the arrays, those
-    with the widest numbers first.
+    The layout is that of safetensors: a header with the position of each array, then the arrays,
+    those with the widest numbers first.
     """
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
@@ -106,6 +106,11 @@ def _pieces(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Iterator[
         array, begin = tensors[name], end
         end = begin + array.nbytes
         kind = f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        if kind not in DTYPES:
+            raise ModelFileError(
+                f"the array {name!r} is {array.dtype} and cannot be saved; its type must be one "
+                f"of {', '.join(DTYPES)}."
+            )
         header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [begin, end]}
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded += b" " * (-len(encoded) % ALIGNMENT)
@@ -261,7 +266,7 @@ def unpack_arrays(
 ) -> dict[str, np.ndarray]:
     """Return the arrays that :func:`pack_arrays` was given; those that are not packed stay.
 
-    What cannot have been packed raises ValueError, before it takes memory.
+    Arrays that :func:`pack_arrays` cannot have returned raise ValueError before they take memory.
     """
     kinds = set(packing.values())
     check_arrays(arrays, {name: spec for name, spec in PACKED.items() if name in arrays})
@@ -294,7 +299,7 @@ def _widen(name, array):
 
 
 def _pack_columns(columns, indptr):
-    """Return the gaps between ascending columns: their low bytes, and what is above."""
+    """Return the gaps between ascending columns: their low bytes, and the bytes above these."""
     columns = columns.astype(np.uint32)
     gaps = columns.copy()
     gaps[1:] -= columns[:-1]  # wraps around where a row begins, which the next lines correct
@@ -305,7 +310,7 @@ def _pack_columns(columns, indptr):
 
 
 def _ends(name, sizes):
-    """Return where rows begin, and where the last one ends, by their sizes."""
+    """Return where rows begin, and where the last one ends, given their sizes."""
     if sizes.dtype.kind not in "iu" or sizes.ndim != 1 or not sizes.min(initial=0) >= 0:
         raise ValueError(f"{name!r} must be a list of sizes")
     if sizes.max(initial=0) > LONGEST_ROW:
@@ -328,7 +333,7 @@ def _unpack_columns(low, mask, high, indptr):
 
 
 def _pack_counts(counts):
-    """Return by how much counts exceed one, if they are whole and none is less."""
+    """Return the counts minus one, if all are whole numbers and none is below one."""
     narrow = _narrow(counts)
     if narrow.dtype.kind != "u" or not narrow.all():
         return {"data": narrow}
@@ -337,7 +342,7 @@ def _pack_counts(counts):
 
 
 def _pack_weights(weights):
-    """Return the weights of the pairs of a word and a label that have any."""
+    """Return the weights of the pairs of a word and a label whose weights are not all zero."""
     bits = weights.view(f"u{weights.itemsize}")  # a zero may be negative
     mask = np.zeros((len(weights), weights.shape[2]), dtype=bool)
     for axis in range(weights.shape[1]):

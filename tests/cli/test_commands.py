@@ -1,4 +1,4 @@
-"""The command line as a user meets it: a real process, real files, real pipes."""
+"""The command line as users see it: a real process, real files, real pipes."""
 
 import gzip
 import json
@@ -59,7 +59,7 @@ def test_train_leaves_the_test_part_alone(folder):
 
 
 def test_suggest_writes_json_lines(folder):
-    """One object a document, in order, with labels and ranked suggestions."""
+    """One object per document, in order, with labels and ranked suggestions."""
     out, err = run(
         "suggest", folder / "news.model", folder / "news.jsonl.gz", "--split", "test", "-k", 3
     )
@@ -74,7 +74,7 @@ def test_suggest_writes_json_lines(folder):
 
 
 def test_suggest_answers_a_stream_line_by_line(folder):
-    """Each line from standard input is answered before the next one comes."""
+    """Each line from standard input is answered before the next one arrives."""
     process = subprocess.Popen(
         [*POLYTOPIC, "suggest", str(folder / "news.model"), "--format", "text"],
         stdin=subprocess.PIPE,
@@ -93,7 +93,7 @@ def test_suggest_answers_a_stream_line_by_line(folder):
 
 
 def test_suggest_with_restrictions(folder):
-    """Labels can be singled out or left out."""
+    """Labels can be included or excluded."""
     text = json.dumps({"text": "The striker scored a goal."}).encode()
 
     out, _ = run("suggest", folder / "news.model", "--exclude", "sport/football", stdin=text)
@@ -105,7 +105,7 @@ def test_suggest_with_restrictions(folder):
 
 
 def test_explain(folder):
-    """Shares, words and places as JSON; given labels are explained too."""
+    """Shares, words and places as JSON; given labels are explained, too."""
     text = "The striker came back after surgery; doctors at the hospital praised the patient."
 
     explained = lines(run("explain", folder / "news.model", text)[0])[0]
@@ -121,7 +121,7 @@ def test_explain(folder):
 
 
 def test_explain_why_not(folder):
-    """Each label asked about is answered; the evidence is part of a breakdown."""
+    """Each label in question is answered; the evidence is part of a breakdown."""
     asked = ("--why-not", "culture/film", "--why-not", "science/space")
 
     explained = lines(run("explain", folder / "news.model", *asked, "A goal in the match.")[0])[0]
@@ -142,7 +142,7 @@ def test_explain_why_not(folder):
 
 
 def test_explain_writes_a_page(folder, tmp_path):
-    """The page is written whole or not at all, and the results go to stdout as ever."""
+    """The page is written completely or not at all, and the results go to stdout as usual."""
     page = tmp_path / "why.html"
     text = "The striker <script>alert(1)</script> scored a goal."
 
@@ -160,7 +160,7 @@ def test_explain_writes_a_page(folder, tmp_path):
 
 
 def test_explain_writes_a_page_to_a_pipe(folder):
-    """What cannot be replaced is written as it is: the page comes before the results."""
+    """A pipe is written to, not replaced; the page comes before the results."""
     question = ["explain", str(folder / "news.model"), "--html", "/dev/stdout", "A goal."]
     done = subprocess.run([*POLYTOPIC, *question], capture_output=True, check=True, text=True)
 
@@ -188,12 +188,12 @@ def test_explain_colours_words(folder):
     assert ";2;0;114;178m" not in plain
     assert "Why not culture/film?" in plain
     assert "Keywords for these labels: " in plain
-    told = on_a_terminal(*question, "--json")
-    assert lines(told)[0]["keywords"]
+    output = on_a_terminal(*question, "--json")
+    assert lines(output)[0]["keywords"]
 
 
 def test_eval(folder):
-    """The test part is measured by default, where there is one."""
+    """The test part is evaluated by default, if there is one."""
     measures = lines(run("eval", folder / "news.model", folder / "news.jsonl.gz")[0])[0]
 
     assert measures["documents"] == 70
@@ -205,7 +205,7 @@ def test_eval(folder):
 
 @pytest.mark.parametrize("model", ["pmm1", "nb"])
 def test_audit(folder, model):
-    """Suspects as JSON lines, of the training part alone; the counts go to stderr."""
+    """Suspects as JSON lines, from the training part only; the counts go to stderr."""
     training = {d.id for n, d in enumerate(load_sample()) if n % 5}
 
     out, err = run("audit", folder / "news.jsonl.gz", "--model", model, "-k", 4)
@@ -223,7 +223,7 @@ def test_audit(folder, model):
 
 
 def test_audit_of_another_part(folder, tmp_path):
-    """The test part is read only where --split says so; documents alone are counted."""
+    """The test part is read only if --split says so; documents alone with a label are counted."""
     corpus = tmp_path / "small.jsonl"
     texts = [("goal match", "sport"), ("goal", "sport"), ("orbit", "space")]
     rows = [{"text": text, "labels": [label], "split": "test"} for text, label in texts]
@@ -251,7 +251,7 @@ def test_labels(folder):
 
 
 def test_info(folder):
-    """What a model is, without loading it whole."""
+    """A description of a model, without loading all of it."""
     (facts,) = lines(run("info", folder / "news.model")[0])
     (mixture,) = lines(run("info", folder / "mixture.model")[0])
 
@@ -266,7 +266,7 @@ def test_info(folder):
 
 
 def test_tables_on_a_terminal(folder, tmp_path):
-    """A person gets tables, and nothing in a text can control the terminal."""
+    """On a terminal the output is a table, and no text can control the terminal."""
     model = folder / "news.model"
     hostile = tmp_path / "hostile.jsonl"
     hostile.write_text(json.dumps({"id": "[/x]", "text": "a [/b] \x1b[31mgoal\x9b31m [red]match"}))
@@ -294,7 +294,7 @@ def test_tables_on_a_terminal(folder, tmp_path):
 
 
 def test_one_possible_label_is_valid_json(folder):
-    """A label without a rival has no margin: null, not Infinity."""
+    """A label without alternatives has no margin: null, not Infinity."""
     text = json.dumps({"text": "The striker scored a goal."}).encode()
 
     out, _ = run("suggest", folder / "news.model", "--include", "culture/film", stdin=text)
@@ -305,14 +305,14 @@ def test_one_possible_label_is_valid_json(folder):
 
 @pytest.mark.parametrize("end", ["interrupt", "reader gone", "failure"])
 def test_a_stream_may_end_at_any_time(folder, end):
-    """Ctrl-C, a reader that goes, a failure, all while standard input is still open."""
+    """Ctrl-C, a reader that leaves, a failure, all while standard input is still open."""
     extra = ["--include", "nonsense"] if end == "failure" else []
     process = subprocess.Popen(
         [*POLYTOPIC, "suggest", str(folder / "news.model"), "--format", "text", *extra],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # a shell's background job passes on that interrupts are to be ignored
+        # a background job of a shell inherits that interrupts are ignored
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     process.stdin.write(b"The striker scored a goal.\n")
@@ -358,7 +358,7 @@ def test_fields_have_weights(tmp_path):
 
 
 def test_a_rule_must_fit_its_model(folder):
-    """What could never answer is not trained."""
+    """A model that could never answer is not trained."""
     train = "train", folder / "news.jsonl.gz", "--to", folder / "x", "--rule", "world-model"
 
     assert "needs --model nb" in run(*train, code=2)[1]
@@ -377,7 +377,7 @@ def test_a_rule_must_fit_its_model(folder):
     ],
 )
 def test_rules_for_a_model(folder, tmp_path, options, rule):
-    """The rule is kept with the model."""
+    """The rule is saved with the model."""
     run(
         "train",
         folder / "news.jsonl.gz",
@@ -396,7 +396,7 @@ def test_rules_for_a_model(folder, tmp_path, options, rule):
 
 
 def test_the_best_rule(folder, tmp_path):
-    """It is chosen by documents that were held out, and then all are learned."""
+    """It is chosen on held-out documents; then all documents are learned."""
     train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--rule", "auto"
 
     _, err = run(*train, "--model", "nb", "--tree", "names")
@@ -424,7 +424,7 @@ def test_the_best_rule(folder, tmp_path):
     ],
 )
 def test_options_of_other_rules(folder, options, sentence):
-    """What a rule has not cannot be set."""
+    """An option that the rule does not have is rejected."""
     train = "train", folder / "news.jsonl.gz", "--to", folder / "x"
 
     assert sentence in run(*train, *options, code=2)[1]
@@ -450,14 +450,14 @@ def test_options_of_other_rules(folder, options, sentence):
     ],
 )
 def test_options_must_fit_their_model(model, options, sentence):
-    """An option for other models is refused before anything is read."""
+    """An option for other models is rejected before anything is read."""
     train = "train", "none.jsonl", "--to", "none.model", "--model", model
 
     assert sentence in run(*train, *options, code=2)[1]
 
 
 def test_options_of_mml(folder, tmp_path):
-    """Its goal and cost go to the model, and kept documents let it learn."""
+    """Its goal and cost are passed to the model, and stored documents let it learn."""
     train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--goal", "exact"
 
     run(*train, "--C", "0.3", "--keep-documents")
@@ -470,7 +470,7 @@ def test_options_of_mml(folder, tmp_path):
 
 
 def test_suggest_abstains(folder):
-    """A document without labels says so; the suggestions are there all the same."""
+    """A document without labels says so; it has suggestions all the same."""
     news, model = folder / "news.jsonl.gz", folder / "news.model"
 
     answers = lines(run("suggest", model, news, "--split", "test", "--abstain", 0.7)[0])
@@ -485,7 +485,7 @@ def test_suggest_abstains(folder):
 
 
 def test_explain_with_the_shares_of_a_mixture(folder):
-    """The mixture's shares, beside the evidence of the model; a whole breakdown without it."""
+    """The mixture's shares next to the model's evidence; a whole breakdown without it."""
     text = "The striker came back after surgery; doctors at the hospital praised the patient."
     question = "explain", folder / "news.model", text, "--labels", "sport/football,health/medicine"
 
@@ -524,7 +524,7 @@ def test_explain_with_a_given_mixture(folder, tmp_path):
     wrong = run("explain", model, text, *labels, "--mixture", "a,b", code=2)[1]
     assert "--mixture a,b must be numbers separated by commas, such as 0.7,0.3" in wrong
     other = run("explain", folder / "news.model", text, *labels, "--mixture", "1,1", code=1)[1]
-    assert "Use PDMM" in other
+    assert "--model pdmm" in other
 
 
 def test_eval_stays_with_the_test_part(tmp_path, folder):
@@ -536,7 +536,7 @@ def test_eval_stays_with_the_test_part(tmp_path, folder):
 
 
 def test_csv_with_its_own_columns(tmp_path):
-    """A spreadsheet with other column names and separators needs no glue."""
+    """A spreadsheet with other column names and separators can be read as it is."""
     table = tmp_path / "news.csv"
     table.write_text(
         "Titel,Text,Themen\n"
@@ -556,7 +556,7 @@ def test_csv_with_its_own_columns(tmp_path):
 
 
 def test_rounds(folder, tmp_path):
-    """They are the rules of boostexter, and its parameter."""
+    """They set the number of rules of boostexter."""
     train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--model", "boostexter"
 
     run(*train, "--rounds", "7")
@@ -567,7 +567,7 @@ def test_rounds(folder, tmp_path):
 
 @pytest.mark.parametrize("model", ["nb", "mml"])
 def test_a_broken_line(tmp_path, model):
-    """It stops the reading with file, line and reason, or is skipped and reported."""
+    """It stops the command with file, line and reason, or is skipped and reported."""
     corpus = tmp_path / "news.jsonl"
     good = json.dumps({"text": "goal match", "labels": ["sport"]})
     corpus.write_text(f'{good}\n{{"text": "goal", "labels": ["sport"\n{good}\n')
@@ -618,7 +618,7 @@ def test_a_bad_date_is_a_warning(tmp_path):
     ],
 )
 def test_failures_are_one_sentence(tmp_path, arguments, code, sentence):
-    """Exit codes of the manual, a sentence on stderr, never a traceback."""
+    """The exit codes of the manual, one sentence on stderr, never a traceback."""
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "bytes.jsonl").write_bytes(b'{"text": "\xff\xfe", "labels": ["a"]}\n')
     (tmp_path / "ok.jsonl").write_text('{"text": "goal", "labels": ["sport"]}\n')
@@ -645,8 +645,8 @@ def test_a_line_of_50_mb(tmp_path):
     assert [a["labels"] for a in lines(out)] == [["sport"], ["space"]]
 
 
-def test_a_reader_that_goes_away(folder):
-    """A closed pipe, as of head, is no failure to shout about."""
+def test_a_reader_that_leaves(folder):
+    """A closed pipe, as after head, is not an error."""
     process = subprocess.Popen(
         [*POLYTOPIC, "suggest", str(folder / "news.model"), str(folder / "news.jsonl.gz")],
         stdout=subprocess.PIPE,
@@ -676,7 +676,7 @@ def test_help_is_fast():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(command):
-    """Each command tells what it does and what its options mean."""
+    """The help of each command says what it does and what its options mean."""
     out, _ = run(command, "--help")
 
     assert f"Usage: polytopic {command}" in out
@@ -685,10 +685,10 @@ def test_every_command_has_help(command):
     assert "-h, --help" in out
 
 
-def test_compile_uses_the_models_that_are_named():
-    """Each is told with its time; one that is not known is refused."""
-    _, told = run("compile", "nb")
-    assert re.fullmatch(r"nb: [0-9.]+ s\n", told)
+def test_compile_takes_names_of_models():
+    """Each model is reported with its time; an unknown one is rejected."""
+    _, messages = run("compile", "nb")
+    assert re.fullmatch(r"nb: [0-9.]+ s\n", messages)
     assert "'tree' is not one of" in run("compile", "tree", code=2)[1]
 
 
@@ -698,7 +698,7 @@ def test_version():
 
 
 def test_an_interrupt_in_a_callback_of_the_compiler_is_not_lost():
-    """Python drops what a callback of C raises; the command is interrupted all the same."""
+    """Python drops what a C callback raises; the command is interrupted all the same."""
     program = """
 import ctypes, os, signal, time
 import polytopic.cli.info
@@ -719,3 +719,16 @@ main(["info", "model"])
     done = subprocess.run(command, capture_output=True, text=True, timeout=15)
 
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
+
+
+def test_train_with_a_quality(folder):
+    """It stands for a model, and options of this model apply."""
+    corpus, target = folder / "news.jsonl.gz", folder / "best.model"
+
+    run("train", corpus, "--to", target, "--quality", "best", "--goal", "macro")
+    _, errors = run("train", corpus, "--to", target, "--quality", "best", "--model", "nb", code=2)
+
+    model = polytopic.load(target).model_
+    assert [member.name for member in model.members_] == ["mml", "svm", "knn", "forest"]
+    assert model.goal == "macro"
+    assert "--quality best stands for a model; leave out --model nb, or --quality." in errors

@@ -1,4 +1,4 @@
-"""Documents that a thread reads while others are answered."""
+"""Documents that one thread reads while others are answered."""
 
 from itertools import count, islice
 from threading import Event
@@ -8,8 +8,8 @@ import pytest
 from polytopic.cli.documents import blocks
 
 
-def test_blocks_hold_all_in_order():
-    """Nothing is lost or changed in order, however many there are, and no block is too large."""
+def test_blocks_have_all_documents_in_order():
+    """No document is lost or moved, however many there are, and no block is too large."""
     found = list(blocks(range(1000), size=7))
 
     assert [item for block in found for item in block] == list(range(1000))
@@ -17,7 +17,7 @@ def test_blocks_hold_all_in_order():
 
 
 def test_reading_waits_for_answers():
-    """Of an endless stream no more is read than two blocks ahead."""
+    """An endless stream is read at most two blocks ahead."""
     read = []
 
     def stream():
@@ -29,8 +29,8 @@ def test_reading_waits_for_answers():
         assert len(read) <= block[-1] + 1 + 3 * 5
 
 
-def test_what_has_come_is_given_at_once():
-    """A line is not kept waiting for the next one."""
+def test_available_documents_are_given_at_once():
+    """A line does not wait for the next one."""
     more = Event()
 
     def stream():
@@ -45,8 +45,8 @@ def test_what_has_come_is_given_at_once():
     assert list(found) == []
 
 
-def test_what_goes_wrong_comes_after_what_was_read():
-    """All that was read before is given first."""
+def test_an_error_comes_after_what_was_read():
+    """Everything that was read before is given first."""
 
     def stream():
         yield from range(30)

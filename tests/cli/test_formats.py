@@ -1,4 +1,4 @@
-"""Commands on corpora of other formats."""
+"""Commands on corpora in other formats."""
 
 import json
 
@@ -14,7 +14,7 @@ def test_every_reader_can_be_imported():
 
 
 def test_train_and_suggest(tmp_path):
-    """A table of Annif's teaches, a folder of texts is labelled."""
+    """A model is trained on a table of Annif's, and labels a folder of texts."""
     corpus, folder = tmp_path / "train.tsv", tmp_path / "texts"
     corpus.write_text("wheat harvest\t<u:grain>\ncrude barrel\t<u:oil>\n" * 10)
     folder.mkdir()
@@ -29,7 +29,7 @@ def test_train_and_suggest(tmp_path):
 
 
 def test_an_unknown_format(tmp_path):
-    """The sentence lists what there is."""
+    """The error lists the formats."""
     done = run_polytopic("train", "a", "--to", tmp_path / "m", "--format", "doc")
 
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Input that no one should give: each is one sentence, and nothing is written."""
+"""Hostile input: each case gives one sentence, and nothing is written."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from tests.cli.processes import run_polytopic
 
 
 def refused(*arguments, stdin=b"", code=1):
-    """Run a command that must fail, and return the sentence that it fails with."""
+    """Run a command that must fail, and return its error message."""
     done = run_polytopic(*arguments, stdin=stdin)
     assert done.returncode == code, done.stderr.decode()
     *usage, sentence = done.stderr.decode().splitlines()
@@ -56,7 +56,7 @@ def folder(tmp_path_factory):
     ],
 )
 def test_every_reader_of_lines_has_the_same_limit(folder, monkeypatch, arguments):
-    """A line without an end is refused by whatever reads it, and nothing is made."""
+    """A line without an end is rejected by every reader, and nothing is created."""
     monkeypatch.chdir(folder)
     before = set(folder.iterdir())
 
@@ -66,8 +66,8 @@ def test_every_reader_of_lines_has_the_same_limit(folder, monkeypatch, arguments
     assert set(folder.iterdir()) == before
 
 
-def test_explain_has_the_limit_too(folder):
-    """One text from standard input is held to it as a whole, also when it is zipped."""
+def test_explain_has_the_limit_as_well(folder):
+    """The limit applies to all of standard input, also when it is compressed."""
     text = b"a text\n" * (MAX_LINE_BYTES // 7 + 1)
 
     plain = refused("explain", folder / "news.model", stdin=text)
@@ -88,8 +88,8 @@ def test_explain_has_the_limit_too(folder):
         ("compare", "news.jsonl", "--timeout"),
     ],
 )
-def test_numbers_that_are_none(folder, monkeypatch, arguments, value):
-    """NaN, infinities and negative numbers are wrong usage before anything is read."""
+def test_invalid_numbers(folder, monkeypatch, arguments, value):
+    """NaN, infinities and negative numbers are usage errors before anything is read."""
     monkeypatch.chdir(folder)
 
     sentence = refused(*arguments, value, code=2)
@@ -106,7 +106,7 @@ def test_numbers_that_are_none(folder, monkeypatch, arguments, value):
     ],
 )
 def test_numbers_of_hundreds_of_digits(folder, monkeypatch, arguments, code, name):
-    """Whole numbers that no machine counts to are named, and refused."""
+    """The error names integers that no machine can count to."""
     monkeypatch.chdir(folder)
     number = f"title={'9' * 400}" if name.startswith("fields") else "9" * 400
 
@@ -117,8 +117,8 @@ def test_numbers_of_hundreds_of_digits(folder, monkeypatch, arguments, code, nam
 
 
 @pytest.mark.parametrize("model", ["nb", "pmm1", "pmm2", "pdmm", "mml", "col", "boostexter"])
-def test_counts_beyond_all_measure(tmp_path, model):
-    """A count whose sums and products would not be numbers is refused where it is read."""
+def test_excessive_counts(tmp_path, model):
+    """A count whose sums and products would overflow is rejected where it is read."""
     rows = [{"counts": {"a": 1e300, "b": 1e300}, "labels": ["x"]}]
     rows += [{"counts": {"c": 1e300}, "labels": ["y"]}]
     (tmp_path / "huge.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -146,7 +146,7 @@ def test_counts_beyond_all_measure(tmp_path, model):
     ],
 )
 def test_a_name_that_occurs_twice(tmp_path, name, content, reason):
-    """No format keeps one of two columns or keys in silence."""
+    """No format silently drops one of two columns or keys."""
     (tmp_path / name).write_text(content)
 
     sentence = refused("train", tmp_path / name, "--to", tmp_path / "x.model")
@@ -154,8 +154,8 @@ def test_a_name_that_occurs_twice(tmp_path, name, content, reason):
     assert reason in sentence
 
 
-def test_a_column_of_parquet_that_occurs_twice(tmp_path):
-    """It is refused as in other tables."""
+def test_a_duplicate_column_of_parquet(tmp_path):
+    """It is rejected as in other tables."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = [pyarrow.array(["x"]), pyarrow.array(["y"]), pyarrow.array(["z"])]
@@ -167,7 +167,7 @@ def test_a_column_of_parquet_that_occurs_twice(tmp_path):
     assert "column 'text' occurs twice" in sentence
 
 
-def test_columns_without_a_name_may_be_several(tmp_path):
+def test_several_columns_without_a_name(tmp_path):
     """Spreadsheets leave them at the end of a table."""
     (tmp_path / "a.csv").write_text("text,labels,,\nwheat,grain,,\ngold,metal,,\n")
 
@@ -188,7 +188,7 @@ def test_columns_without_a_name_may_be_several(tmp_path):
     ],
 )
 def test_lines_of_json_for_a_store(folder, tmp_path, command, content):
-    """They are read as documents are: with their place, and the reason."""
+    """They are read like documents; errors have a line number and a reason."""
     (tmp_path / "a.jsonl").write_text(f"\n{content}\n")
     source = [tmp_path / "a.jsonl"] if command == "import" else ["--from", tmp_path / "a.jsonl"]
     store = tmp_path / "new.db" if command == "import" else folder / "news.db"
@@ -217,7 +217,7 @@ def test_lines_of_json_for_a_store(folder, tmp_path, command, content):
     ],
 )
 def test_the_first_line_of_an_import(folder, tmp_path, changed):
-    """Settings that no store can have are refused before one is made."""
+    """Settings that no store can have are rejected before one is created."""
     done = run_polytopic("store", "export", folder / "news.db")
     first, *others = done.stdout.decode().splitlines()
     lines = [json.dumps(json.loads(first) | changed), *others]
@@ -228,8 +228,8 @@ def test_the_first_line_of_an_import(folder, tmp_path, changed):
     assert not (tmp_path / "new.db").exists()
 
 
-def test_an_import_that_is_not_whole(folder, tmp_path):
-    """Documents that are missing in the middle are noticed at the end."""
+def test_an_incomplete_import(folder, tmp_path):
+    """Documents missing from the middle are noticed at the end."""
     lines = run_polytopic("store", "export", folder / "news.db").stdout.splitlines()
     del lines[7]
 
@@ -239,14 +239,14 @@ def test_an_import_that_is_not_whole(folder, tmp_path):
 
 
 def test_explain_takes_brackets_for_a_text(folder):
-    """What is no JSON object is a text, however deep its brackets are."""
+    """Input that is not a JSON object is a text, however deep its brackets are."""
     done = run_polytopic("explain", folder / "news.model", stdin=b"[" * 100_000)
 
     assert done.returncode == 0, done.stderr
 
 
 def test_a_weight_that_is_given_twice(folder):
-    """Nobody could tell which of the two is meant."""
+    """It is unclear which of the two is meant."""
     weights = ["--field-weight", "title=2", "--field-weight", "title=3"]
 
     sentence = refused("train", folder / "news.jsonl", "--to", folder / "x", *weights, code=2)

@@ -54,7 +54,7 @@ def test_map_writes_one_object(folder):
 
 
 def test_map_writes_files(folder, tmp_path):
-    """A page, a drawing and a tree; what was written is told on stderr."""
+    """A page, a drawing and a tree; stderr lists what was written."""
     paths = [tmp_path / name for name in ("map.html", "map.nwk", "map.png", "map.svg")]
     options = "--html", paths[0], "--newick", paths[1], "--plot"
 
@@ -70,7 +70,7 @@ def test_map_writes_files(folder, tmp_path):
 
 
 def test_nothing_is_written_where_something_fails(folder, tmp_path):
-    """A drawing of a kind that is not known stops the command before any file."""
+    """An unknown kind of drawing stops the command before any file is written."""
     options = "--html", tmp_path / "map.html", "--plot"
 
     _, err = run("map", folder / "news", *options, tmp_path / "map.doc", code=1)
@@ -82,15 +82,15 @@ def test_nothing_is_written_where_something_fails(folder, tmp_path):
 
 
 def test_map_on_a_terminal(folder):
-    """A table of pairs, and the clusters drawn beside labels with names and words."""
+    """A table of pairs, and the clusters drawn next to labels with names and words."""
     shown = on_a_terminal("map", folder / "news")
 
     assert "Positive correlation" in shown
     assert "Negative correlation" not in shown
     drawn = shown.split("Labels by their words", 1)[1].splitlines()
-    beside = {line[25:47].strip(): line[:24] for line in drawn if line[:1] in "┌└│ " and line}
-    assert set(beside) == {"film · Cinema", "music", "space", "sport · Sport & games"}
-    assert next(iter(beside.values())).startswith("┌")
+    branches = {line[25:47].strip(): line[:24] for line in drawn if line[:1] in "┌└│ " and line}
+    assert set(branches) == {"film · Cinema", "music", "space", "sport · Sport & games"}
+    assert next(iter(branches.values())).startswith("┌")
     assert any("music" in line and "orchestra" in line for line in drawn)
     assert "Agreement with the tree of labels: " in shown
     assert lines(on_a_terminal("map", folder / "news", "--json"))[0]["labels"]
@@ -126,7 +126,7 @@ def test_one_label(tmp_path):
 
 
 def test_a_model_without_counts(folder, tmp_path):
-    """One sentence says what is lacking."""
+    """One sentence says what is missing."""
     train = "train", folder / "news.jsonl", "--to", tmp_path / "m", "--model", "pmm1"
     run(*train, "--no-counts")
 

@@ -1,4 +1,4 @@
-"""Serving on the command line, and tokens."""
+"""The commands serve and token."""
 
 import json
 import socket
@@ -23,14 +23,14 @@ def store(tmp_path):
 
 
 def run(*arguments, code=0):
-    """Run the command; return what it wrote and said."""
+    """Run the command; return its output and its messages."""
     done = run_polytopic(*arguments)
     assert done.returncode == code, done.stderr.decode()
     return done.stdout.decode(), done.stderr.decode()
 
 
 def test_tokens(store):
-    """A token is shown once; its digest is kept; a name is taken once, and can be revoked."""
+    """A token is shown once and stored as a digest; its name is unique, and can be revoked."""
     token = run("token", "create", store, "me", "--role", "admin")[0].strip()
 
     (listed,) = [json.loads(line) for line in run("token", "list", store)[0].splitlines()]
@@ -43,7 +43,7 @@ def test_tokens(store):
 
 
 def test_tokens_need_no_service(store):
-    """They are made where the libraries of the service are not installed."""
+    """Tokens can be created without the libraries of the service."""
     code = (
         "import sys; sys.modules['fastapi'] = None\n"
         "from polytopic.cli import main\n"
@@ -56,7 +56,7 @@ def test_tokens_need_no_service(store):
 
 
 def test_other_addresses_need_tokens(store):
-    """One clear sentence instead of an open door."""
+    """Without tokens, the service refuses to listen there, in one clear sentence."""
     _, said = run("serve", store, "--host", "192.0.2.1", code=1)
 
     assert "can be reached from other machines" in said
@@ -64,7 +64,7 @@ def test_other_addresses_need_tokens(store):
 
 
 def test_what_cannot_be_served(tmp_path):
-    """A file that is not there, or is nothing of ours."""
+    """A missing file, or a file that is neither a store nor a model."""
     (tmp_path / "x").write_text("x")
 
     assert "does not exist" in run("serve", tmp_path / "none", code=1)[1]

@@ -11,7 +11,7 @@ from tests.cli.processes import on_a_terminal, run_polytopic
 
 
 def run(*arguments, stdin="", code=0):
-    """Run the command; return what it wrote, parsed, and what it said."""
+    """Run the command; return its parsed output and its messages."""
     done = run_polytopic(*arguments, stdin=stdin.encode())
     assert done.returncode == code, done.stderr.decode()
     lines = done.stdout.decode().splitlines()
@@ -48,7 +48,7 @@ def test_a_stream(store):
 
 
 def test_every_document_needs_an_id(store, tmp_path):
-    """A line number is no id: it would stand for another document in every file."""
+    """A line number is not an id: it would mean another document in every file."""
     before = Store(store).revision
     (tmp_path / "more.jsonl").write_text('{"text": "Rye and oats.", "labels": ["grain"]}\n')
 
@@ -59,7 +59,7 @@ def test_every_document_needs_an_id(store, tmp_path):
 
 
 def test_correcting_and_forgetting(store):
-    """Other labels, then gone; the digest is the former one when the document is back."""
+    """Relabel, then forget; the digest is the former one when the document is learned again."""
     document = next(Store(store).documents())
     before = Store(store).digest
 
@@ -106,7 +106,7 @@ def test_counts_of_a_moment(store):
 
 
 def test_models_of_a_store(store, tmp_path):
-    """Publish, learn, refresh, roll back, and publish what was fitted elsewhere."""
+    """Publish, learn, refresh, roll back, and publish a model that was fitted elsewhere."""
     (first,), _ = run("store", "publish", store, "--fit", "nb", "--note", "first")
     assert (first["id"], first["name"], first["note"], first["current"]) == (1, "nb", "first", True)
     _, said = run("store", "refresh", store)
@@ -145,7 +145,7 @@ def test_models_of_a_store(store, tmp_path):
     ],
 )
 def test_a_store_is_a_model(store, monkeypatch, arguments):
-    """Commands that take a model take a store, and answer by what it has learned."""
+    """Commands that take a model take a store, and use what it has learned."""
     monkeypatch.chdir(store.parent)
 
     lines, said = run(*arguments)
@@ -158,8 +158,8 @@ def test_a_store_is_a_model(store, monkeypatch, arguments):
         assert [line["labels"] for line in lines] == expected
 
 
-def test_a_model_that_was_rolled_back_to(store):
-    """It draws its map, and once something is forgotten it answers without that, with a warning."""
+def test_a_model_after_a_rollback(store):
+    """It draws its map; once a document is forgotten it answers without it, with a warning."""
     line = json.dumps({"id": "new", "text": "A xylophone.", "labels": ["private"]})
     run("store", "learn", store, stdin=f"{line}\n")
     run("store", "publish", store)
@@ -215,7 +215,7 @@ def test_a_damaged_store(store, command):
 
 
 def test_export_and_import(store, tmp_path):
-    """What was exported makes a store of the same digest, and may come again."""
+    """An export makes a store with the same digest, and may be imported again."""
     run("store", "export", store, "--to", tmp_path / "news.export")
     lines, _ = run("store", "export", store)
     assert len(lines) == 350
@@ -253,7 +253,7 @@ def test_export_and_import(store, tmp_path):
     ],
 )
 def test_errors_are_one_sentence(store, monkeypatch, arguments, sentence):
-    """One sentence, and the store is as it was."""
+    """One sentence, and the store is unchanged."""
     monkeypatch.chdir(store.parent)
 
     _, said = run("store", *arguments, code=1)
@@ -266,7 +266,7 @@ def test_errors_are_one_sentence(store, monkeypatch, arguments, sentence):
 
 
 def test_on_a_terminal(store):
-    """People see tables."""
+    """On a terminal the output is a table."""
     assert "No model is published." in on_a_terminal("store", "history", store)
     run("store", "publish", store)
 

@@ -1,4 +1,4 @@
-"""Standard streams that are full, closed, or left by their reader."""
+"""Standard streams that are full, closed, or without a reader."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
     "command", ["--help", "train --help", "suggest news.model news.jsonl", "store export news.db"]
 )
 def test_results_that_cannot_be_written(folder, command):
-    """A full disk and a closed standard output are one sentence each, and exit code 1."""
+    """A full disk and a closed standard output give one sentence each, and exit code 1."""
     full = shell(f"polytopic {command} >/dev/full", cwd=folder)
     closed = shell(f"polytopic {command} >&-", cwd=folder)
 
@@ -55,7 +55,7 @@ def test_results_that_cannot_be_written(folder, command):
 
 @pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-"])
 def test_messages_that_cannot_be_written(folder, tmp_path, stderr):
-    """They are lost, and nothing else is; exit codes are as ever."""
+    """Only the messages are lost; exit codes are as usual."""
     model = tmp_path / "again.model"
 
     learned = shell(f"polytopic train news.jsonl --model nb --to {model} {stderr}", cwd=folder)
@@ -66,8 +66,8 @@ def test_messages_that_cannot_be_written(folder, tmp_path, stderr):
     assert model.read_bytes() == (folder / "news.model").read_bytes()
 
 
-def test_closed_streams_do_not_lend_their_numbers(folder, tmp_path):
-    """A database is never opened as standard output, which it would then receive."""
+def test_closed_streams_do_not_pass_on_their_numbers(folder, tmp_path):
+    """A database is never opened as standard output, which would write into it."""
     done = shell(
         f"polytopic store init {tmp_path}/new.db <&- >&- 2>&-; "
         f"polytopic store learn {tmp_path}/new.db news.jsonl <&- >&- 2>&-",
@@ -81,14 +81,14 @@ def test_closed_streams_do_not_lend_their_numbers(folder, tmp_path):
 
 
 def test_closed_standard_input(folder):
-    """A command that reads it says so."""
+    """A command that reads standard input says so."""
     done = shell("polytopic suggest news.model - <&-; polytopic explain news.model <&-", cwd=folder)
 
     assert done.stderr.decode() == "Error: standard input is closed.\n" * 2
 
 
 def test_compare_writes_its_files_without_a_reader(folder, tmp_path):
-    """Whoever reads the progress may leave; every file that was asked for is written whole."""
+    """The reader of the progress may leave; every requested file is written completely."""
     names = [f"{tmp_path}/table.{ending}" for ending in ("md", "csv", "tex")]
     targets = " ".join(f"--to {name}" for name in names)
     compare = (
@@ -115,7 +115,7 @@ def test_compare_writes_its_files_without_a_reader(folder, tmp_path):
     ],
 )
 def test_files_are_written_without_a_reader(folder, tmp_path, command, option):
-    """Where a command writes a file and results, the file does not depend on the results."""
+    """A command that writes a file and results does so without a reader of the results."""
     if option == "--plot":
         pytest.importorskip("matplotlib")
     file = tmp_path / "file.png"
@@ -126,8 +126,8 @@ def test_files_are_written_without_a_reader(folder, tmp_path, command, option):
     assert file.stat().st_size > 0
 
 
-def test_learning_goes_on_without_a_reader(folder, tmp_path):
-    """Receipts that nobody reads do not stop what they are receipts of."""
+def test_learning_continues_without_a_reader(folder, tmp_path):
+    """Unread receipts do not stop the changes."""
     url = tmp_path / "new.db"
 
     done = shell(
@@ -141,8 +141,8 @@ def test_learning_goes_on_without_a_reader(folder, tmp_path):
         assert store.info()["documents"] == 60
 
 
-def test_a_token_that_nobody_saw_is_not_kept(folder):
-    """Its name is free for another try."""
+def test_an_unseen_token_is_deleted(folder):
+    """Its name can be used again."""
     done = shell("polytopic token create news.db robot >/dev/full", cwd=folder)
 
     assert done.returncode == 1
@@ -151,7 +151,7 @@ def test_a_token_that_nobody_saw_is_not_kept(folder):
 
 
 def test_select_writes_its_file_without_messages(folder, tmp_path):
-    """Lines that are skipped are reported to nobody, and the others are selected."""
+    """Without messages, skipped lines go unreported and the others are selected."""
     corpus = tmp_path / "some.jsonl"
     corpus.write_bytes(b"broken\n" * 3 + (folder / "news.jsonl").read_bytes())
     label = next(iter(read_documents(folder / "news.jsonl"))).labels[0]

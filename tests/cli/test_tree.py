@@ -47,23 +47,25 @@ def thesaurus(tmp_path_factory):
     (folder / "tree.ttl").write_text(SKOS)
     train = "train", folder / "news.jsonl", "--to", folder / "m", "--model", "nb"
     _, err = run(*train, "--tree", folder / "tree.ttl")
-    (folder / "told").write_text(err)
+    (folder / "messages").write_text(err)
     return folder
 
 
 def test_train_with_a_thesaurus(thesaurus):
-    """Names become ids, with warnings of all that was decided."""
-    told = (thesaurus / "told").read_text()
+    """Names become ids, with a warning for each decision."""
+    messages = (thesaurus / "messages").read_text()
 
-    assert "warning: 1 labels of" in told
-    assert "have several parents; a tree keeps the first" in told
-    assert "'http://example.org/golf' is under" in told
-    assert "4 labels are names in the tree and were replaced by their ids, such as '79' by" in told
-    assert "Learned 3 documents, 2 labels" in told
+    assert "warning: 1 labels of" in messages
+    assert "have several parents; a tree keeps the first" in messages
+    assert "'http://example.org/golf' is under" in messages
+    assert (
+        "4 labels are names in the tree and were replaced by their ids, such as '79' by" in messages
+    )
+    assert "Learned 3 documents, 2 labels" in messages
 
 
 def test_answers_with_a_thesaurus(thesaurus):
-    """Answers have ids and show names; documents are measured by either."""
+    """Answers have ids and show names; both are accepted in an evaluation."""
     model, corpus = thesaurus / "m", thesaurus / "news.jsonl"
 
     (answer,) = lines(run("suggest", model, "--format", "text", stdin=b"orbit rover\n")[0])
@@ -75,8 +77,8 @@ def test_answers_with_a_thesaurus(thesaurus):
     assert "http://example.org/space · space" in on_a_terminal("suggest", model, corpus)
 
 
-def test_labels_outside_the_tree_are_told(folder):
-    """How many, and an example."""
+def test_labels_outside_the_tree_are_reported(folder):
+    """The message has their number and an example."""
     tree = folder / "small.tsv"
     tree.write_text("label\tparent\nsport/football\tsport\n")
     train = "train", folder / "news.jsonl.gz", "--to", folder / "x", "--model", "nb"
@@ -88,7 +90,7 @@ def test_labels_outside_the_tree_are_told(folder):
 
 @pytest.mark.parametrize("ending", ["ttl", "csv"])
 def test_export(thesaurus, ending):
-    """The vocabulary of a model goes out with its tree and all its names."""
+    """The vocabulary of a model is exported with its tree and all its names."""
     target = thesaurus / f"out.{ending}"
 
     out, err = run("labels", thesaurus / "m", "--to", target)
@@ -98,14 +100,14 @@ def test_export(thesaurus, ending):
     assert LabelTree.from_file(target) == polytopic.load(thesaurus / "m").tree
 
 
-def test_export_refused(thesaurus):
-    """One label is no vocabulary, and the ending must be known."""
+def test_export_errors(thesaurus):
+    """One label is not a vocabulary, and the file name extension must be known."""
     assert "combined with LABEL" in run("labels", thesaurus / "m", "79", "--to", "x.ttl", code=2)[1]
     assert "must end in .ttl" in run("labels", thesaurus / "m", "--to", "x.doc", code=1)[1]
 
 
 def test_export_without_a_tree(tmp_path):
-    """The labels alone, all of them roots."""
+    """Only the labels, all of them roots."""
     (tmp_path / "news.jsonl").write_text('{"text": "goal", "labels": ["sport"]}\n')
     run("train", tmp_path / "news.jsonl", "--to", tmp_path / "m", "--model", "nb")
 
@@ -117,7 +119,7 @@ def test_export_without_a_tree(tmp_path):
 
 
 def test_suggest_at_a_level(folder):
-    """Labels above, and only those."""
+    """Only labels at that level are suggested."""
     test = "suggest", folder / "pmm1.model", folder / "news.jsonl.gz", "--split", "test"
 
     flat, high = lines(run(*test)[0]), lines(run(*test, "--level", 0)[0])
@@ -130,7 +132,7 @@ def test_suggest_at_a_level(folder):
 
 
 def test_eval_by_level(folder):
-    """Near misses count a part, and each level is told."""
+    """Near misses count in part, and each level is reported."""
     evaluate = "eval", folder / "nb.model", folder / "news.jsonl.gz"
 
     (measures,) = lines(run(*evaluate)[0])
@@ -147,7 +149,7 @@ def test_eval_by_level(folder):
 
 
 def test_select(folder, tmp_path):
-    """Matching documents with all that they hold, and counts on stderr."""
+    """Matching documents are written with all their fields, and counts go to stderr."""
     target = tmp_path / "out.jsonl.gz"
     corpus = folder / "news.jsonl.gz"
 
@@ -175,7 +177,7 @@ def test_select(folder, tmp_path):
 
 
 def test_select_keeps_lines_as_they_are(folder):
-    """Whatever a line holds is in the answer, to the character; a stream is answered."""
+    """A line is written character for character; a stream is answered."""
     line = '{"nested": {"π": [1.0, 1e400]}, "text": "The striker scored a goal.",  "n": 1}'
     lines_in = f'{line}\n{{"text": "xyzzy"}}\n{{"text": "goal", "selected": 1}}\n'
 
@@ -189,7 +191,7 @@ def test_select_keeps_lines_as_they_are(folder):
 
 
 def test_select_by_share(folder, tmp_path):
-    """The share is told; other formats come out as JSON lines with all their columns."""
+    """The share is reported; other formats are written as JSON lines with all their columns."""
     table = tmp_path / "news.csv"
     text = "The striker came back after surgery; doctors at the hospital praised the patient."
     table.write_text(f'body,author,labels\n"{text}",Ann,"a,b"\nThe rover reached orbit.,Bob,\n')
@@ -206,7 +208,7 @@ def test_select_by_share(folder, tmp_path):
 
 
 def test_select_with_a_bad_line(folder, tmp_path):
-    """A file is written whole or not at all; a bad line may be skipped."""
+    """A file is written completely or not at all; a bad line may be skipped."""
     corpus = tmp_path / "news.jsonl"
     corpus.write_text('{"text": "goal"}\n{"text":\n{"text": "goal"}\n')
     select = (
@@ -237,7 +239,7 @@ def test_select_with_a_bad_line(folder, tmp_path):
         (["--topic", "sport", "--to", "/nowhere/x"], 1, "'/nowhere' does not exist"),
     ],
 )
-def test_select_refuses(folder, options, code, sentence):
+def test_select_errors(folder, options, code, sentence):
     """One sentence, and the exit code of the manual."""
     out, err = run("select", folder / "nb.model", folder / "news.jsonl.gz", *options, code=code)
 
@@ -246,7 +248,7 @@ def test_select_refuses(folder, options, code, sentence):
 
 
 def test_select_shows_progress(folder):
-    """On a terminal: how many documents, how many of them selected."""
+    """On a terminal: the number of documents, and of those selected."""
     shown = on_a_terminal(
         "select", folder / "nb.model", folder / "news.jsonl.gz", "--topic", "culture/film"
     )
@@ -256,7 +258,7 @@ def test_select_shows_progress(folder):
 
 
 def test_a_rule_is_chosen_by_ids(tmp_path):
-    """Held-out documents whose labels are names in the tree are measured by their ids."""
+    """Held-out documents whose labels are names in the tree are evaluated by their ids."""
     from click.testing import CliRunner
 
     from polytopic.cli import main

@@ -1,6 +1,7 @@
 """Model files: whatever they hold, loading raises a ModelFileError, or all answers are sound."""
 
 import warnings
+from dataclasses import replace
 from functools import cache
 from random import Random
 
@@ -13,7 +14,8 @@ from polytopic.decision import TNorm, TreeCohort, UnconstrainedCohort, WorldMode
 from polytopic.errors import ModelFileError
 from polytopic.labeler.files import from_bytes, to_bytes
 from polytopic.modelfile import model_bytes, parse_model
-from polytopic.models import MML, CoL
+from polytopic.models import MML, PMM1, CoL, RandomForest, Stack
+from polytopic.models.registry import find_model, model_names
 from tests.fuzz.fuzzing import fuzz
 from tests.fuzz.mutation import mutated_bytes, mutated_value
 
@@ -35,12 +37,29 @@ def files() -> list[bytes]:
         Labeler(MML(rank=None), max_terms=40, rule=UnconstrainedCohort(3)),
         Labeler(CoL(n_topics=12), max_terms=40),
         Labeler(CoL(n_topics=12, predict_mode="sets"), max_terms=40),
+        Labeler(CoL(n_topics=12, inference="paper"), max_terms=40),
+        Labeler(PMM1(estimate="nb"), max_terms=40),
         Labeler("boostexter", max_terms=40),
+        Labeler("svm", max_terms=40),
+        Labeler("knn", max_terms=40),
+        Labeler(RandomForest(4), max_terms=40),
+        Labeler(Stack(("mml", "svm", "knn", "forest")), max_terms=40, abstain=0.1),
+        Labeler(Stack(("knn", "svm"), goal="exact"), max_terms=40),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = [labeler.fit(documents) for labeler in labelers]
+        fitted.append(Labeler(MML(solver="exact"), max_terms=40).fit(with_few_labels(documents)))
+    ours = {name for name in model_names() if find_model(name).path.startswith("polytopic.")}
+    assert {labeler.model_.name for labeler in fitted} == ours
     return [to_bytes(labeler) for labeler in fitted] + [to_bytes(fitted[2], counts=False)]
+
+
+def with_few_labels(documents):
+    """Return documents of a few frequent labels."""
+    few = {"culture/books", "culture/music", "economy/energy", "health/food"}
+    reduced = [replace(one, labels=sorted(few.intersection(one.labels))) for one in documents]
+    return [document for document in reduced if document.labels]
 
 
 def load_and_ask(content: bytes) -> None:

@@ -11,6 +11,7 @@ from safetensors.numpy import load_file, save_file
 from safetensors.numpy import save as save_tensors
 
 import polytopic
+import polytopic.corpus
 from polytopic import MML, PDMM, PMM1, BoosTexter, CoL, Labeler, NaiveBayes
 from polytopic.decision import (
     MeanPlusStd,
@@ -513,3 +514,47 @@ def test_rules_of_tiny_smoothing_round_trip(tmp_path):
 
     loaded = polytopic.load(tmp_path / "rules.model")
     assert same_arrays(loaded.model_, labeler.model_)
+
+
+@pytest.mark.parametrize("model", [PMM1, PDMM])
+@pytest.mark.parametrize("number", [np.float32, np.float16, np.int8])
+def test_parameters_may_be_numbers_of_any_type(tmp_path, model, number):
+    """A pseudo-count of few bits does not make a file that cannot be read."""
+    labeler = Labeler(model(smoothing=number(2))).fit(TEXTS, LABELS)
+
+    labeler.save(tmp_path / "m")
+
+    loaded = polytopic.load(tmp_path / "m")
+    assert (loaded.predict_proba(TEXTS) == labeler.predict_proba(TEXTS)).all()
+
+
+@pytest.mark.parametrize("covariance", ["variational", "mcem"])
+def test_topics_as_printed_come_back(tmp_path, covariance):
+    """The covariance of labels is symmetric to the bit, however it is learned."""
+    documents = polytopic.corpus.load_sample()[:60]
+    model = CoL(8, inference="paper", covariance=covariance)
+    labeler = Labeler(model, max_terms=40).fit(documents)
+    texts = [document.text for document in documents]
+
+    labeler.save(tmp_path / "m")
+
+    loaded = polytopic.load(tmp_path / "m")
+    assert (loaded.predict_proba(texts) == labeler.predict_proba(texts)).all()
+
+
+def test_parameters_that_cannot_be_saved_are_named(tmp_path):
+    """A generator of random numbers has no place in a file, and leaves none behind."""
+    labeler = Labeler(MML(1.0, random_state=np.random.RandomState(0))).fit(TEXTS, LABELS)
+
+    with pytest.raises(ModelFileError, match=r"random_state == .* of MML cannot be saved"):
+        labeler.save(tmp_path / "m")
+
+    assert not list(tmp_path.iterdir())
+
+
+def test_arrays_that_could_not_be_read_are_not_written(tmp_path):
+    """What loading would refuse is refused when it is saved."""
+    with pytest.raises(ModelFileError, match="'x' is float16 and cannot be saved"):
+        write_model(tmp_path / "m", {}, {"x": np.zeros(1, np.float16)})
+
+    assert not list(tmp_path.iterdir())

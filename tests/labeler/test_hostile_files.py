@@ -15,7 +15,7 @@ from polytopic.decision import TopK
 from polytopic.errors import ModelFileError
 from polytopic.labeler.files import to_bytes
 from polytopic.modelfile import model_bytes, parse_model
-from polytopic.models import MML, CoL
+from polytopic.models import MML, CoL, RandomForest, Stack
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,9 @@ def contents():
         "mml": Labeler("mml", max_terms=30, abstain=0.1),
         "col": Labeler(CoL(n_topics=10), max_terms=30),
         "boostexter": Labeler("boostexter", max_terms=30),
+        "knn": Labeler("knn", max_terms=30),
+        "forest": Labeler(RandomForest(3), max_terms=30),
+        "stack": Labeler(Stack(("svm", "knn")), max_terms=30),
     }
     documents = load_sample()[:60]
     return {name: to_bytes(labeler.fit(documents)) for name, labeler in labelers.items()}
@@ -61,7 +64,7 @@ ARRAYS = [
     ("pmm1", "model.set_docs", lambda a: a * 0, "'set_docs' holds values from 0"),
     ("pmm1", "counts.set_docs", set_at(9, 0), "different documents|more documents"),
     ("pmm1", "model.world_counts", lambda a: -a.astype(float), "'world_counts' holds values"),
-    ("pmm1", "model.set_indices", lambda a: a[::-1].copy(), "columns in a row|sorted order"),
+    ("pmm1", "model.set_indices", lambda a: a[::-1].copy(), "must ascend|sorted and distinct"),
     ("pmm1", "model.n_iter", lambda a: a.astype(np.float64), "'n_iter' is float64, must be int64"),
     ("nb", "counts.document_frequency", lambda a: a * 0, "'document_frequency' holds values"),
     ("pmm2", "model.bias", lambda a: a * 0.5, "biases of two labels must sum to one"),
@@ -88,11 +91,17 @@ FACTS = [
     ("mml", ("settings", "abstain"), float("nan"), "abstain == nan"),
     ("mml", ("model", "parameters", "calibrate"), False, "abstain needs the probability"),
     ("mml", ("model", "chosen"), {"C": 1.0}, "abstain needs the probability"),
-    ("mml", ("model", "chosen", "set_curve"), [[0, 1], [0.9, 0.1]], "'set_curve' falls"),
+    ("mml", ("model", "chosen", "set_curve"), [[0, 1], [0.9, 0.1]], "'set_curve' must not"),
     ("mml", ("model", "chosen", "label_curve"), [[0, 1], [0, 4.4]], "numbers to probabilities"),
     ("pmm1", ("model", "chosen", "temperature"), 0, "the tuned temperature == 0"),
     ("col", ("model", "chosen"), {}, "the tuned values have no threshold"),
     ("col", ("model", "chosen", "threshold"), 0.5, "the tuned threshold == 0.5"),
+    ("knn", ("model", "parameters", "n_neighbours"), 10**400, "n_neighbours == 1"),
+    ("forest", ("model", "parameters", "n_trees"), 10**400, "n_trees == 1"),
+    ("stack", ("model", "chosen", "weights", 0), 1e308, "a weight, the intercept or a threshold"),
+    ("stack", ("model", "chosen", "weights", 0), float("nan"), "a weight, the intercept or"),
+    ("stack", ("model", "chosen", "weights", 0), 10**400, "a weight, the intercept or"),
+    ("stack", ("model", "chosen", "curves"), {}, "curves must be a list of 2 values"),
     ("nb", ("settings", "fields", "title"), "x", r"fields\['title'\] == 'x'"),
     ("nb", ("settings", "rule", "parameters", "k"), 0, "k == 0, must be >= 1"),
     ("nb", ("settings", "rule", "parameters", "reject"), "x", "reject == 'x'"),
@@ -100,8 +109,8 @@ FACTS = [
     ("nb", ("analyzer", "language"), "xx", "language == 'xx'"),
     ("nb", ("analyzer", "numbers"), [], r"numbers == \[\]"),
     ("nb", ("labels", 0), 7, "labels must be a list of strings"),
-    ("nb", ("labels", 0), "~", "labels must be in sorted order"),
-    ("nb", ("vocabulary", 0), "~", "the vocabulary must be in sorted order"),
+    ("nb", ("labels", 0), "~", "labels must be sorted and distinct"),
+    ("nb", ("vocabulary", 0), "~", "the vocabulary must be sorted and distinct"),
     ("nb", ("training", "documents"), "x", "training.documents in its manifest is str"),
     ("nb", ("model", "name"), "x", "model == 'x', must be one of"),
     ("nb", ("model", "parameters", "smoothing"), 10**400, "smoothing == 1"),

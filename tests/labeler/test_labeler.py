@@ -146,13 +146,13 @@ def test_suggestions_are_ranked():
 
 
 def test_an_answer_is_a_sequence_of_suggestions():
-    """It has its labels, and warns of a text without a known word."""
+    """It has its labels, and warns of a text with no known words."""
     answer, unknown = fitted().suggest(["A goal!", "Xyzzy"])
 
     assert answer.labels == ["sport"]
     assert [s.label for s in answer] == [answer[0].label, answer[1].label] == ["sport", "space"]
     assert (answer.warning, answer.abstained) == (None, False)
-    assert unknown.warning == "The model knows no word of this text."
+    assert unknown.warning == "The model does not know any word in this text."
     assert "<td>sport</td>" in answer._repr_html_()
 
 

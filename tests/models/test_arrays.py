@@ -273,7 +273,7 @@ def test_label_sets_in_order():
             name: np.array(values, dtype=np.float64 if name == "set_docs" else np.int64)
             for name, values in changed.items()
         }
-        with pytest.raises(ValueError, match="in sorted order, each once, and at least one"):
+        with pytest.raises(ValueError, match="must be sorted and distinct"):
             _load("NaiveBayes", **arrays)
 
 
@@ -326,8 +326,8 @@ def test_what_is_never_chosen():
         ([[0.0], [1.1]], "map numbers to probabilities"),
         ([[0.0], [-0.1]], "map numbers to probabilities"),
         ([[0.0, 1.0], [0.5, 1.1]], "map numbers to probabilities"),
-        ([[1.0, 0.0], [0.5, 0.6]], "falls, must rise"),
-        ([[0.0, 1.0], [0.6, 0.5]], "falls, must rise"),
+        ([[1.0, 0.0], [0.5, 0.6]], "must not decrease"),
+        ([[0.0, 1.0], [0.6, 0.5]], "must not decrease"),
     ],
     ids=str,
 )
@@ -345,21 +345,21 @@ def test_curves_that_rise(curve):
 
 
 def test_rows_of_counts():
-    """Rows follow each other, and their columns rise."""
+    """Rows are consecutive, and their columns ascend."""
     arrays = FITTED["NaiveBayes"].to_arrays()
     indices, indptr = arrays["indices"].copy(), arrays["indptr"]
     indices[[0, 1]] = indices[[1, 0]]
 
-    with pytest.raises(ValueError, match="columns in a row of 'data' do not rise"):
+    with pytest.raises(ValueError, match="columns in each row of 'data' must ascend"):
         _load("NaiveBayes", indices=indices)
-    with pytest.raises(ValueError, match="rows of 'data' do not follow each other"):
+    with pytest.raises(ValueError, match="rows of 'data' overlap or leave gaps"):
         _load("NaiveBayes", indptr=indptr[::-1].copy())
 
 
 def test_rows_of_label_sets():
     """A label set has a label, and each once."""
     for indices, indptr, complaint in (
-        ([0, 0], [0, 2], "columns in a row of 'set_indices' do not rise"),
+        ([0, 0], [0, 2], "columns in each row of 'set_indices' must ascend"),
         ([0], [0, 0, 1], "'set_indices' has an empty row"),
     ):
         sets = {"set_indices": np.array(indices), "set_indptr": np.array(indptr)}

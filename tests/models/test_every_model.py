@@ -68,6 +68,16 @@ def test_a_model_that_was_not_fitted(model, method):
         getattr(clone(model), method)(*CALLS[method])
 
 
+@every_model
+def test_a_model_knows_whether_it_is_fitted(model):
+    """It is fitted after `fit`, and not before or in a clone."""
+    trained = fitted(model)
+
+    assert not clone(model).is_fitted
+    assert trained.is_fitted
+    assert not clone(trained).is_fitted
+
+
 @pytest.mark.parametrize("name", ["label_mean_", "label_covariance_"])
 def test_what_was_not_learned(name):
     """Also what is derived from what is learned says so."""

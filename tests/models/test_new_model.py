@@ -61,7 +61,7 @@ def test_it_splits_documents():
 
 
 def test_it_is_listed():
-    """Commands and labelers find it beside the others, and know what it learns from."""
+    """Commands and labelers find it among the others, and know what it learns from."""
     assert "split" in registry.model_names("counts")
     assert registry.find_model("split").load() is SplitBayes
     with pytest.raises(ValueError, match="the name 'nb' is taken"):

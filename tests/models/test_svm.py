@@ -92,6 +92,7 @@ def test_blocks_of_labels(documents, monkeypatch):
     ("parameters", "message"),
     [
         ({"C": 0}, "C == 0, must be > 0"),
+        ({"C": 1e-39}, "C == 1e-39, must be >= 1e-30"),
         ({"C": "auto"}, "C"),
         ({"balanced": 1}, "balanced must be an instance of"),
         ({"max_iter": 0}, "max_iter == 0, must be >= 1"),

@@ -5,7 +5,6 @@ so that ``polytopic --help`` starts fast. `options`, `documents` (input) and `ou
 """
 
 import gc
-import logging
 import sys
 import warnings
 from _thread import interrupt_main
@@ -65,8 +64,6 @@ class Commands(click.Group):
 
     def invoke(self, context):
         """Run a command; exit with 1 if it fails, with 130 if it is interrupted."""
-        # SQLAlchemy logs connections that it cannot close after Ctrl+C, which is harmless
-        logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

@@ -48,7 +48,7 @@ from polytopic.cli.output import show_progress
 def command(model, corpus, topics, every, min_share, target, split, dask, workers, **reading):
     """Print the documents in CORPUS (standard input by default) that are about a topic.
 
-    MODEL labels each document; a document without a known word is never selected. Documents are
+    MODEL labels each document; a document with no known words is never selected. Documents are
     printed as JSON lines with all their content and, under "selected", the labels found for each
     topic and, with --min-share, their share of the text. Shares are those of MODEL if it is a
     mixture of labels, else of a mixture that is fitted to the same counts.

@@ -296,7 +296,7 @@ def diff(url, before, after, k, labels, as_json):
     BEFORE and AFTER are revisions or times (2024-05-31); AFTER is now by default. Labels are sorted
     by the size of the change: the Jensen-Shannon divergence of their words (0: the same words in
     the same proportions, 1: no word in common) times their number of documents. Documents that
-    have since been forgotten count at neither moment.
+    have since been forgotten are left out of both.
     """
     with open_store(url) as store:
         differences = store.diff(before, after, k=k, labels=labels)

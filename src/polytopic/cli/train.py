@@ -18,7 +18,13 @@ from polytopic.cli.options import (
     report_skipped,
 )
 from polytopic.decision.registry import RULES as ALL_RULES
-from polytopic.models.registry import DEFAULT, find_model, model_names
+from polytopic.models.registry import (
+    DEFAULT_QUALITY,
+    QUALITIES,
+    find_model,
+    find_quality,
+    model_names,
+)
 
 MODEL_OPTIONS = dict.fromkeys(
     option for name in model_names() for option in find_model(name).options
@@ -58,14 +64,19 @@ def read_cost(cost: str | None) -> float | str | None:
 @click.option(
     "--model",
     type=click.Choice(model_names()),
-    default=DEFAULT,
-    show_default=True,
-    help="; ".join(f"{name}: {find_model(name).title}" for name in model_names()) + ".",
+    help="; ".join(f"{name}: {find_model(name).title}" for name in model_names())
+    + ". By default, that of --quality.",
+)
+@click.option(
+    "--quality",
+    type=click.Choice(list(QUALITIES)),
+    help=f"How much time to spend for better labels, instead of --model; {DEFAULT_QUALITY} by "
+    "default. fast: mml; balanced: mml, svm and knn combined; best: also forest.",
 )
 @model_option(
     "goal",
-    "What to optimize: F1 of label sets (default) or exact matches.",
-    type=click.Choice(["f", "exact"]),
+    "What to optimize: F1 of label sets (default), exact matches or, with stack, F1 per label.",
+    type=click.Choice(["f", "exact", "macro"]),
 )
 @model_option(
     "C",
@@ -73,7 +84,7 @@ def read_cost(cost: str | None) -> float | str | None:
     metavar="NUMBER|auto",
     callback=lambda context, option, value: read_cost(value),
 )
-@model_option("topics", "Number of topics; by default three per label.", type=click.IntRange(min=1))
+@model_option("topics", "Number of topics; tuned by default.", type=click.IntRange(min=1))
 @model_option("rounds", "Number of rules to learn; by default 1000.", type=click.IntRange(min=1))
 @model_option(
     "decode",
@@ -144,6 +155,7 @@ def command(
     corpus,
     target,
     model,
+    quality,
     keep_documents,
     language,
     tree,
@@ -165,6 +177,7 @@ def command(
         raise click.UsageError(
             "--split test is for suggest and eval; train never reads the test part."
         )
+    model, parameters = _find_model(model, quality)
     rule_settings = {name: options[name] for name in RULE_OPTIONS if options[name] is not None}
     _check_rule(rule, model, tree, rule_settings)
     on_cluster = dask is not None or workers is not None
@@ -179,7 +192,9 @@ def command(
     from polytopic.labels import LabelTree
 
     labeler = Labeler(
-        entry.create(**{entry.options[name]: value for name, value in settings.items()}),
+        entry.create(
+            **{**parameters, **{entry.options[name]: value for name, value in settings.items()}}
+        ),
         language=language,
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
@@ -209,6 +224,17 @@ def command(
         f"and {len(labeler.vocabulary_):,} terms; wrote {target}.",
         err=True,
     )
+
+
+def _find_model(model, quality):
+    """Return the name of the model that was asked for, and the parameters that its quality sets."""
+    if model is None:
+        return find_quality(quality or DEFAULT_QUALITY)
+    if quality is not None:
+        raise click.UsageError(
+            f"--quality {quality} stands for a model; leave out --model {model}, or --quality."
+        )
+    return model, {}
 
 
 def _check_options(model, settings, keep_documents):

@@ -23,6 +23,7 @@ from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler.state import vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
+from polytopic.models.registry import find_model, model_names
 from polytopic.parameters import check_number
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
-NO_KNOWN_WORD = "The model knows no word of this text."
+NO_KNOWN_WORD = "The model does not know any word in this text."
 
 
 class Suggestion(NamedTuple):
@@ -211,26 +212,27 @@ def read_mixture(mixture, labels: list[str] | None, resolve: Callable) -> dict[s
                 f"mixture has {len(shares)} shares and labels {len(labels)}; give one per label."
             )
         pairs = list(zip(labels, shares, strict=True))
-    found: dict[str, float] = {}
+    shares_by_label: dict[str, float] = {}
     for label, share in pairs:
-        if label in found:
+        if label in shares_by_label:
             raise ValueError(f"mixture has two shares of {label!r}; give one per label.")
         if labels is not None and label not in labels:
             raise ValueError(f"mixture names {label!r}, which is not one of the labels.")
         if not (isinstance(share, NUMBER) and 0 <= share <= sys.float_info.max):
             raise ValueError(f"mixture gives {label!r} {share!r}, must be a number >= 0.")
-        found[label] = float(share)
-    if not any(found.values()):
+        shares_by_label[label] = float(share)
+    if not any(shares_by_label.values()):
         raise ValueError("mixture gives no label a share, must be > 0 for at least one.")
-    return found
+    return shares_by_label
 
 
 def mixture_row(state, by_label: Mapping[str, float]) -> np.ndarray:
     """Return given shares of labels as a row over all labels that sums to one."""
     if not state.model.can_set_mixture:
+        able = [name for name in model_names() if find_model(name).load().can_set_mixture]
         raise ValueError(
             f"mixture needs a model whose texts have mixtures of their own; "
-            f"{type(state.model).__name__} is not one. Use PDMM, model 'pdmm'."
+            f"{type(state.model).__name__} is not one. Use model={able[0]!r} (--model {able[0]})."
         )
     row = np.zeros((1, len(state.space)))
     for label, share in by_label.items():
@@ -240,12 +242,20 @@ def mixture_row(state, by_label: Mapping[str, float]) -> np.ndarray:
 
 
 def explain_labels(
-    labeler: Labeler, state, text, labels, why_not, sharer=None, *, mixture=None, order="specific"
+    labeler: Labeler,
+    state,
+    text,
+    labels,
+    why_not,
+    mixture_model=None,
+    *,
+    mixture=None,
+    order="specific",
 ) -> Explanation:
     """Explain the labels of a text.
 
     ``labels`` is an indicator row of the labels to explain, or None for the predicted ones.
-    ``why_not`` maps further labels to their columns. The mixture ``sharer`` shares words among
+    ``why_not`` maps further labels to their columns. A ``mixture_model`` shares words among
     labels in place of the model. ``mixture`` has the shares of all labels in the text, to use
     instead of the model's, and ``order`` is that of the keywords.
     """
@@ -263,7 +273,7 @@ def explain_labels(
         if column in y.indices:
             raise ValueError(f"why_not == {label!r}, must not be one of the explained labels.")
     reasons = Reasons(
-        model, vocabulary.terms, x, y, counts=known, mixture_model=sharer, mixture=mixture
+        model, vocabulary.terms, x, y, counts=known, mixture_model=mixture_model, mixture=mixture
     )
     return Explanation(
         labels=reasons.of_labels(scores[0], proba[0]),

@@ -58,10 +58,14 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : str or model, default="mml"
-        The model that scores labels, as an instance with its own parameters or by name: "mml",
-        "pmm1", "pmm2", "pdmm", "nb", "col", "boostexter", "svm", "knn", "forest" or "stack". By
-        name, MML tunes ``C`` and is calibrated, and CoL has three topics per label.
+    model : str or model, default=None
+        The model that scores labels: an instance with its own parameters, or a name such as "mml"
+        or "pmm1"; :func:`polytopic.models.registry.model_names` lists them. By name, MML tunes
+        ``C`` and is calibrated. By default, the model that ``quality`` stands for.
+    quality : {"fast", "balanced", "best"}, default=None
+        How much time to spend for better labels, instead of a ``model``: "fast" (the default) is
+        MML, "balanced" combines MML, a linear SVM and nearest neighbours, and "best" also a random
+        forest (:class:`~polytopic.models.Stack`).
     language : str or None, default="en"
         Language of the texts; None does not normalise words.
     analyzer : Analyzer, default=None
@@ -71,10 +75,10 @@ class Labeler(BaseEstimator):
         replaced after ``fit``. A :class:`~polytopic.decision.TreeCohort` without a tree uses that
         of the labeler.
     min_df : int or "auto", default="auto"
-        Terms that occur in fewer documents are ignored. "auto" is 2 from 1000 documents on, and 1
-        below.
+        Terms that occur in fewer documents are ignored. "auto" is 2 for 1000 documents or more, and
+        1 for fewer.
     max_terms : int, default=None
-        The number of terms to keep, at most: those that occur in most documents.
+        Maximum number of terms: those that occur in the most documents are kept.
     fields : mapping of str to float, default=None
         Weights of fields; the default weight is 1.
     tree : LabelTree, default=None
@@ -128,8 +132,9 @@ class Labeler(BaseEstimator):
 
     def __init__(
         self,
-        model="mml",
+        model=None,
         *,
+        quality=None,
         language="en",
         analyzer=None,
         rule=None,
@@ -142,6 +147,7 @@ class Labeler(BaseEstimator):
         abstain=None,
     ):
         self.model = model
+        self.quality = quality
         self.language = language
         self.analyzer = analyzer
         self.rule = rule
@@ -285,7 +291,7 @@ class Labeler(BaseEstimator):
     def predict(self, texts, *, level: int | None = None) -> list[list[str]]:
         """Return the labels of each text.
 
-        A text without a known word gets the most frequent label set, and a text for which the
+        A text with no known words gets the most frequent label set, and a text for which the
         labeler abstains gets no label.
 
         Parameters
@@ -452,9 +458,9 @@ class Labeler(BaseEstimator):
             by_label = read_mixture(mixture, None if unordered else names, resolve)
             names, row = names or list(by_label), mixture_row(state, by_label)
         explained = None if names is None else space.encode([set(names)])
-        sharer = state.mixture if shares else None
+        mixture_model = state.mixture if shares else None
         return explain_labels(
-            self, state, text, explained, columns, sharer, mixture=row, order=order
+            self, state, text, explained, columns, mixture_model, mixture=row, order=order
         )
 
     def keywords(
@@ -511,7 +517,7 @@ class Labeler(BaseEstimator):
             The labels that they were learned with. Leave them out if the texts are documents with
             labels.
         k : int, default=20
-            Number of texts, at most.
+            Maximum number of texts.
 
         Notes
         -----

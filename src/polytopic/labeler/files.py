@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -94,7 +95,7 @@ def _manifest(
         "polytopic_version": __version__,
         "model": {
             "name": model.name,
-            "parameters": _plain(model.get_params()),
+            "parameters": _plain_parameters(model),
             "chosen": model.tuned_,
         },
         "labels": model.classes_.tolist(),
@@ -286,6 +287,20 @@ def _rule_to_dict(rule, tree: LabelTree | None) -> dict[str, Any] | None:
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as types that JSON supports."""
     return {name: _plain_value(value) for name, value in parameters.items()}
+
+
+def _plain_parameters(model) -> dict[str, Any]:
+    """Return the parameters of a model as plain values; raise if one cannot be saved."""
+    plain = _plain(model.get_params(deep=False))
+    for name, value in plain.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError) as error:
+            raise ModelFileError(
+                f"{name} == {value!r} of {type(model).__name__} cannot be saved; give it as "
+                "numbers, names, or lists of them."
+            ) from error
+    return plain
 
 
 def _plain_value(value: Any) -> Any:

@@ -20,7 +20,12 @@ from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
 from polytopic.models import Model
 from polytopic.models.checks import check_name, require_counts
-from polytopic.models.registry import create_model, model_names
+from polytopic.models.registry import (
+    DEFAULT_QUALITY,
+    create_model,
+    create_quality,
+    model_names,
+)
 from polytopic.text import Analyzer, Vocabulary, least_documents
 from polytopic.text.weights import SCHEMES, TermWeights
 
@@ -251,7 +256,7 @@ def new_analyzer(labeler: Labeler) -> Analyzer:
 def new_model(labeler: Labeler) -> Model:
     """Return the model of a labeler, unfitted; raise if other parameters do not work with it."""
     check_name(labeler.weights, "weights", SCHEMES)
-    model, rule = _unfitted_model(labeler.model), labeler.rule
+    model, rule = _unfitted_model(labeler.model, labeler.quality), labeler.rule
     if rule is not None and rule.needs_reference and not model.has_world_score:
         raise ValueError(
             f"the rule {type(rule).__name__} needs a model of the whole corpus, which "
@@ -266,7 +271,14 @@ def new_model(labeler: Labeler) -> Model:
     return model
 
 
-def _unfitted_model(model: str | Model) -> Model:
+def _unfitted_model(model: str | Model | None, quality: str | None) -> Model:
+    if model is not None and quality is not None:
+        raise ValueError(
+            f"model == {model!r} and quality == {quality!r}: a quality stands for a model, so give "
+            "one of them."
+        )
+    if model is None:
+        return create_quality(DEFAULT_QUALITY if quality is None else quality)
     if isinstance(model, str):
         return create_model(model)
     if not isinstance(model, Model):

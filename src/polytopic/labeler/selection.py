@@ -33,7 +33,7 @@ class Selector:
     """Selects texts about given topics, block by block, and counts them.
 
     A text is about a topic if one of its predicted labels is the topic, or lies below it in the
-    tree. Texts without a known word, or for which the labeler abstains, are about no topic.
+    tree. Texts with no known words, or for which the labeler abstains, are about no topic.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Selector:
     topics : collection of str
         Labels or inner nodes of the tree, by id or name.
     min_share : float, default=None
-        The least share of a text, from 0 to 1, that its labels in the topic must have, by the
-        labeler's model if it is a mixture, and by an additional mixture otherwise.
+        The smallest share of a text, from 0 to 1, that its labels in the topic must have. Shares
+        come from the labeler's model if it is a mixture, otherwise from an additional mixture.
     every : bool, default=False
         Whether a text must be about all topics, not just one.
 
@@ -82,7 +82,7 @@ class Selector:
         branches = [reader.branch(self._space, topic) for topic in self.topics]
         indptr = np.cumsum([0, *map(len, branches)])
         self._members = indicator(np.concatenate(branches), indptr, len(self._space))
-        self._sharer = None if min_share is None else state.mixture
+        self._mixture_model = None if min_share is None else state.mixture
         self.counts: Counter[str] = Counter()
         self.topic_counts: Counter[str] = Counter()
 
@@ -121,8 +121,8 @@ class Selector:
         hits = (Y @ self._members.T).toarray() > 0
         rows = np.flatnonzero(self._is_selected(hits))
         hits, Y, shares = hits[rows], Y[rows], None
-        if self._sharer is not None and rows.size:
-            shares = self._sharer.mixture(counts[rows], Y) @ self._members.T
+        if self._mixture_model is not None and rows.size:
+            shares = self._mixture_model.mixture(counts[rows], Y) @ self._members.T
             hits &= shares >= self.min_share
             places = np.flatnonzero(self._is_selected(hits))
             rows, hits, Y, shares = rows[places], hits[places], Y[places], shares[places]

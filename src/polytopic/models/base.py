@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -77,7 +78,7 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
     Attributes
     ----------
     name : str
-        The name under which commands, files and stores know the model.
+        The name of the model in commands, files and stores.
     learns_from : {"counts", "documents"}
         Whether the model is fitted on a table of counts per label set, or on documents.
     reads : {"counts", "weights"}
@@ -139,6 +140,15 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
         """Learn from documents and their labels."""
 
     @property
+    def is_fitted(self) -> bool:
+        """Whether the model has learned anything, by ``fit`` or from arrays."""
+        try:
+            check_is_fitted(self, ("classes_", "tuned_"))
+        except NotFittedError:
+            return False
+        return True
+
+    @property
     def needs_documents(self) -> bool:
         """Whether ``fit`` tunes a parameter on documents."""
         return False
@@ -158,7 +168,7 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
 
     @abstractmethod
     def from_arrays(self, arrays, *, labels, n_words, tuned=None) -> Self:
-        """Restore what :meth:`to_arrays` returned; predictions are then identical to the bit.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
         Arrays that no model could have produced raise ValueError.
         """
@@ -168,7 +178,7 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
     def predict(self, X):
         """Return the labels of each document, in the form of the ``Y`` that was learned.
 
-        A document without a known word gets the most frequent label set.
+        A document with no known words gets the most frequent label set.
         """
         Y = self.predict_indicator(X)
         return self.classes_[Y.indices] if self._form.kind == "single" else self._form.convert(Y)
@@ -402,9 +412,9 @@ def check_label_arrays(arrays):
     columns, fallback, label_docs = (arrays[name] for name in ("columns", "fallback", "label_docs"))
     n_docs, fallback_docs = arrays["docs"].tolist()
     if not np.array_equal(np.sort(columns), np.flatnonzero(label_docs)):
-        raise ValueError("'columns' must hold the labels with documents, each once")
+        raise ValueError("'columns' must hold the labels with documents, without repetition")
     if not fallback.size or (np.diff(fallback) <= 0).any():
-        raise ValueError("'fallback' must hold a label set in rising order")
+        raise ValueError("'fallback' must hold a label set in ascending order")
     if not fallback_docs <= label_docs[fallback].min() <= label_docs.max() <= n_docs:
         raise ValueError("a label or label set has more documents than there are")
     if label_docs.astype(np.float64).sum() < n_docs:

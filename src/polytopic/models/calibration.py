@@ -12,7 +12,7 @@ KNOTS = 200
 def rising_curve(scores, right):
     """Return the knots of a rising curve: how often predictions with a score are right.
 
-    Scores between which isotonic regression sees no rise share one value: the part of them that
+    Scores between which isotonic regression sees no rise share one value: the fraction of them that
     is right. Half a prediction of each kind is added to each step, so that a few predictions never
     make it certain; steps that fall because of this are merged. Infinite scores count as the
     highest or lowest finite one.

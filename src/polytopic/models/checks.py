@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from polytopic.counts import LARGEST, canonical_counts
@@ -19,6 +19,8 @@ from polytopic.text.weights import is_valid_counts
 
 SMALLEST_PSEUDO_COUNT = 1e-300  # its logarithm and its shares keep their full precision
 LARGEST_WEIGHT = 1e15  # of linear models: products of two are finite in single precision
+SMALLEST_COST = 1e-30  # its inverse is finite in single precision
+LARGEST_NUMBER = 2**31 - 1  # of neighbours, trees and splits
 SMALLEST_DIVISOR = 1 / LARGEST
 ROUNDING = 1e-6  # largest error of sums of probabilities, in double precision
 
@@ -33,6 +35,18 @@ def check_pseudo_count(value, name):
         raise ValueError(f"{name} == {value}, must be >= {SMALLEST_PSEUDO_COUNT}.")
     if not float(value) < LARGEST:
         raise ValueError(f"{name} == {value}, must be < {LARGEST}.")
+
+
+def check_cost(value, name):
+    """Reject anything but a positive number whose inverse is finite in single precision."""
+    check_number(value, name, min_val=0, include_boundaries="neither")
+    if value < SMALLEST_COST:
+        raise ValueError(f"{name} == {value}, must be >= {SMALLEST_COST}.")
+
+
+def check_size(value, name):
+    """Reject anything but a whole number from 1 to the largest that fits into 32 bits."""
+    check_scalar(value, name, Integral, min_val=1, max_val=LARGEST_NUMBER)
 
 
 def check_name(value, name, known):
@@ -217,7 +231,7 @@ def check_tuned(tuned: Mapping[str, Any] | None, ranges: Ranges) -> dict[str, An
 
 
 def check_curve(name, curve):
-    """Raise unless these are rising scores and their rising probabilities."""
+    """Raise unless these are ascending scores and their ascending probabilities."""
     if not isinstance(curve, list | tuple) or len(curve) != 2:
         raise ValueError(f"the curve {name!r} must be two lists, scores and probabilities")
     scores, proba = (np.asarray(values, dtype=np.float64) for values in curve)
@@ -226,4 +240,4 @@ def check_curve(name, curve):
     if not np.isfinite(scores).all() or not ((proba >= 0) & (proba <= 1)).all():
         raise ValueError(f"the curve {name!r} must map numbers to probabilities")
     if (np.diff(scores) < 0).any() or (np.diff(proba) < 0).any():
-        raise ValueError(f"the curve {name!r} falls, must rise")
+        raise ValueError(f"the curve {name!r} must not decrease")

@@ -91,7 +91,7 @@ class CountModel(Model):
 
         New labels may come by name; ``classes`` declares labels that may have no document yet.
         """
-        first = not hasattr(self, "classes_")
+        first = not self.is_fitted
         if first and classes is None:
             return self.fit(X, y, sample_weight)
         X, targets, sample_weight = check_documents(self, X, y, sample_weight, reset=first)
@@ -106,7 +106,7 @@ class CountModel(Model):
         return self._fit_table(learned + new, form, declared, documents=documents, tuned=tuned)
 
     def forget(self, X, y, sample_weight=None):
-        """Unlearn documents: the result is, to the bit, what is learned without them."""
+        """Unlearn documents: the result is bit for bit that of a fit without them."""
         check_is_fitted(self)
         X, targets, sample_weight = check_documents(self, X, y, sample_weight, reset=False)
         check_form(targets, self._form, self._declared)
@@ -201,7 +201,7 @@ class CountModel(Model):
     @property
     def smoothing_(self):
         """The pseudo-count of every word in every label."""
-        return self.smoothing
+        return float(self.smoothing)
 
     @property
     def temperature_(self):
@@ -213,7 +213,7 @@ class CountModel(Model):
         return counts_to_arrays(self._label_counts, self._sets, self._set_docs, self._world_counts)
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore what :meth:`to_arrays` returned; predictions are then identical to the bit.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
         Arrays that no model could have produced raise ValueError.
         """
@@ -408,7 +408,7 @@ class CountModel(Model):
     def _own_counts(self, X, sets) -> np.ndarray:
         """Return how much of each stored count was learned for each label of its document.
 
-        Documents come one after the other, word by word, label by label.
+        Documents come one after another, word by word, label by label.
         """
 
     def _loo_audit(self, group):
@@ -450,7 +450,7 @@ def counts_from_arrays(arrays, n_labels, n_words, specs=COUNTS):
     check_memory(2 * 8 * n_labels * n_words, arrays)  # both dense tables of word probabilities
     sets = indicator(arrays["set_indices"], arrays["set_indptr"], n_labels)
     if not sizes["n_sets"] or (group_rows(sets) != np.arange(sizes["n_sets"])).any():
-        raise ValueError("label sets must be in sorted order, each once, and at least one")
+        raise ValueError("label sets must be sorted and distinct, and there must be at least one")
     label_counts = sparse.csr_matrix(
         (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_labels, n_words)
     )

@@ -43,7 +43,7 @@ class LabelScoreModel(LinearModel):
             Labels; 1-D means one label per document. Documents without a label or without a word
             are ignored.
         tuned : dict, default=None
-            Ignored: nothing is tuned.
+            What an earlier fit has tuned (``tuned_``), to be reused, if the model tunes anything.
         """
         self._check_parameters()
         targets = read_targets(y)
@@ -55,13 +55,17 @@ class LabelScoreModel(LinearModel):
         self._set_labels(targets)
         self.tuned_ = {}
         used = np.flatnonzero(is_labelled & (X.getnnz(axis=1) > 0))
-        self._learn(self._scaled(X[used]), targets.Y[used][:, self._columns])
+        self._learn(self._scaled(X[used]), targets.Y[used][:, self._columns], tuned)
         self._allowed = np.ones(self._columns.size, dtype=bool)
         return self
 
     @abstractmethod
-    def _learn(self, X, Y) -> None:
-        """Learn from documents, all with words and labels."""
+    def _learn(self, X, Y, tuned) -> None:
+        """Learn from documents, all with words and labels.
+
+        A model that tunes something reuses what is ``tuned``, or tunes it if that is None, and sets
+        ``tuned_``, which is empty otherwise.
+        """
 
     def restrict_to(self, allowed):
         """Return a copy that predicts only the labels where ``allowed`` is true."""
@@ -202,9 +206,9 @@ class WordWeightModel(LabelScoreModel):
         length = sparse.linalg.norm(x) or 1.0
         place = np.searchsorted(self._columns, labels)
         known = np.isin(labels, self._columns)
-        found = self._column_evidence(self._scaled(x), place[known])
+        evidence = self._column_evidence(self._scaled(x), place[known])
         by_word, base = np.zeros((x.nnz, len(labels))), np.full(len(labels), -np.inf)
-        by_word[:, known], base[known] = found.by_word / length, found.base
+        by_word[:, known], base[known] = evidence.by_word / length, evidence.base
         return LabelEvidence(x.data, by_word, base)
 
     @abstractmethod
@@ -213,18 +217,18 @@ class WordWeightModel(LabelScoreModel):
 
     def explain_words(self, x, y):
         """Return what the score of a label set, the sum of its labels', is made of."""
-        found = self.label_evidence(x, sparse.csr_matrix(y).indices)
+        evidence = self.label_evidence(x, sparse.csr_matrix(y).indices)
         return WordScores(
-            weights=found.weights,
-            word_scores=found.by_word.sum(axis=1),
-            corpus_scores=np.zeros(found.weights.size),
-            mixing=float(found.base.sum()),
-            by_label=found.by_word,
+            weights=evidence.weights,
+            word_scores=evidence.by_word.sum(axis=1),
+            corpus_scores=np.zeros(evidence.weights.size),
+            mixing=float(evidence.base.sum()),
+            by_label=evidence.by_word,
         )
 
     def _word_contributions(self, x, y):
-        found = self.label_evidence(x, y.indices)
-        return found.weights, found.by_word
+        evidence = self.label_evidence(x, y.indices)
+        return evidence.weights, evidence.by_word
 
     def _word_scores(self, x, y):
         return self._word_contributions(x, sparse.csr_matrix(y))[1]

@@ -179,7 +179,6 @@ _ENTRIES = {
             "documents",
             "labels made of topics",
             options={"topics": "n_topics", "smoothing": "smoothing"},
-            defaults={"n_topics": "auto"},
             partitions="polytopic.distributed.topics:TopicParts",
             variants=(Variant("CoL"),),
         ),
@@ -227,12 +226,23 @@ _ENTRIES = {
             "documents",
             "several models combined",
             options={"goal": "goal"},
+            variants=(
+                Variant("Stack, balanced", "balanced", {"members": ("mml", "svm", "knn")}),
+                Variant("Stack, best", "best", {"members": ("mml", "svm", "knn", "forest")}),
+                Variant("Stack, exact matches", "exact", {"goal": "exact"}),
+            ),
         ),
     )
 }
 _LOADED: dict[str, Any] = {}
 
-DEFAULT = "mml"  # of a labeler
+# What stands for a quality, from fast to accurate: a model, and the parameters that differ
+QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "fast": ("mml", {}),
+    "balanced": ("stack", {"members": ("mml", "svm", "knn")}),
+    "best": ("stack", {"members": ("mml", "svm", "knn", "forest")}),
+}
+DEFAULT_QUALITY = "fast"
 DEFAULT_COUNT_MODEL = "pmm1"  # of stores and audits, and for shares if the model is not a mixture
 
 
@@ -301,6 +311,19 @@ def find_model(name: object) -> ModelEntry:
 def create_model(name: object, **parameters: Any) -> Any:
     """Return an unfitted model by name, as a labeler uses it, with these parameters."""
     return find_model(name).create(**parameters)
+
+
+def create_quality(quality: object, **parameters: Any) -> Any:
+    """Return the unfitted model of a quality, with these parameters besides its own."""
+    name, own = find_quality(quality)
+    return create_model(name, **{**own, **parameters})
+
+
+def find_quality(quality: object) -> tuple[str, Mapping[str, Any]]:
+    """Return the name and the parameters of the model that stands for a quality."""
+    if not isinstance(quality, str) or quality not in QUALITIES:
+        raise ValueError(f"quality == {quality!r}, must be one of {', '.join(QUALITIES)}.")
+    return QUALITIES[quality]
 
 
 def load(path: str) -> Any:

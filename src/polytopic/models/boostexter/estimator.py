@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +17,13 @@ from polytopic.models.checks import (
     ROUNDING,
     check_number_or,
     check_pseudo_count,
+    check_size,
     check_tuned,
     check_words,
 )
 from polytopic.models.label_scores import LabelScoreModel
 
-ROUNDS_PER_SUM = 200  # rounds after which sums of weights are computed anew
+ROUNDS_PER_SUM = 200  # rounds after which sums of weights are recomputed
 ROUNDS_PER_CALL = 10  # a kernel call cannot be interrupted
 DENSE = 4  # a word with at least 1 / DENSE of the labels keeps sums for all: faster to update
 
@@ -97,7 +97,7 @@ class BoosTexter(LabelScoreModel):
     documents without a label or a word, are neither learned from nor counted in ``smoothing``.
 
     Words whose Z differs by less than 1e-12 are tied, and the first is taken. Sums of weights are
-    updated by differences and computed anew every 200 rounds; in each round, the words that may
+    updated by differences and recomputed every 200 rounds; in each round, the words that may
     be the best despite rounding errors are weighed exactly.
 
     ``decision_function`` returns the sum of the rules. ``predict_proba`` returns
@@ -128,7 +128,7 @@ class BoosTexter(LabelScoreModel):
         self.best_if_none = best_if_none
         self.smoothing = smoothing
 
-    def _learn(self, X, Y):
+    def _learn(self, X, Y, tuned):
         smoothing = 1.0 / max(np.prod(Y.shape), 1) if self.smoothing is None else self.smoothing
         self._set_rules(boost(X, Y, int(self.n_rounds), float(smoothing)))
 
@@ -140,7 +140,7 @@ class BoosTexter(LabelScoreModel):
         np.add.at(self._weights, place, rules.outputs)
 
     def _check_parameters(self):
-        check_scalar(self.n_rounds, "n_rounds", Integral, min_val=1)
+        check_size(self.n_rounds, "n_rounds")
         check_scalar(self.best_if_none, "best_if_none", bool)
         if self.smoothing is not None:
             check_number_or(" or None", self.smoothing, "smoothing")
@@ -174,9 +174,9 @@ class BoosTexter(LabelScoreModel):
         return {"words": words, "outputs": outputs, "z": z, **self._label_arrays()}
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raise ValueError if the arrays cannot come from a model.
+        Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
         check_arrays(arrays, RULES, n_labels=len(labels), n_words=n_words)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logit
 
 from polytopic.models.calibration import rising_curve
-from polytopic.models.checks import check_curve
+from polytopic.models.checks import LARGEST_WEIGHT, check_curve
 
 SURE = 1e-4  # probabilities of members are not nearer to 0 and 1
 MOST_PAIRS = 500_000  # of documents and labels that the regression is fitted on
@@ -67,7 +67,7 @@ class Combination(NamedTuple):
 
     def log_odds(self, scores: list[np.ndarray]) -> np.ndarray:
         """Return the log odds of labels by the scores of each member."""
-        total = np.full(scores[0].shape, self.intercept)
+        total = np.full(scores[0].shape, float(self.intercept))
         for curve, weight, member in zip(self.curves, self.weights, scores, strict=True):
             total += weight * member_odds(curve, member)
         return total
@@ -87,7 +87,7 @@ def best_thresholds(proba: np.ndarray) -> np.ndarray:
     r"""Return for each label the highest expected F1 over thresholds, given its probabilities.
 
     That is :math:`F^* = \max_k 2 \sum_{i \le k} p_i / (k + \sum_i p_i)` with probabilities in
-    falling order. A label is worth predicting, as far as its own F1 is concerned, if its
+    descending order. A label is worth predicting, as far as its own F1 is concerned, if its
     probability is above :math:`F^* / 2`.
     """
     ranked = -np.sort(-proba, axis=0)
@@ -102,9 +102,13 @@ def check_combination(tuned: Mapping[str, Any] | None, n_members: int) -> None:
         return
     for curve in [*tuned["curves"], tuned["set_curve"]]:
         check_curve("curve", curve)
-    lengths = {len(tuned[name]) for name in ("curves", "weights", "members")}
-    if lengths != {n_members}:
-        raise ValueError(f"{lengths} members were combined, must be {n_members}")
+    for name in ("curves", "weights", "members"):
+        if not isinstance(tuned[name], list | tuple) or len(tuned[name]) != n_members:
+            raise ValueError(f"{name} must be a list of {n_members} values, one per member")
     numbers = [*tuned["weights"], tuned["intercept"], *tuned["thresholds"].values()]
-    if not all(isinstance(number, int | float) and np.isfinite(number) for number in numbers):
-        raise ValueError("weights, intercept and thresholds must be finite numbers")
+    for number in numbers:
+        if not isinstance(number, int | float) or not abs(number) <= LARGEST_WEIGHT:
+            raise ValueError(
+                f"a weight, the intercept or a threshold == {number!r}, must be a number from "
+                f"-{LARGEST_WEIGHT} to {LARGEST_WEIGHT}"
+            )

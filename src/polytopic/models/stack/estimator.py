@@ -104,41 +104,21 @@ class Stack(WordWeightModel):
 
     # Learning
 
-    def fit(self, X, y, *, tuned=None):
-        """Learn from documents.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_docs, n_words)
-            Weights of words, such as ltc or tf-idf.
-        y : indicator of shape (n_docs, n_labels), or one collection of names per document
-            Labels; 1-D means one label per document. Documents without a label or without a word
-            are ignored.
-        tuned : dict, default=None
-            What an earlier fit has tuned (``tuned_``), to be reused.
-        """
-        self._tuned_before = tuned
-        try:
-            return super().fit(X, y)
-        finally:
-            del self._tuned_before
-
-    def _learn(self, X, Y):
+    def _learn(self, X, Y, tuned):
         members = [as_member(member) for member in self.members]
         if not X.shape[0]:  # no document has both words and labels: all labels score 0
             members = []
-        if self._tuned_before is not None:
-            self._set_tuned(self._tuned_before)
-            fitted = [None] * len(members)
+        fitted = [None] * len(members)
+        if tuned is not None:
+            self._set_tuned(tuned)
         elif X.shape[0] < FEWEST:
             self._set_tuned({})
-            fitted = [None] * len(members)
         else:
             fitted = self._tune(members, X, Y)
-        tuned = self.tuned_.get("members", [{}] * len(members))
+        tuned_members = self.tuned_.get("members", [{}] * len(members))
 
         def fit_member(k):
-            return members[k].fit(X, Y, tuned=tuned[k]) if fitted[k] is None else fitted[k]
+            return members[k].fit(X, Y, tuned=tuned_members[k]) if fitted[k] is None else fitted[k]
 
         self.members_ = run_tasks(fit_member, range(len(members)))
 
@@ -150,10 +130,11 @@ class Stack(WordWeightModel):
         folds = [(order[fold_of != k], order[fold_of == k]) for k in range(n_folds)]
         held_out = [member.held_out_scores(X, Y, folds) for member in members]
         truth = Y[np.concatenate([test for _, test in folds])].toarray() > 0
-        combination = Combination.fit([found.scores for found in held_out], truth)
-        proba = expit(combination.log_odds([found.scores for found in held_out]))
-        found = {
-            "members": [found.tuned for found in held_out],
+        scores = [member.scores for member in held_out]
+        combination = Combination.fit(scores, truth)
+        proba = expit(combination.log_odds(scores))
+        tuned = {
+            "members": [member.tuned for member in held_out],
             **combination._asdict(),
             "thresholds": dict(
                 zip(
@@ -163,11 +144,11 @@ class Stack(WordWeightModel):
                 )
             ),
         }
-        self._set_tuned(found)
+        self._set_tuned(tuned)
         chosen = self._choose(proba)
         right = (chosen == truth).all(axis=1)
         self.tuned_["set_curve"] = rising_curve(log_chance(proba, chosen), right)
-        return [found.fitted for found in held_out]
+        return [member.fitted for member in held_out]
 
     def _set_tuned(self, tuned: Mapping[str, Any]) -> None:
         """Take what was tuned; what is known of labels that are gone is dropped."""
@@ -205,16 +186,16 @@ class Stack(WordWeightModel):
         return arrays
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
-        """Restore what :meth:`to_arrays` returned; predictions are the same to the bit.
+        """Restore what :meth:`to_arrays` returned; predictions are then identical bit for bit.
 
-        Raise ValueError if the arrays cannot come from a model.
+        Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
         check_arrays(arrays, LABEL_ARRAYS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
         self._restore_labels(arrays, labels, {})
-        is_fitted = any("." in name for name in arrays)  # else there was no document to learn from
-        self.members_ = [as_member(member) for member in self.members] if is_fitted else []
+        has_members = any("." in name for name in arrays)  # else no document to learn from
+        self.members_ = [as_member(member) for member in self.members] if has_members else []
         check_combination(tuned, len(self.members_))
         self._set_tuned(tuned or {})
         chosen = self.tuned_.get("members", [{}] * len(self.members_))
@@ -304,7 +285,7 @@ class Stack(WordWeightModel):
 
     def why_no_set_probability(self):
         """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
-        if hasattr(self, "tuned_") and "set_curve" not in self.tuned_:
+        if self.is_fitted and "set_curve" not in self.tuned_:
             return f"Stack needs at least {FEWEST} documents to combine members"
         return ""
 
@@ -315,20 +296,20 @@ class Stack(WordWeightModel):
         if not self.members_:
             return LabelEvidence(x.data, by_word, base)
         if self._combination is None:
-            found = self.members_[0].label_evidence(x, columns)
-            return found._replace(base=without_infinity(found.base - self.members_[0].cut))
+            evidence = self.members_[0].label_evidence(x, columns)
+            return evidence._replace(base=without_infinity(evidence.base - self.members_[0].cut))
         base += self._combination.intercept
         for curve, weight, member in zip(
             self._combination.curves, self._combination.weights, self.members_, strict=True
         ):
-            found = member.label_evidence(x, columns)
+            evidence = member.label_evidence(x, columns)
             # Log odds are no sum over words, but the way from the base to the score is a straight
             # line, along which each word contributes in proportion (integrated gradients).
-            words = found.weights @ found.by_word
-            start = member_odds(curve, found.base)
-            rise = member_odds(curve, found.base + words) - start
+            words = evidence.weights @ evidence.by_word
+            start = member_odds(curve, evidence.base)
+            rise = member_odds(curve, evidence.base + words) - start
             slope = np.divide(rise, words, out=np.zeros_like(rise), where=np.abs(words) > TINY)
-            by_word += weight * slope * found.by_word
+            by_word += weight * slope * evidence.by_word
             base += weight * start
         return LabelEvidence(x.data, by_word, base)
 

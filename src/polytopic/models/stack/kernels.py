@@ -2,7 +2,7 @@
 
 ==================  ==========================================================================
 ``p``               (n_labels,) the probabilities of a document's labels
-``order``           the labels by falling probability
+``order``           the labels in descending order of probability
 ``n_hit``           the number of right labels among the first k, 0 to k
 ``n_missed``        the number of right labels after them
 ==================  ==========================================================================

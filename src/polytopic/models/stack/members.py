@@ -8,7 +8,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils import get_tags
 
 from polytopic.models.base import DocumentModel, HeldOutScores, Model, held_out_scores
-from polytopic.models.registry import create_model
+from polytopic.models.registry import create_model, find_model, model_names
 from polytopic.models.results import LabelEvidence
 
 
@@ -21,9 +21,10 @@ def as_member(member):
     is_foreign = isinstance(member, BaseEstimator) and not isinstance(member, Model)
     if is_foreign and is_classifier(member):
         return Classifier(member)
+    names = [name for name in model_names() if find_model(name).load().reads == "weights"]
     raise ValueError(
-        f"members has {member!r}, must have models that read weights (MML, LinearSVM, "
-        "NearestNeighbours, RandomForest) or scikit-learn classifiers."
+        f"members has {member!r}, must have models that read weights ({', '.join(names)}) or "
+        "scikit-learn classifiers."
     )
 
 

@@ -1,0 +1,52 @@
+"""A quality stands for a model."""
+
+import pytest
+
+import polytopic
+from polytopic import Labeler
+from polytopic.corpus import load_sample
+from polytopic.models.registry import QUALITIES
+
+DOCUMENTS = load_sample()[:60]
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_a_quality_is_the_model_that_it_stands_for(quality, tmp_path):
+    """It answers as this model does, before and after it is saved."""
+    name, parameters = QUALITIES[quality]
+    labeler = Labeler(quality=quality).fit(DOCUMENTS)
+    same = Labeler(polytopic.models.registry.create_model(name, **parameters)).fit(DOCUMENTS)
+    labeler.save(tmp_path / "a.model")
+
+    loaded = polytopic.load(tmp_path / "a.model")
+
+    texts = [document.text for document in DOCUMENTS]
+    assert labeler.suggest(texts) == same.suggest(texts) == loaded.suggest(texts)
+    assert labeler.model_.name == name
+
+
+def test_better_qualities_have_more_members():
+    """Each adds models to those of the one before."""
+    members = [Labeler(quality=quality).fit(DOCUMENTS).model_ for quality in QUALITIES]
+
+    assert members[0].name == "mml"
+    assert [m.name for m in members[1].members_] == ["mml", "svm", "knn"]
+    assert [m.name for m in members[2].members_] == ["mml", "svm", "knn", "forest"]
+
+
+def test_the_default_is_fast():
+    """Without a model and a quality, MML labels."""
+    assert Labeler().fit(DOCUMENTS).model_.name == "mml"
+
+
+def test_a_model_and_a_quality():
+    """They contradict each other."""
+    with pytest.raises(ValueError, match="a quality stands for a model, so give one of them"):
+        Labeler("pmm1", quality="best").fit(DOCUMENTS)
+
+
+@pytest.mark.parametrize("quality", ["good", 1, ""])
+def test_unknown_qualities(quality):
+    """The error lists the known ones."""
+    with pytest.raises(ValueError, match="must be one of fast, balanced, best"):
+        Labeler(quality=quality).fit(DOCUMENTS)
