@@ -1,6 +1,6 @@
 # make run          set up, learn the bundled sample, label three fresh texts, serve the page
 # make test         set up, then lint, types, imports and tests
-# make test-all     also what is long: all corpora, more examples, and the kernels uncompiled
+# make test-all     also the long tests: all corpora, more examples, and the kernels uncompiled
 # make test-lowest  the tests with the lowest releases that pyproject.toml allows
 # make soak         half an hour of mixed load on two services, on SQLite and then on PostgreSQL
 # make mutants      put 300 small faults into the source, one at a time, and see if tests notice
@@ -27,7 +27,7 @@ test-all: lint
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n auto --dist worksteal
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
-# Kernels are kept apart, since each release of numba discards what another has compiled.
+# Kernels are stored separately, since each release of numba discards what another has compiled.
 test-lowest: export NUMBA_CACHE_DIR = $(CURDIR)/.venv-lowest/kernels
 test-lowest: .venv-lowest/installed
 	$(LOWEST)/python -m tests.compiling

@@ -323,11 +323,7 @@ def _standard_input() -> Any:
         raise CorpusError("standard input is closed.")
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
-    except (
-        AttributeError,
-        OSError,
-        ValueError,
-    ):  # replaced, not a file
+    except (AttributeError, OSError, ValueError):  # replaced by something that is not a file
         return getattr(sys.stdin, "buffer", sys.stdin)
 
 

@@ -1,4 +1,4 @@
-"""The map of labels: correlations, clusters, terms and topics beside slow and obvious twins."""
+"""The map of labels: correlations, clusters, terms and topics, compared with slow twins."""
 
 import json
 import re

@@ -261,7 +261,7 @@ def test_mixtures_that_make_no_sense(labels, mixture, reason):
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
 def test_only_texts_with_mixtures_of_their_own_take_others(model):
     """Other models say which one does."""
-    with pytest.raises(ValueError, match="Use PDMM, model 'pdmm'"):
+    with pytest.raises(ValueError, match="Use model='pdmm'"):
         fitted(model).explain(TEXT, mixture={"space": 0.5, "sport": 0.5}, shares=True)
 
 

@@ -25,8 +25,8 @@ class Document:
     labels : iterable of str
         Stored sorted, without duplicates.
     time : datetime, date or ISO 8601 string, optional
-        Stored as a datetime with a time zone, so that any two compare: UTC if none is given, and
-        midnight if only a date is.
+        Stored as a datetime with a time zone, so that any two can be compared: UTC if none is
+        given, and midnight if only a date is.
     split : str, optional
         Part of the corpus, such as ``"train"`` or ``"test"``.
     fields : mapping of str to str, optional
@@ -108,7 +108,7 @@ def parse_time(name: str, value: Any) -> datetime:
         elif not isinstance(value, datetime):
             value = datetime.combine(value, time())
     except (TypeError, ValueError):
-        raise _wrong(name, value, "an ISO 8601 time, such as '2024-05-31T12:00:00Z'") from None
+        raise _invalid(name, value, "an ISO 8601 time, such as '2024-05-31T12:00:00Z'") from None
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
@@ -127,22 +127,22 @@ def _id(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
-        raise _wrong("id", value, "a non-empty string or an integer")
+        raise _invalid("id", value, "a non-empty string or an integer")
     return value
 
 
 def _string(name: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise _wrong(name, value, "a string")
+        raise _invalid(name, value, "a string")
     return value
 
 
 def _labels(value: Any) -> tuple[str, ...]:
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
-        raise _wrong("labels", value, "a list of strings")
+        raise _invalid("labels", value, "a list of strings")
     labels = list(value)
     if not all(isinstance(label, str) and label for label in labels):
-        raise _wrong("labels", labels, "a list of non-empty strings")
+        raise _invalid("labels", labels, "a list of non-empty strings")
     return tuple(sorted(set(labels)))
 
 
@@ -150,7 +150,7 @@ def _counts(value: Any) -> dict[str, float] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise _wrong("counts", value, "an object of terms and numbers")
+        raise _invalid("counts", value, "an object of terms and numbers")
     if _plain(value):
         return dict(value)
     return {_name("counts", term): _count(term, count) for term, count in value.items()}
@@ -168,7 +168,7 @@ def _count(term: str, value: Any) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool)
     count = value if type(value) is int or not number else float(value)
     if not number or not 0 < count <= LARGEST_COUNT:  # false for NaN as well
-        raise _wrong(f"counts[{short(term)}]", value, "a number > 0 and <= 2**53")
+        raise _invalid(f"counts[{short(term)}]", value, "a number > 0 and <= 2**53")
     return count
 
 
@@ -176,10 +176,10 @@ def _fields(value: Any) -> dict[str, str] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise _wrong("fields", value, "an object of names and strings")
+        raise _invalid("fields", value, "an object of names and strings")
     for name, text in value.items():
         if not isinstance(text, str):
-            raise _wrong(f"fields[{short(_name('fields', name))}]", text, "a string")
+            raise _invalid(f"fields[{short(_name('fields', name))}]", text, "a string")
     return {_name("fields", name): text for name, text in value.items()}
 
 
@@ -189,5 +189,5 @@ def _name(where: str, value: Any) -> str:
     return value
 
 
-def _wrong(name: str, value: Any, needed: str) -> ValueError:
+def _invalid(name: str, value: Any, needed: str) -> ValueError:
     return ValueError(f"{name} == {short(value)}, must be {needed}.")

@@ -202,8 +202,8 @@ class Articles:
         self._lines = lines
         self._parser: Any = ET.XMLPullParser(["start", "end"])
         self._open: list[ET.Element] = []
-        self._found: deque[tuple[int, ET.Element]] = deque()
-        self._begun = self._ended = self._spoiled = False
+        self._articles: deque[tuple[int, ET.Element]] = deque()
+        self._has_begun = self._has_ended = self._is_invalid = False
         self._first = 1
         self._waiting: list[str] = []  # lines to parse
         self._n_waiting = self._n_silent = 0  # characters of them, and since the last element
@@ -212,11 +212,11 @@ class Articles:
         return self
 
     def __next__(self) -> ET.Element:
-        while not self._found:
-            if self._ended:
+        while not self._articles:
+            if self._has_ended:
                 raise StopIteration
             self._read()
-        self._lines.first, article = self._found.popleft()
+        self._lines.first, article = self._articles.popleft()
         return article
 
     def _read(self) -> None:
@@ -224,22 +224,22 @@ class Articles:
         try:
             line = next(self._lines, None)
         except ValueError:
-            self._spoiled = True  # the article with the invalid line
+            self._is_invalid = True  # the article with the invalid line
             raise
         try:
             if line is None:
-                self._ended = True
-                if self._begun:
+                self._has_ended = True
+                if self._has_begun:
                     self._parse()
                     self._parser.close()
-            elif line.strip() or self._begun:
-                self._begun = True
+            elif line.strip() or self._has_begun:
+                self._has_begun = True
                 self._feed(line)
         except ValueError:
-            self._ended = True
+            self._has_ended = True
             raise
         except ET.ParseError as error:
-            self._ended = True
+            self._has_ended = True
             self._lines.first = self._lines.number
             raise ValueError(f"not valid XML ({str(error).partition(':')[0]})") from None
 
@@ -276,9 +276,9 @@ class Articles:
         if len(self._open) != 1:
             return
         self._open[0].clear()
-        if element.tag in ARTICLES and not self._spoiled:
-            self._found.append((self._first, element))
-        self._spoiled = False
+        if element.tag in ARTICLES and not self._is_invalid:
+            self._articles.append((self._first, element))
+        self._is_invalid = False
 
 
 def _pubmed_record(article: ET.Element) -> Record:

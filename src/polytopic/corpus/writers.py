@@ -65,7 +65,7 @@ def write_documents(
         for document in documents:
             line = encode(document)
             if line.startswith("\ufeff") and not header and not n_docs:
-                raise _refused(document, "the file would begin with a byte order mark")
+                raise _unwritable(document, "the file would begin with a byte order mark")
             write(_bytes(document, line))
             n_docs += 1
     return n_docs
@@ -88,14 +88,14 @@ def _json(document: Document) -> str:
 def _row(document: Document, columns: Columns) -> list[str]:
     for label in document.labels:
         if columns.split_labels(label) != [label]:
-            raise _refused(
+            raise _unwritable(
                 document, f"the label {short(label)} contains a separator or outer space"
             )
     labels = columns.separator.join(document.labels)
     time = document.time.isoformat() if document.time else ""
     row = [document.id, *_texts(document, columns), labels, time, document.split or ""]
     if any("\0" in cell for cell in row):
-        raise _refused(document, "a table cannot contain a NUL character")
+        raise _unwritable(document, "a table cannot contain a NUL character")
     return row
 
 
@@ -104,21 +104,21 @@ def _texts(document: Document, columns: Columns) -> list[str]:
     if len(names) == 1 and document.text is not None:
         return [document.text]
     if len(names) == 1 or document.fields is None or set(document.fields) != set(names):
-        raise _refused(document, f"its content is not in {columns.text}, the text columns")
+        raise _unwritable(document, f"its content is not in {columns.text}, the text columns")
     return [document.fields[name] for name in names]
 
 
 def _svmlight(document: Document) -> str:
     if document.counts is None or document.time or document.split:
-        raise _refused(document, "SVMlight has only counts and labels")
+        raise _unwritable(document, "SVMlight has only counts and labels")
     for word in (*document.labels, *document.counts):
         if word.split() != [word] or "#" in word or "\0" in word:
-            raise _refused(document, f"{short(word)} contains space, # or NUL")
+            raise _unwritable(document, f"{short(word)} contains space, # or NUL")
     for label in document.labels:
         if "," in label or ":" in label:
-            raise _refused(document, f"the label {short(label)} contains a comma or colon")
+            raise _unwritable(document, f"the label {short(label)} contains a comma or colon")
     if not document.labels and not document.counts:
-        raise _refused(document, "it has neither counts nor labels")
+        raise _unwritable(document, "it has neither counts nor labels")
     pairs = [f"{term}:{count!r}" for term, count in document.counts.items()]
     return " ".join([",".join(document.labels), *pairs]) + "\n"
 
@@ -126,21 +126,23 @@ def _svmlight(document: Document) -> str:
 def _text(document: Document) -> str:
     text = document.text
     if text is None or document.labels or document.time or document.split:
-        raise _refused(document, "the text format has only texts")
+        raise _unwritable(document, "the text format has only texts")
     if not text.strip() or "\n" in text or "\0" in text or text.endswith("\r"):
-        raise _refused(document, "its text is empty, or has a line end or a NUL character")
+        raise _unwritable(document, "its text is empty, or has a line end or a NUL character")
     return text + "\n"
 
 
 def _annif(document: Document) -> str:
     text = document.text
     if text is None or document.time or document.split:
-        raise _refused(document, "Annif's TSV has only texts and labels")
+        raise _unwritable(document, "Annif's TSV has only texts and labels")
     if not text.strip() or any(sign in text for sign in "\t\n\r\0"):
-        raise _refused(document, "its text is empty, or has a tab, a line end or a NUL character")
+        raise _unwritable(
+            document, "its text is empty, or has a tab, a line end or a NUL character"
+        )
     for label in document.labels:
         if label.split() != [label] or "\0" in label or label[0] == "<":
-            raise _refused(document, f"the label {short(label)} contains space or begins with <")
+            raise _unwritable(document, f"the label {short(label)} contains space or begins with <")
     return f"{text}\t{' '.join(f'<{label}>' for label in document.labels)}\n"
 
 
@@ -148,10 +150,10 @@ def _bytes(document: Document, line: str) -> bytes:
     try:
         return line.encode()
     except UnicodeEncodeError:
-        raise _refused(document, "it contains half of a surrogate pair") from None
+        raise _unwritable(document, "it contains half of a surrogate pair") from None
 
 
-def _refused(document: Document, reason: str) -> ValueError:
+def _unwritable(document: Document, reason: str) -> ValueError:
     return ValueError(f"document {short(document.id)} cannot be written: {reason}.")
 
 

@@ -25,7 +25,7 @@ MAX_BODIES = 8  # of the largest size in memory at once
 
 
 class Application(FastAPI):
-    """FastAPI's application, with limits around it and a direct way to its busiest route.
+    """FastAPI's application, with limits around it and a direct path to its busiest route.
 
     Every request passes the limits. FastAPI then calls its own middleware and looks for the route,
     which takes longer than all else that a request for the labels of a text needs. So a request

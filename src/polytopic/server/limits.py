@@ -129,62 +129,21 @@ class RequestLimits:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begin, status, n_read, has_started = time.perf_counter(), 500, 0, False
-        headers, path = dict(scope["headers"]), scope["path"]
-        is_stream = path == self.stream_path and _is_stream(scope["method"], headers)
-        limit = min(self.max_body_bytes, MAX_BYTES_BY_PATH.get(path, self.max_body_bytes))
-        length = headers.get(b"content-length", b"0")
-        announced = int(length) if len(length) < 20 and length.isdigit() else limit + 1
-        deadline = asyncio.get_running_loop().time() + self.body_timeout
-
-        async def limited_receive() -> Message:
-            nonlocal n_read
-            if is_stream:
-                timeout = asyncio.timeout(self.body_timeout)
-            else:
-                if announced > limit and not n_read:
-                    raise _too_large(limit)  # before reading any of it
-                timeout = asyncio.timeout_at(None if has_started else deadline)
-            try:
-                async with timeout:
-                    message = await receive()
-            except TimeoutError as error:
-                detail = f"The body did not arrive within {self.body_timeout:g} seconds."
-                raise HTTPException(408, detail, {"Connection": "close"}) from error
-            n_bytes = len(message.get("body", b""))
-            if n_bytes and not is_stream:
-                n_read += n_bytes
-                self.memory.n_bytes += n_bytes
-                if n_read > limit:
-                    raise _too_large(limit)
-                if self.memory.is_full:
-                    raise BusyError
-            return message
-
-        async def secure_send(message: Message) -> None:
-            nonlocal status, has_started
-            if message["type"] == "http.response.start":
-                status, has_started = message["status"], True
-                message["headers"] = [*message["headers"], *SECURITY_HEADERS]
-            await send(message)
-
-        async def reject(status: int, detail: str) -> None:
-            await problem(status, detail, {"Connection": "close"})(scope, receive, secure_send)
-
+        begin, exchange = time.perf_counter(), _Exchange(self, scope, receive, send)
         try:
-            rejection = self._check_head(scope, headers)
+            rejection = self._check_head(scope, exchange.headers)
             if rejection is None:
-                await self.app(scope, limited_receive, secure_send)
+                await self.app(scope, exchange.receive, exchange.send)
             else:
-                await reject(*rejection)
+                await exchange.reject(*rejection)
         except Exception:
-            if not has_started:
-                await reject(500, UNEXPECTED)
+            if not exchange.has_started:
+                await exchange.reject(500, UNEXPECTED)
             raise  # the server logs it and closes the connection
         finally:
-            self.memory.n_bytes -= n_read
+            self.memory.n_bytes -= exchange.n_read
             route = getattr(scope.get("route"), "path", "other")
-            self.count_request(route, status, time.perf_counter() - begin)
+            self.count_request(route, exchange.status, time.perf_counter() - begin)
 
     def _check_head(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         """Return the status and reason for rejecting a request by its head, or None."""
@@ -208,6 +167,78 @@ class RequestLimits:
             return False
         self._valid_hosts.add(host)
         return True
+
+
+class _Exchange:
+    """A request, whose body is limited, and its response, which gets the security headers.
+
+    Attributes
+    ----------
+    headers : dict of bytes to bytes
+        Header fields of the request.
+    n_read : int
+        Bytes of the body that were read, and that the memory counts; 0 for a stream of lines.
+    status : int
+        Status of the response.
+    has_started : bool
+        Whether the response has started.
+    """
+
+    def __init__(self, limits: RequestLimits, scope: Scope, receive: Receive, send: Send):
+        self._limits, self._scope, self._receive, self._send = limits, scope, receive, send
+        self.headers, self.n_read = dict(scope["headers"]), 0
+        self.status, self.has_started = 500, False
+        path, largest = scope["path"], limits.max_body_bytes
+        self._is_stream = path == limits.stream_path and _is_stream(scope["method"], self.headers)
+        self._limit = min(largest, MAX_BYTES_BY_PATH.get(path, largest))
+        length = self.headers.get(b"content-length", b"0")
+        is_length = len(length) < 20 and length.isdigit()
+        self._announced = int(length) if is_length else self._limit + 1
+        self._deadline = asyncio.get_running_loop().time() + limits.body_timeout
+
+    async def receive(self) -> Message:
+        """Receive the next part of the body; raise if it is too large or too late."""
+        if self._announced > self._limit and not self.n_read and not self._is_stream:
+            raise _too_large(self._limit)  # before reading any of it
+        try:
+            async with self._timeout():
+                message = await self._receive()
+        except TimeoutError as error:
+            seconds = self._limits.body_timeout
+            detail = f"The body did not arrive within {seconds:g} seconds."
+            raise HTTPException(408, detail, {"Connection": "close"}) from error
+        if not self._is_stream:
+            self._count(len(message.get("body", b"")))
+        return message
+
+    def _timeout(self) -> asyncio.Timeout:
+        """Return the timeout for the next part: of its own in a stream, of the body otherwise."""
+        if self._is_stream:
+            return asyncio.timeout(self._limits.body_timeout)
+        return asyncio.timeout_at(None if self.has_started else self._deadline)
+
+    def _count(self, n_bytes: int) -> None:
+        """Count bytes of the body; raise if there are too many, in this body or in all."""
+        if not n_bytes:
+            return
+        self.n_read += n_bytes
+        self._limits.memory.n_bytes += n_bytes
+        if self.n_read > self._limit:
+            raise _too_large(self._limit)
+        if self._limits.memory.is_full:
+            raise BusyError
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the response."""
+        if message["type"] == "http.response.start":
+            self.status, self.has_started = message["status"], True
+            message["headers"] = [*message["headers"], *SECURITY_HEADERS]
+        await self._send(message)
+
+    async def reject(self, status: int, detail: str) -> None:
+        """Answer with a problem document, and ask the client to close the connection."""
+        response = problem(status, detail, {"Connection": "close"})
+        await response(self._scope, self._receive, self.send)
 
 
 def _too_large(limit: int) -> HTTPException:
