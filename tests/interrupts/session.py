@@ -1,10 +1,13 @@
 """A session that is interrupted again and again, as in a notebook: a program of its own.
 
-It is told through standard input to begin, works until it is interrupted, and says so. At the end
-of the input it works once more without being disturbed, and tells a digest of the result.
+For each line of standard input, it works until it is interrupted, and says so. At the end of the
+input, it works once more and says whether the result is still the same. SIGUSR1 prints the stack of
+every thread.
 """
 
+import faulthandler
 import hashlib
+import signal
 import sys
 import tempfile
 import warnings
@@ -102,6 +105,7 @@ def digest_of(found):
 
 def main(name):
     """Work and be interrupted, a time for each line of standard input."""
+    faulthandler.register(signal.SIGUSR1)
     warnings.simplefilter("ignore")
     work = WORK[name]
     before = digest_of(work())

@@ -20,6 +20,7 @@ from tests.interrupts.session import WORK
 PACKAGE = Path(polytopic.__file__).parent
 PATIENCE = 20  # seconds until an interrupt counts as dropped
 MOST_REPEATED = 2  # interrupts of a session that may be
+LIMIT = 300  # seconds in which a session ends that is no longer interrupted
 SCALARS = numba.types.Number, numba.types.Boolean, numba.types.NoneType
 
 
@@ -40,21 +41,39 @@ def interrupt(name, times, longest):
             for _ in range(times):
                 session.stdin.write("begin\n")
                 session.stdin.flush()
-                if session.stdout.readline() != "begun\n":
+                if not says(session, "begun"):
                     break
                 time.sleep(random_times.uniform(0, longest))
                 session.send_signal(signal.SIGINT)
                 # Python drops an interrupt that it notices in a finalizer; this is rare
                 while not select.select([session.stdout], [], [], PATIENCE)[0]:
                     repeated += 1
-                    assert repeated <= MOST_REPEATED, "interrupts are lost"
+                    assert repeated <= MOST_REPEATED, f"interrupts are lost\n{stacks(session)}"
                     session.send_signal(signal.SIGINT)
-                if session.stdout.readline() != "interrupted\n":
+                if not says(session, "interrupted"):
                     break
-            last, errors = session.communicate(timeout=300)
+            try:
+                last, errors = session.communicate(timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                pytest.fail(f"the session does not end\n{stacks(session)}")
         finally:
             session.kill()  # otherwise, a session that was not interrupted would go on forever
     return session.returncode, last, errors
+
+
+def says(session, word):
+    """Return whether a session says a word; if it has ended instead, it says nothing."""
+    line = session.stdout.readline()
+    assert line in (f"{word}\n", ""), f"{line!r} instead of {word!r}\n{stacks(session)}"
+    return bool(line)
+
+
+def stacks(session):
+    """Return what a session has written to stderr, and where each of its threads is; end it."""
+    session.send_signal(signal.SIGUSR1)
+    time.sleep(1)
+    session.kill()
+    return session.stderr.read()
 
 
 @pytest.mark.compiled

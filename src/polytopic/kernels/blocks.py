@@ -63,9 +63,18 @@ def run_tasks(function, tasks):
             checkpoint()
             return function(task)
 
-    with hold_interrupts(), ThreadPoolExecutor(n_threads()) as pool:
+    with hold_interrupts():
+        return _run_in_new_pool(run, tasks, stop)
+
+
+def _run_in_new_pool(function, tasks, stop):
+    """Return the results of tasks in threads of their own, which end when this function does.
+
+    The pool is deleted here, while interrupts are held: Python drops those that come in finalizers.
+    """
+    with ThreadPoolExecutor(n_threads()) as pool:
         try:
-            return _results(pool, run, tasks)
+            return _results(pool, function, tasks)
         except BaseException:
             stop.set()
             raise
@@ -93,8 +102,8 @@ def _wait_for(future):
         try:
             return future.result(STOP_POLL)
         except TimeoutError:
-            if future.done():  # the task itself has raised it
-                raise
+            if future.done():  # it has just ended, perhaps with a TimeoutError of its own
+                return future.result()
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from polytopic.array_specs import REAL, WHOLE, ArraySpec, check_arrays, check_rows
 from polytopic.kernels.blocks import map_rows, run_tasks
-from polytopic.labels import indicator
 from polytopic.models.base import LABEL_ARRAYS, HeldOutScores, check_label_arrays
 from polytopic.models.checks import check_size, check_tuned
 from polytopic.models.forest import kernels
@@ -268,27 +267,32 @@ def grow(documents: Documents, n_labels: int, n_tries: int, seed: int) -> Tree:
 
 def join(trees: list[Tree], Y: sparse.csr_matrix) -> Trees:
     """Return trees one after another, with the labels of their leaves instead of documents."""
-    sizes, leaf_docs, leaf_labels, right = [0], [], [], []
+    sizes, sizes_of_leaves, right = [0], [], []
     n_leaves = 0
     for tree in trees:
         is_leaf = tree.words == LEAF
         right.append(tree.right + np.where(is_leaf, n_leaves, sum(sizes)).astype(np.int32))
         sizes.append(tree.words.size)
-        leaf_docs.append(np.diff(tree.leaf_ends))
-        n_leaves += leaf_docs[-1].size
-        members = indicator(tree.docs, tree.leaf_ends, Y.shape[0])
-        leaf_labels.append(sparse.diags_array(1 / leaf_docs[-1]) @ members @ Y)
+        sizes_of_leaves.append(np.diff(tree.leaf_ends))
+        n_leaves += sizes_of_leaves[-1].size
     none = np.zeros(0, np.int32)
-    shares = sparse.csr_matrix((0, Y.shape[1]))
-    if leaf_labels:
-        shares = sparse.csr_matrix(sparse.vstack(leaf_labels))
-        shares.sort_indices()
+    leaf_docs = np.concatenate([none, *sizes_of_leaves])
+    in_leaf = sparse.csr_matrix(
+        (
+            np.repeat(1 / leaf_docs, leaf_docs),
+            np.concatenate([none, *(tree.docs for tree in trees)]),
+            np.concatenate([[0], np.cumsum(leaf_docs)]),
+        ),
+        shape=(n_leaves, Y.shape[0]),
+    )
+    shares = sparse.csr_matrix(in_leaf @ Y)
+    shares.sort_indices()
     return Trees(
         np.cumsum(sizes),
         np.concatenate([none, *(tree.words for tree in trees)]),
         np.concatenate([none.astype(np.uint8), *(tree.cuts for tree in trees)]),
         np.concatenate([none, *right]),
-        np.concatenate([none, *leaf_docs]),
+        leaf_docs,
         shares.indptr.astype(np.int64),
         shares.indices.astype(np.int32),
         np.minimum(shares.data, 1.0).astype(np.float32),
