@@ -98,7 +98,10 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'polytopic' has no attribute {name!r}")
-    module = import_module(f"polytopic.{_MODULES.get(name, name)}")
+    from polytopic.interrupts import hold_interrupts
+
+    with hold_interrupts():  # a part of numba that was interrupted cannot be imported again
+        module = import_module(f"polytopic.{_MODULES.get(name, name)}")
     return getattr(module, name) if name in _MODULES else module
 
 

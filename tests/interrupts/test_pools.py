@@ -37,6 +37,7 @@ def interrupted(work, step):
     return False
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 work = WORK[sys.argv[1]]
 for step in itertools.count(step=int(sys.argv[2])):
     child = os.fork()

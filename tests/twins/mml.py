@@ -170,18 +170,30 @@ class Problem:
         raise AssertionError("the twin did not converge")
 
     def solve_generally(self):
-        """Return the best dual variables by SciPy's method for any smooth problem with bounds."""
+        """Return the best dual variables by SciPy's methods for any smooth problem with bounds.
+
+        The first comes near the optimum whatever the problem, the second is precise there.
+        """
         n = len(self.pairs)
-        found = optimize.minimize(
-            lambda alpha: (alpha @ self.Q @ alpha / 2 - alpha.sum(), self.Q @ alpha - 1),
-            np.full(n, self.C / 2),
-            jac=True,
+        problem = {
+            "fun": lambda alpha: (alpha @ self.Q @ alpha / 2 - alpha.sum(), self.Q @ alpha - 1),
+            "jac": True,
+            "bounds": optimize.Bounds(np.zeros(n), np.full(n, self.C)),
+        }
+        near = optimize.minimize(
+            **problem,
+            x0=np.full(n, self.C / 2),
             method="trust-constr",
             hess=lambda _: self.Q,
-            bounds=optimize.Bounds(np.zeros(n), np.full(n, self.C)),
             options={"gtol": 1e-10, "xtol": 1e-12, "barrier_tol": 1e-11, "maxiter": 2000},
         )
-        return np.clip(found.x, 0, self.C)
+        best = optimize.minimize(
+            **problem,
+            x0=np.clip(near.x, 0, self.C),
+            method="L-BFGS-B",
+            options={"ftol": 0.0, "gtol": 1e-10, "maxiter": 10_000, "maxfun": 20_000, "maxcor": 50},
+        )
+        return best.x
 
     def scores(self, alpha, X, sets):
         """Return the score of each label set for documents: what Eq. (8) maximizes."""

@@ -23,6 +23,8 @@ import numpy as np
 from numba.core import event
 from numba.extending import register_jitable
 
+from polytopic.interrupts import hold_interrupts
+
 _PACKAGE = Path(__file__).parent.parent
 _NOTICE_AFTER = 1.0  # seconds of compiling
 
@@ -128,4 +130,27 @@ class _CompileNotice(event.Listener):
             print(f"Compiling ({when}) …", file=sys.stderr, flush=True)
 
 
+class _Uninterrupted(event.Listener):
+    """Holds Ctrl+C back while numba compiles or loads a kernel.
+
+    It imports parts of itself then, and a part that was interrupted cannot be imported again.
+    """
+
+    def __init__(self):
+        self._holds = []  # one for each kernel that is being compiled for another one
+
+    def on_start(self, event):
+        """Begin to compile or load a kernel."""
+        if threading.current_thread() is threading.main_thread():
+            hold = hold_interrupts()
+            hold.__enter__()
+            self._holds.append(hold)
+
+    def on_end(self, event):
+        """Finish it."""
+        if threading.current_thread() is threading.main_thread():
+            self._holds.pop().__exit__(None, None, None)
+
+
 event.register("numba:compile", _CompileNotice())
+event.register("numba:compiler_lock", _Uninterrupted())
