@@ -42,11 +42,11 @@ def workspace(Z):
 def best_sets(Z, sizes):
     """Return the indicator of each document's best label set."""
     n_docs, _, n_labels = Z.shape
-    found, n_found = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
-    n = search.best_sets(Z, sizes, workspace(Z[0]), found, n_found)
+    found_labels, n_found = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
+    n = search.best_sets(Z, sizes, workspace(Z[0]), found_labels, n_found)
     chosen = np.zeros((n_docs, n_labels), bool)
     assert n == n_found.sum()
-    for doc, labels in enumerate(np.split(found[:n], np.cumsum(n_found)[:-1])):
+    for doc, labels in enumerate(np.split(found_labels[:n], np.cumsum(n_found)[:-1])):
         assert (np.diff(labels) > 0).all()
         chosen[doc, labels] = True
     return chosen
@@ -76,8 +76,8 @@ def test_the_most_violated_label_set(similarity, rank, goal):
             again = best_set(Z, labels, GOALS[goal], sizes, merit - 1e-6, work)
             assert again == (size, pytest.approx(merit))
             if np.isfinite(merit):
-                found = frozenset(work.best[:size].tolist())
-                assert merits[sets.index(found)] == pytest.approx(merits.max(), abs=1e-9)
+                best = frozenset(work.best[:size].tolist())
+                assert merits[sets.index(best)] == pytest.approx(merits.max(), abs=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -144,14 +144,14 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
         n_docs, n_best = 8 if n_labels > 9 else 20, 7
         Z = random_scores(rng, sizes, n_docs, n_labels)
         scores = np.array([set_scores(z, sizes.vectors, members) for z in Z])
-        found = np.zeros((n_docs, n_labels), bool)
+        best_marks = np.zeros((n_docs, n_labels), bool)
         out, several = np.empty((n_docs, n_labels)), np.zeros((n_docs, n_best, n_labels), bool)
         values, wanted = np.empty((n_docs, n_best)), n_labels // 2
 
         chosen = best_sets(Z, sizes)
         search.n_best_sets(Z, sizes, search.new_listing(n_best, n_labels), several, values)
         search.margins(Z, sizes, out)
-        search.best_with(Z, sizes, wanted, found)
+        search.best_with(Z, sizes, wanted, best_marks)
         leads, two = np.empty(n_docs), np.empty((n_docs, 2))
         several_two = np.zeros((n_docs, 2, n_labels), bool)
         search.leads(Z, sizes, leads)
@@ -170,9 +170,9 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
             assert len({tuple(labels) for labels in listed.tolist()}) == len(listed)
             assert not several[doc, best.size :].any()
             np.testing.assert_allclose(out[doc], twins.margins(row, members), **close)
-            np.testing.assert_allclose(leads[doc], twins.lead(row), **close)
-            assert found[doc, wanted]
-            found_score = set_scores(Z[doc], sizes.vectors, found[doc][None])
+            np.testing.assert_allclose(leads[doc], twins.leads(row), **close)
+            assert best_marks[doc, wanted]
+            found_score = set_scores(Z[doc], sizes.vectors, best_marks[doc][None])
             np.testing.assert_allclose(
                 found_score[0], twins.best_with(row, members, wanted), **close
             )
@@ -199,16 +199,16 @@ def test_many_sets_are_listed_in_order(n_best):
     sizes, sets = with_knots(sizes_of("dice", 4, 7).vectors, has_empty=False), label_sets(7)
     equal = np.full((1, 4, 7), 0.1)
     Z = np.concatenate([random_scores(rng, sizes, 5, 7), equal, 0 * equal])
-    found, scores = np.zeros((7, n_best, 7), bool), np.empty((7, n_best))
+    listed, scores = np.zeros((7, n_best, 7), bool), np.empty((7, n_best))
 
-    search.n_best_sets(Z, sizes, search.new_listing(n_best, 7), found, scores)
+    search.n_best_sets(Z, sizes, search.new_listing(n_best, 7), listed, scores)
 
     n_sets = min(n_best, len(sets))
     for doc in range(7):
         best = twins.n_best_sets(set_scores(Z[doc], sizes.vectors, indicator_of(sets, 7)), n_sets)
         np.testing.assert_allclose(scores[doc, :n_sets], best, atol=1e-9)
-        assert len({tuple(labels) for labels in found[doc, :n_sets].tolist()}) == n_sets
-    assert found[-1, :n_sets].sum(axis=1).tolist() == [len(labels) for labels in sets[:n_sets]]
+        assert len({tuple(labels) for labels in listed[doc, :n_sets].tolist()}) == n_sets
+    assert listed[-1, :n_sets].sum(axis=1).tolist() == [len(labels) for labels in sets[:n_sets]]
     assert np.isneginf(scores[:, n_sets:]).all()
 
 
