@@ -1,4 +1,4 @@
-"""The kernels that read cuts, and normalise scores, against their twins."""
+"""Kernels that read cuts and normalise scores, compared with their twins."""
 
 import numpy as np
 import pytest
