@@ -279,14 +279,14 @@ def check_store(url, expected):
     sample = {document.id for document in load_sample()}
     with Store(url, create=False) as store:
         problems = store.verify().problems
-        found = {d.id: sorted(d.labels) for d in store.documents() if d.id not in sample}
+        documents = {d.id: sorted(d.labels) for d in store.documents() if d.id not in sample}
     for problem in problems:
         expected.report(f"verify: {problem}")
-    if found != expected.labels:
-        lost = sorted(expected.labels.keys() - found.keys())
-        unexpected = sorted(found.keys() - expected.labels.keys())
-        both = found.keys() & expected.labels.keys()
-        changed = sorted(name for name in both if found[name] != expected.labels[name])
+    if documents != expected.labels:
+        lost = sorted(expected.labels.keys() - documents.keys())
+        unexpected = sorted(documents.keys() - expected.labels.keys())
+        both = documents.keys() & expected.labels.keys()
+        changed = sorted(name for name in both if documents[name] != expected.labels[name])
         expected.report(f"the store lost {lost}, has unexpected {unexpected}, changed {changed}")
 
 
@@ -296,11 +296,11 @@ def check_answers(services, expected):
         until(service.is_ready, READY, f"port {service.port} is not ready at a checkpoint")
         recent = expected.erased[-400:]
         text = " ".join(recent)
-        found = httpx.post(f"{service.address}/v1/explain", json={"text": text}, timeout=60)
-        if found.status_code != 200:
-            expected.report(f"explain answers {found.status_code}: {found.text[:200]}")
+        response = httpx.post(f"{service.address}/v1/explain", json={"text": text}, timeout=60)
+        if response.status_code != 200:
+            expected.report(f"explain answers {response.status_code}: {response.text[:200]}")
             continue
-        answer = found.json()
+        answer = response.json()
         known = json.dumps([answer["labels"], answer["keywords"], answer["places"]])
         traces = [word for word in recent if word in known]
         listed = httpx.get(f"{service.address}/v1/labels", timeout=60).text
@@ -474,8 +474,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("databases", nargs="*", default=["sqlite", "postgresql"])
     asked = parser.parse_args()
-    found = [soak(kind, 60 * asked.minutes) for kind in asked.databases]
-    sys.exit(any(expected.problems for expected in found))
+    results = [soak(kind, 60 * asked.minutes) for kind in asked.databases]
+    sys.exit(any(expected.problems for expected in results))
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def test_naive_bayes_with_a_tuned_rule_on_reuters(reuters):
 
     models = [NaiveBayes(smoothing=smoothing) for smoothing in (0.1, 0.3, 1.0)]
     tuned = [tune_decision(model, X, Y) for model in models]
-    best = int(np.argmax([found.best_score for found in tuned]))
+    best = int(np.argmax([surface.best_score for surface in tuned]))
     model = LabelDecision(models[best], tuned[best].best_rule).fit(X, Y)
 
     assert samples_f1(Y_test, model.predict(X_test)) >= 0.86
@@ -303,8 +303,8 @@ def medline(data):
     documents = list(read_documents(data("medline-cf")))
     docs = Counter(label for document in documents for label in document.labels)
     used = {label for label, n in docs.items() if 20 <= n <= 600}
-    found = [(d.text, sorted(used.intersection(d.labels)), d.split) for d in documents]
-    return [one for one in found if one[1]]
+    texts = [(d.text, sorted(used.intersection(d.labels)), d.split) for d in documents]
+    return [one for one in texts if one[1]]
 
 
 def test_nbm_on_medline(medline):

@@ -21,11 +21,11 @@ def rows(seed, *, n_rows=40, n_columns=70_000, largest=3):
     }
 
 
-def assert_same(found, arrays):
+def assert_same(unpacked, arrays):
     """Compare all arrays by value."""
-    assert found.keys() == arrays.keys()
+    assert unpacked.keys() == arrays.keys()
     for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
+        np.testing.assert_array_equal(unpacked[name], array)
 
 
 @pytest.mark.parametrize("largest", [1, 3, 300, 70_000, 2**32])
@@ -82,10 +82,10 @@ def test_weights_come_back_to_the_bit(dtype):
     arrays = {"weights": weights, "columns": np.arange(13), "vectors": np.ones((14, 3))}
 
     packed = pack_arrays(arrays, PACKING)
-    found = unpack_arrays(packed, PACKING)["weights"]
+    unpacked = unpack_arrays(packed, PACKING)["weights"]
 
-    assert found.dtype == dtype
-    assert found.tobytes() == weights.tobytes()
+    assert unpacked.dtype == dtype
+    assert unpacked.tobytes() == weights.tobytes()
     assert sum(array.nbytes for array in packed.values()) < weights.nbytes / 1.5
 
 

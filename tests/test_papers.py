@@ -416,15 +416,15 @@ def test_exhaustive_contains_greedy(seed):
     def score(labels):
         return papers.pmm2_log_likelihood(x, theta, np.full((4, 4), 0.5), labels)
 
-    found = papers.greedy(score, 4, allowed)
+    greedy_set = papers.greedy(score, 4, allowed)
     ranked = papers.exhaustive(score, 4, allowed)
 
-    assert (score(found), found) in ranked
+    assert (score(greedy_set), greedy_set) in ranked
     assert {labels for _, labels in ranked} == {s for s in all_sets(4) if 2 not in s}
     assert len(ranked) == 7
     assert [s for s, _ in ranked] == sorted((s for s, _ in ranked), reverse=True)
-    for label in {0, 1, 3} - set(found):
-        assert score(tuple(sorted((*found, label)))) <= score(found)
+    for label in {0, 1, 3} - set(greedy_set):
+        assert score(tuple(sorted((*greedy_set, label)))) <= score(greedy_set)
 
 
 def test_greedy_may_miss_the_best_set():

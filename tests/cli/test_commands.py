@@ -402,12 +402,12 @@ def test_the_best_rule(folder, tmp_path):
     _, err = run(*train, "--model", "nb", "--tree", "names")
 
     labeler = polytopic.load(tmp_path / "m")
-    found = re.search(
+    match = re.search(
         r"Chose (\w+)\(.*\): samples F1 on 56 held-out documents is (0\.\d+) with the model's own "
         r"decision, and (0\.\d+) with \1\(",
         err,
     )
-    assert float(found[3]) > float(found[2])
+    assert float(match[3]) > float(match[2])
     assert "Learned 278 documents" in err
     assert type(labeler.rule).__name__ in err
     assert run(*train)[1].startswith("Chose ")  # a rule, or the model's own decision

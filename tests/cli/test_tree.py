@@ -166,8 +166,8 @@ def test_select(folder, tmp_path):
     wanted = [a["id"] for a in answers if a["labels"][0].startswith(("sport/", "culture/film"))]
     assert [d["id"] for d in selected] == wanted
     for document in selected:
-        found = document.pop("selected")
-        assert all(what["labels"] and "share" not in what for what in found.values())
+        topics = document.pop("selected")
+        assert all(what["labels"] and "share" not in what for what in topics.values())
         assert document == originals[document["id"]]
     sport = sum(a["labels"][0].startswith("sport/") for a in answers)
     assert err == (
@@ -184,9 +184,9 @@ def test_select_keeps_lines_as_they_are(folder):
     out, err = run("select", folder / "nb.model", "--topic", "sport", stdin=lines_in.encode())
 
     first, second = out.splitlines()
-    found = '"selected": {"sport": {"labels": ["sport/football"]}}'
-    assert first == f"{line[:-1]}, {found}}}"
-    assert second == f'{{"text": "goal", {found}}}'
+    selected = '"selected": {"sport": {"labels": ["sport/football"]}}'
+    assert first == f"{line[:-1]}, {selected}}}"
+    assert second == f'{{"text": "goal", {selected}}}'
     assert "Read 3 documents and selected 2 (sport 2); 1 had no known words." in err
 
 

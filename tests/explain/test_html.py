@@ -189,12 +189,12 @@ def test_marks_take_the_strongest_label():
     explanation = fitted().explain("goal rover orbit symphony", ["space", "sport"])
     order = [reason.label for reason in explanation.labels]
 
-    found = {mark.place.term: mark for mark in marks(explanation)}
+    mark_of = {mark.place.term: mark for mark in marks(explanation)}
 
-    assert order[found["goal"].label] == "sport"
-    assert order[found["orbit"].label] == "space"
-    assert max(mark.strength for mark in found.values()) == 1
-    assert found["symphony"].strength == 0
+    assert order[mark_of["goal"].label] == "sport"
+    assert order[mark_of["orbit"].label] == "space"
+    assert max(mark.strength for mark in mark_of.values()) == 1
+    assert mark_of["symphony"].strength == 0
 
 
 @pytest.mark.parametrize(

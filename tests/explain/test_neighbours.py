@@ -38,21 +38,23 @@ def test_correlations_are_those_of_the_map(seed, measure):
         expected = weight_correlations(covariance, together, n_docs)
 
     for column, label in enumerate(LABELS):
-        found = labels_together(LABELS, column, sets, set_docs, covariance=covariance, n_pairs=7)
+        neighbours = labels_together(
+            LABELS, column, sets, set_docs, covariance=covariance, n_pairs=7
+        )
 
-        values = {pair.second: pair.correlation for pair in found}
+        values = {pair.second: pair.correlation for pair in neighbours}
         row = dict(zip(LABELS, expected[column].tolist(), strict=True))
         assert values == pytest.approx({k: v for k, v in row.items() if v > 0 or v < 0})
-        assert {pair.first for pair in found} <= {label}
-        assert all(p.documents == together[column, LABELS.index(p.second)] for p in found)
+        assert {pair.first for pair in neighbours} <= {label}
+        assert all(p.documents == together[column, LABELS.index(p.second)] for p in neighbours)
 
 
 def test_the_strongest_come_first():
     """Above zero, then below; so many of each at most."""
     sets, set_docs = drawn(2)
 
-    found = labels_together(LABELS, 0, sets, set_docs, n_pairs=2)
-    values = [pair.correlation for pair in found]
+    neighbours = labels_together(LABELS, 0, sets, set_docs, n_pairs=2)
+    values = [pair.correlation for pair in neighbours]
 
     above, below = [v for v in values if v > 0], [v for v in values if v < 0]
     assert values == sorted(above, reverse=True) + sorted(below)
@@ -77,11 +79,11 @@ def test_many_labels_take_little_memory():
     ]
     labeler = Labeler("nb", min_df=1).fit(documents)
 
-    found = labeler.neighbours("l0")
+    neighbours = labeler.neighbours("l0")
     drawn = labeler.map(n_labels=20)
 
-    assert [pair.second for pair in found.together] == ["m0"]
-    assert len(found.alike) == 5
+    assert [pair.second for pair in neighbours.together] == ["m0"]
+    assert len(neighbours.alike) == 5
     assert (len(drawn.labels), drawn.n_labels) == (20, 30_009)
     assert {f"m{k}" for k in range(9)} < {label.label for label in drawn.labels}
 

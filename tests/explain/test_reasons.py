@@ -42,8 +42,8 @@ def set_score(labeler, text, labels):
         return model.log_joint(x, [labels])[0]
     if not hasattr(model, "predict_sets"):  # it scores each label on its own
         return model.decision_function(x)[0, np.isin(model.classes_, labels)].sum()
-    found = model.predict_sets(x, n_best=2**labeler.classes_.size)
-    return dict(zip(found.sets[0], found.scores[0], strict=False))[tuple(labels)]
+    ranked = model.predict_sets(x, n_best=2**labeler.classes_.size)
+    return dict(zip(ranked.sets[0], ranked.scores[0], strict=False))[tuple(labels)]
 
 
 @st.composite
@@ -202,11 +202,13 @@ def test_the_own_mixture_of_a_text_changes_nothing(likelihood):
     in_order = labeler.explain(TEXT, mixture=[shares[one] for one in labels], labels=labels)
     named = labeler.explain(TEXT, mixture=shares, shares=True)
 
-    for found in (by_name, in_order, named):
-        assert {r.label: r.share for r in found.labels} == pytest.approx(shares)
-        assert [word.term for word in found.keywords] == [word.term for word in plain.keywords]
-        assert found.breakdown.score == pytest.approx(plain.breakdown.score)
-        for place, other in zip(found.places, plain.places, strict=True):
+    for explanation in (by_name, in_order, named):
+        assert {r.label: r.share for r in explanation.labels} == pytest.approx(shares)
+        assert [word.term for word in explanation.keywords] == [
+            word.term for word in plain.keywords
+        ]
+        assert explanation.breakdown.score == pytest.approx(plain.breakdown.score)
+        for place, other in zip(explanation.places, plain.places, strict=True):
             assert place.shares == pytest.approx(other.shares, abs=1e-8)
             assert place.evidence == pytest.approx(other.evidence, abs=1e-7)
     assert by_name.why_not[0].difference == pytest.approx(plain.why_not[0].difference)
@@ -316,7 +318,7 @@ def test_nothing_known_can_be_explained():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "words"),
     [
         ("İstanbul GOAL ﬁlm", ["GOAL", "ﬁlm"]),
         ("दूरबीन orbit ‏ירח orbit", ["orbit", "orbit"]),
@@ -324,11 +326,11 @@ def test_nothing_known_can_be_explained():
         ("go\u00adal, \u202egoal", ["go\u00adal", "goal"]),
     ],
 )
-def test_places_are_right_in_odd_scripts(text, found):
+def test_places_are_right_in_odd_scripts(text, words):
     """Places are those of the text as it was given, whatever comes before them."""
     places = fitted().explain(text).places
 
-    assert [text[place.start : place.end] for place in places] == found
+    assert [text[place.start : place.end] for place in places] == words
 
 
 def test_places_in_fields():
@@ -338,10 +340,10 @@ def test_places_in_fields():
 
     explanation = labeler.explain(Document("1", fields=text))
 
-    found = [
+    places = [
         (place.field, text[place.field][place.start : place.end]) for place in explanation.places
     ]
-    assert found == [("title", "goal"), ("body", "match"), ("body", "goal")]
+    assert places == [("title", "goal"), ("body", "match"), ("body", "goal")]
     first, _, last = explanation.places
     assert first.evidence == pytest.approx(2 * last.evidence)
     assert sum(p.evidence for p in explanation.places) == pytest.approx(explanation.breakdown.words)

@@ -79,9 +79,9 @@ def ask(labeler: Labeler) -> None:
     for proba in (labeler.predict_proba(TEXTS), labeler.certainty(TEXTS)):
         assert ((proba >= 0) & (proba <= 1)).all()
     assert not np.isnan(labeler.decision_function(TEXTS)).any()
-    assert all(labels.issuperset(found) for found in labeler.predict(TEXTS))
-    for found in labeler.suggest(TEXTS, 3):
-        assert all(0 <= one.probability <= 1 and one.label in labels for one in found)
+    assert all(labels.issuperset(answer) for answer in labeler.predict(TEXTS))
+    for answer in labeler.suggest(TEXTS, 3):
+        assert all(0 <= one.probability <= 1 and one.label in labels for one in answer)
     labeler.suggest(TEXTS, exclude=[sorted(labels)[0]] if len(labels) > 1 else None)
     labeler.label_terms(3)
     for text in TEXTS:

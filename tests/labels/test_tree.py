@@ -248,9 +248,9 @@ def test_find():
         notations={"u3": "52.3"},
     )
 
-    found = {name: tree.find(name) for name in ("u1", "52.3", "Avaruus", "Red planet")}
+    ids = {name: tree.find(name) for name in ("u1", "52.3", "Avaruus", "Red planet")}
 
-    assert found == {"u1": "u1", "52.3": "u3", "Avaruus": "u1", "Red planet": "u2"}
+    assert ids == {"u1": "u1", "52.3": "u3", "Avaruus": "u1", "Red planet": "u2"}
     assert tree.find("Space") == "u1"  # a name comes before an alternative one
     assert tree.find("Mars") == "Mars"  # an id comes before a name
     assert tree.find("Luna") is None  # of two labels

@@ -219,8 +219,8 @@ def test_topics():
 
     with pytest.raises(ValueError, match="there is no topic"):
         _load("CoL", **none)
-    found = [_complaint("CoL", size_proba=proba) for proba in sizes]
-    assert [bool(said) for said in found] == [True, False, False, False, True]
+    complaints = [_complaint("CoL", size_proba=proba) for proba in sizes]
+    assert [bool(said) for said in complaints] == [True, False, False, False, True]
 
 
 def test_probabilities_sum_to_one():
@@ -230,11 +230,11 @@ def test_probabilities_sum_to_one():
     for name, rounding in (("beta", 1e-3), ("size_proba", 1e-6)):
         exact = arrays[name].astype(np.float64)
         exact /= exact.sum(axis=0)
-        found = [
+        complaints = [
             _complaint("CoL", **{name: exact * (1 + part * rounding)})
             for part in (-1.1, -0.9, 0.9, 1.1)
         ]
-        assert ["sum to one" in said for said in found] == [True, False, False, True]
+        assert ["sum to one" in said for said in complaints] == [True, False, False, True]
 
 
 def test_covariance():

@@ -97,9 +97,9 @@ def test_add_rules(arrays):
     expected = twins.add_rules(X, Y, D / D.size, 6, 0.01)
 
     kernels.sum_weights(documents, pairs, D, sums)
-    found = kernels.add_rules(documents, pairs, D, sums, 0.01, np.ones(1), words, outputs, z)
+    n_rules = kernels.add_rules(documents, pairs, D, sums, 0.01, np.ones(1), words, outputs, z)
 
-    assert found == 6
+    assert n_rules == 6
     assert words.tolist() == expected[0]
     np.testing.assert_allclose(outputs, expected[1], atol=1e-9)
     np.testing.assert_allclose(z, expected[2], rtol=1e-10)
@@ -362,11 +362,11 @@ def test_the_best_set_with_a_label():
     wide = np.hstack([Y, np.zeros((40, 1), dtype=int)])
     model = BoosTexter(20).fit(X, wide)
 
-    found = model.best_with(X, 2).toarray()
+    best = model.best_with(X, 2).toarray()
 
     expected = model.decision_function(X) > 0
     expected[:, 2] = True
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(best, expected)
     with pytest.raises(ValueError, match="label '4' has no documents"):
         model.best_with(X, 4)
 
@@ -391,13 +391,13 @@ def test_word_labels_share_each_word():
     X, Y = topics(30)
     model = BoosTexter(10).fit(X, Y)
 
-    found = model.word_labels(X)
+    word_labels = model.word_labels(X)
 
     predicted = model.predict(X)
-    assert predicted[found.doc, found.label].all()
-    assert found.share.min() >= 0
+    assert predicted[word_labels.doc, word_labels.label].all()
+    assert word_labels.share.min() >= 0
     total = np.zeros(X.shape)
-    np.add.at(total, (found.doc, found.word), found.share)
+    np.add.at(total, (word_labels.doc, word_labels.word), word_labels.share)
     np.testing.assert_allclose(total, X > 0, atol=1e-9)
 
 

@@ -419,9 +419,9 @@ def test_any_smoothing(smoothing):
     for x, answer in zip(X, answers, strict=True):
         if x.any():
             expected = slow.greedy_sets_of_pmm1(x, model.word_proba_, [True] * 3)
-            found = slow.log_likelihood(x, model.word_proba_, np.flatnonzero(answer))
+            value = slow.log_likelihood(x, model.word_proba_, np.flatnonzero(answer))
             best = slow.log_likelihood(x, model.word_proba_, expected)
-            assert found == pytest.approx(best, rel=1e-9)
+            assert value == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("model", [*MODELS, LabelDecision(NaiveBayes(), TopK(1))])

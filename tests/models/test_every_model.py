@@ -120,10 +120,10 @@ def test_words_do_not_speak_for_labels_without_documents(labels):
     """In a set with such a label, that label's share of the score is nothing."""
     model = fitted(MML(1.0, labels=labels))
 
-    found = model.explain_words(X[:1], [[1, 0, 0, 1]])
+    breakdown = model.explain_words(X[:1], [[1, 0, 0, 1]])
 
-    assert found.by_label[:, 0].any()
-    assert not found.by_label[:, 1].any()
+    assert breakdown.by_label[:, 0].any()
+    assert not breakdown.by_label[:, 1].any()
 
 
 MIXTURES = [
@@ -141,12 +141,12 @@ def test_words_account_for_the_log_likelihood(model):
     model = fitted(model)
 
     for x, y in zip(sparse.csr_matrix(X[:8]), Y[:8], strict=True):
-        found = model.explain_words(x, [y])
+        breakdown = model.explain_words(x, [y])
 
-        assert found.word_scores.shape == (x.nnz,)
-        assert (found.word_scores < 0).all()
-        total = x.data @ found.word_scores + found.mixing
-        assert total == found.breakdown.log_likelihood
+        assert breakdown.word_scores.shape == (x.nnz,)
+        assert (breakdown.word_scores < 0).all()
+        total = x.data @ breakdown.word_scores + breakdown.mixing
+        assert total == breakdown.breakdown.log_likelihood
         assert total == pytest.approx(model.log_likelihood(x, [y])[0])
 
 
@@ -155,11 +155,11 @@ def test_words_of_the_papers_score():
     model = fitted(PDMM(temperature=2.0, likelihood="paper"))
     x = sparse.csr_matrix(X[:1])
 
-    found = model.explain_words(x, [[1, 1, 0, 0]])
+    breakdown = model.explain_words(x, [[1, 1, 0, 0]])
 
     weights = model.mixture(x, [[1, 1, 0, 0]])[0]
     expected = np.log(weights @ model.word_proba_[:, x.indices])
-    np.testing.assert_allclose(found.word_scores, expected, rtol=1e-6)
+    np.testing.assert_allclose(breakdown.word_scores, expected, rtol=1e-6)
 
 
 @every_mixture
@@ -176,10 +176,10 @@ def test_the_joint_is_the_likelihood_and_the_prior(model):
 @pytest.mark.parametrize("model", [NaiveBayes(), MML(), BoosTexter(20)], ids=repr)
 def test_all_label_sets_are_equally_likely(model):
     """Where only words count, the prior is nothing and the temperature is one."""
-    found = fitted(model).explain_words(X[:1], Y[:1])
+    breakdown = fitted(model).explain_words(X[:1], Y[:1])
 
-    assert found.temperature == 1.0
-    assert found.log_prior == 0.0
+    assert breakdown.temperature == 1.0
+    assert breakdown.log_prior == 0.0
 
 
 @pytest.mark.parametrize(
@@ -209,12 +209,12 @@ def test_a_table_is_as_good_as_its_documents(model):
     expected = clone(model).fit(counts, names)
     table = LabelSetCounts.from_matrix(counts, read_targets(names))
 
-    found = clone(model).fit_counts(table, documents=(counts, names))
+    from_table = clone(model).fit_counts(table, documents=(counts, names))
     kept = clone(model).fit_counts(table, tuned=expected.tuned_)
 
-    assert found.tuned_ == kept.tuned_ == expected.tuned_
-    assert found.classes_.tolist() == NAMES[:3]
-    for other in (found, kept):
+    assert from_table.tuned_ == kept.tuned_ == expected.tuned_
+    assert from_table.classes_.tolist() == NAMES[:3]
+    for other in (from_table, kept):
         assert other.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
 
 
@@ -225,7 +225,7 @@ def test_topics_from_a_table_of_label_sets():
     expected = CoL(n_topics=4, tol=0.1).fit(counts, names)
     table = LabelSetCounts.from_matrix(counts, targets)
 
-    found = CoL(n_topics=4, tol=0.1).fit_documents(
+    from_table = CoL(n_topics=4, tol=0.1).fit_documents(
         TopicDocuments(counts, targets.Y),
         labels=table.labels,
         sets=table.indicator,
@@ -234,9 +234,9 @@ def test_topics_from_a_table_of_label_sets():
     )
 
     arrays = expected.to_arrays()
-    assert found.tuned_ == expected.tuned_
-    assert found.classes_.tolist() == NAMES[:3]
-    for name, array in found.to_arrays().items():
+    assert from_table.tuned_ == expected.tuned_
+    assert from_table.classes_.tolist() == NAMES[:3]
+    for name, array in from_table.to_arrays().items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
 
 
@@ -259,11 +259,11 @@ def test_the_best_set_with_a_label_holds_it(model):
     model = fitted(model)
 
     for label in range(3):
-        found = model.best_with(X, label).toarray()
+        best = model.best_with(X, label).toarray()
 
-        assert found.shape == (len(X), 4)
-        assert (found[:, label] == 1).all()
-        assert not found[:, 3].any()
+        assert best.shape == (len(X), 4)
+        assert (best[:, label] == 1).all()
+        assert not best[:, 3].any()
 
 
 @every_model

@@ -48,10 +48,10 @@ def test_words_and_base_add_up_to_the_score(model):
     scores = model.decision_function(NEW[:10])
 
     for d in range(10):
-        found = model.label_evidence(NEW[d], [0, 1, 2])
+        evidence = model.label_evidence(NEW[d], [0, 1, 2])
 
         np.testing.assert_allclose(
-            found.base + found.weights @ found.by_word, scores[d, :3], rtol=1e-5, atol=1e-6
+            evidence.base + evidence.weights @ evidence.by_word, scores[d, :3], rtol=1e-5, atol=1e-6
         )
 
 
@@ -60,10 +60,10 @@ def test_explained_score_of_a_set(model):
     """The score of a set is the sum of its labels' scores, and is made of the same parts."""
     model = clone(model).fit(X, Y)
 
-    found = model.explain_words(NEW[:1], [[1, 0, 1, 0]])
+    breakdown = model.explain_words(NEW[:1], [[1, 0, 1, 0]])
 
     expected = model.decision_function(NEW[:1])[0, [0, 2]].sum()
-    assert found.breakdown.score == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert breakdown.breakdown.score == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 @every_model

@@ -219,15 +219,15 @@ def test_audit_agrees_with_the_answers(model):
         model.set_params(decode="map")
     model.fit(X, Y)
 
-    found = leave_one_out.audit(model, X, Y)
+    audit = leave_one_out.audit(model, X, Y)
 
-    assert (found.best >= found.own).all()
+    assert (audit.best >= audit.own).all()
     answers = model.loo_predict(X, Y)
     agrees = (Y * answers).any(axis=1) if model.name == "nb" else (answers == Y).all(axis=1)
-    np.testing.assert_array_equal(found.suspicion == 0, agrees)
+    np.testing.assert_array_equal(audit.suspicion == 0, agrees)
     assert 0 < agrees.sum() < len(X)
-    np.testing.assert_array_equal(found.sets.toarray()[agrees], Y[agrees])
-    np.testing.assert_array_equal(found.sets.toarray()[~agrees], answers[~agrees])
+    np.testing.assert_array_equal(audit.sets.toarray()[agrees], Y[agrees])
+    np.testing.assert_array_equal(audit.sets.toarray()[~agrees], answers[~agrees])
 
 
 @given(matrices(min_docs=2, labelled=True))
@@ -237,17 +237,17 @@ def test_audit_is_the_log_joint_without_the_document(documents):
     Y = np.eye(Y.shape[1], dtype=int)[Y.argmax(axis=1)]  # nothing is shared
     model = PMM1(temperature=2.0).fit(X, Y)
 
-    found = leave_one_out.audit(model, X, Y)
+    audit = leave_one_out.audit(model, X, Y)
 
     for doc in np.flatnonzero(X.any(axis=1)):
         without = PMM1(temperature=2.0).fit(*others(X, Y, doc))
         own = without.log_joint(X[[doc]], Y[[doc]])[0]
         if Y.sum(axis=0)[Y[doc] > 0] == 1:
-            assert found.alone[doc]
+            assert audit.alone[doc]
         else:
-            np.testing.assert_allclose(found.own[doc], own, atol=1e-9)
-        best = without.log_joint(X[[doc]], found.sets[[doc]])[0]
-        np.testing.assert_allclose(found.best[doc], best, atol=1e-9)
+            np.testing.assert_allclose(audit.own[doc], own, atol=1e-9)
+        best = without.log_joint(X[[doc]], audit.sets[[doc]])[0]
+        np.testing.assert_allclose(audit.best[doc], best, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), PMM1(), PMM1(prior="uniform")])
@@ -257,12 +257,12 @@ def test_audit_sets_apart_what_cannot_be_judged(model):
     Y = [["a"], ["a"], ["a", "b"], ["a"], []]
     model.fit(X, Y)
 
-    found = leave_one_out.audit(model, X, Y)
+    audit = leave_one_out.audit(model, X, Y)
 
-    assert found.alone.tolist() == [False, False, True, False, False]
-    assert np.isnan(found.suspicion).tolist() == [False, False, True, True, True]
-    assert found.sets.toarray()[[3, 4]].sum() == 0
-    assert model.classes_[found.sets[2].indices].tolist() == ["a"]
+    assert audit.alone.tolist() == [False, False, True, False, False]
+    assert np.isnan(audit.suspicion).tolist() == [False, False, True, True, True]
+    assert audit.sets.toarray()[[3, 4]].sum() == 0
+    assert model.classes_[audit.sets[2].indices].tolist() == ["a"]
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), PMM1()])
@@ -270,10 +270,10 @@ def test_audit_of_a_single_document(model):
     """Without it there is no model at all."""
     model.fit([[3, 1]], [["a"]])
 
-    found = leave_one_out.audit(model, [[3, 1]], [["a"]])
+    audit = leave_one_out.audit(model, [[3, 1]], [["a"]])
 
-    assert found.alone.tolist() == [True]
-    assert np.isnan(found.suspicion).all()
+    assert audit.alone.tolist() == [True]
+    assert np.isnan(audit.suspicion).all()
 
 
 def test_words_add_up_to_what_they_change():

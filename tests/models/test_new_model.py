@@ -83,13 +83,13 @@ def test_forgetting_is_exact(labeler):
 
 def test_it_explains_itself(labeler):
     """The evidence of the words adds up to the score, also against another label."""
-    found = labeler.explain("A goal from orbit.", ["sport"], why_not="space")
+    explanation = labeler.explain("A goal from orbit.", ["sport"], why_not="space")
 
-    sums = found.breakdown
-    assert sum(word.evidence for word in found.labels[0].words) == pytest.approx(sums.words)
+    sums = explanation.breakdown
+    assert sum(word.evidence for word in explanation.labels[0].words) == pytest.approx(sums.words)
     assert sums.corpus + sums.words + sums.mixing == pytest.approx(sums.log_likelihood)
-    assert sum(word.amount for word in found.why_not[0].words) == pytest.approx(
-        found.why_not[0].difference - found.why_not[0].mixing
+    assert sum(word.amount for word in explanation.why_not[0].words) == pytest.approx(
+        explanation.why_not[0].difference - explanation.why_not[0].mixing
     )
 
 

@@ -53,7 +53,7 @@ def main():
 
     _show_table(chosen, outcomes)
     print(f"{time.monotonic() - start:.0f} s")
-    survived = sum(outcome.found == SURVIVED for outcome in outcomes)
+    survived = sum(outcome.result == SURVIVED for outcome in outcomes)
     sys.exit(survived > MOST_SURVIVORS * len(outcomes))
 
 
@@ -86,25 +86,25 @@ def _report(outcomes):
     """Print the last outcome; keep the survivors so far, for a run may be stopped."""
     last = outcomes[-1]
     mutant = last.mutant
-    print(f"{last.found} {mutant.module}:{mutant.first_line} {mutant.scope}", end=" ")
+    print(f"{last.result} {mutant.module}:{mutant.first_line} {mutant.scope}", end=" ")
     print(f"({last.tests} tests, {last.seconds:.0f} s)", flush=True)
-    if last.found == SURVIVED:
+    if last.result == SURVIVED:
         print(f"  - {mutant.before}\n  + {mutant.after}", flush=True)
-    survivors = [outcome.mutant.key for outcome in outcomes if outcome.found == SURVIVED]
+    survivors = [outcome.mutant.key for outcome in outcomes if outcome.result == SURVIVED]
     SURVIVORS.write_text(json.dumps(survivors, indent=1))
 
 
 def _show_table(chosen, outcomes):
     """Print what became of the mutants of each package."""
-    counts = Counter((package_of(o.mutant.module), o.found) for o in outcomes)
+    counts = Counter((package_of(o.mutant.module), o.result) for o in outcomes)
     sampled = Counter(package_of(mutant.module) for mutant in chosen)
     columns = (KILLED, TIMED_OUT, SURVIVED)
     print(f"{'':10}{'mutants':>10}{'equivalent':>12}", *(f"{name:>10}" for name in columns))
     for name in [*sorted(sampled), "all"]:
         own = [name] if name in sampled else list(sampled)
-        found = [sum(counts[package, column] for package in own) for column in columns]
+        row = [sum(counts[package, column] for package in own) for column in columns]
         total = sum(sampled[package] for package in own)
-        print(f"{name:10}{total:10}{total - sum(found):12}", *(f"{n:10}" for n in found))
+        print(f"{name:10}{total:10}{total - sum(row):12}", *(f"{n:10}" for n in row))
 
 
 if __name__ == "__main__":

@@ -155,9 +155,9 @@ def read_records(packages, workspaces, kept):
 
     jobs = [(package, file) for package in packages for file in own_tests(package)]
     records = {package: {"seconds": {}, "lines": {}} for package in packages}
-    for package, found in workspaces.map(read, jobs):
-        records[package]["seconds"] |= found["seconds"]
-        for module, lines in found["lines"].items():
+    for package, package_record in workspaces.map(read, jobs):
+        records[package]["seconds"] |= package_record["seconds"]
+        for module, lines in package_record["lines"].items():
             known = records[package]["lines"].setdefault(module, {})
             for line, tests in lines.items():
                 known.setdefault(int(line), []).extend(tests)
@@ -172,15 +172,15 @@ def _digest(package, file):
 
 def own_tests(package):
     """Return the files of a package's own tests."""
-    found = [PROJECT / "tests" / f"test_{package}.py", *PROJECT.glob(f"tests/{package}/test_*.py")]
-    return sorted(str(path.relative_to(PROJECT)) for path in found if path.exists())
+    paths = [PROJECT / "tests" / f"test_{package}.py", *PROJECT.glob(f"tests/{package}/test_*.py")]
+    return sorted(str(path.relative_to(PROJECT)) for path in paths if path.exists())
 
 
 def modules_of(package):
     """Return the files of a package."""
     root = PROJECT / SOURCE
-    found = [root / f"{package}.py", *(root / package).rglob("*.py")]
-    return sorted(path for path in found if path.exists())
+    paths = [root / f"{package}.py", *(root / package).rglob("*.py")]
+    return sorted(path for path in paths if path.exists())
 
 
 def package_of(module):
@@ -193,7 +193,7 @@ class Outcome:
     """What became of a mutant."""
 
     mutant: Mutant
-    found: str
+    result: str
     tests: int
     seconds: float
 
@@ -221,8 +221,8 @@ def run_mutants(mutants, records, workspaces, report):
         tests = choose_tests(mutant, record)
         limits = {test: GRACE + 5 * record["seconds"][test] for test in tests}
         start = time.monotonic()
-        found = workspace.test(mutant, limits) if tests else SURVIVED
-        outcome = Outcome(mutant, found, len(tests), time.monotonic() - start)
+        result = workspace.test(mutant, limits) if tests else SURVIVED
+        outcome = Outcome(mutant, result, len(tests), time.monotonic() - start)
         with one_at_a_time:
             outcomes.append(outcome)
             report(outcomes)

@@ -170,10 +170,10 @@ class Lives(RuleBasedStateMachine):
     @invariant()
     def is_what_is_known(self):
         """Check that the table is that of the known documents and agrees with the ledger."""
-        found = self.store.counts()
+        snapshot = self.store.counts()
 
-        assert found == table_of(self.now.values())
-        assert (found.revision, found.n_forgotten) == (self.store.revision, 0)
+        assert snapshot == table_of(self.now.values())
+        assert (snapshot.revision, snapshot.n_forgotten) == (self.store.revision, 0)
         verification = self.store.verify()
         assert verification.ok, verification.problems
         assert verification.documents == len(self.now)
@@ -183,11 +183,11 @@ class Lives(RuleBasedStateMachine):
     def look_back(self, data):
         """Check that a revision has what was known then and was not forgotten since."""
         revision = data.draw(st.sampled_from(sorted(self.then)))
-        found = self.store.counts(as_of=revision)
+        snapshot = self.store.counts(as_of=revision)
 
-        assert found == table_of(self.then[revision].values())
-        assert found.revision == revision
-        assert found.n_forgotten == sum(first <= revision < last for first, last in self.gone)
+        assert snapshot == table_of(self.then[revision].values())
+        assert snapshot.revision == revision
+        assert snapshot.n_forgotten == sum(first <= revision < last for first, last in self.gone)
 
     @rule(data=st.data(), since=BOUNDS, until=BOUNDS, labels=st.none() | label_sets())
     def look_through_a_window(self, data, since, until, labels):
@@ -201,9 +201,9 @@ class Lives(RuleBasedStateMachine):
             and (until is None or _seconds(until) > _moment(one))
         ]
 
-        found = self.store.counts(as_of=revision, since=since, until=until, labels=labels)
+        snapshot = self.store.counts(as_of=revision, since=since, until=until, labels=labels)
 
-        assert found == table_of(known)
+        assert snapshot == table_of(known)
 
     @precondition(lambda self: any(known.labels and known.bag for known in self.now.values()))
     @rule(model=st.sampled_from(MODELS), data=st.data())

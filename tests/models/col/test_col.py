@@ -96,9 +96,9 @@ def test_inference_step_by_step(seed):
 
     bounds = []
     for step in range(12):
-        found = topics.infer(x, y, Precision(step, 0.0, 0.0))
-        (block,) = found.blocks.values()
-        bounds.append(float(found.bounds[0]))
+        posteriors = topics.infer(x, y, Precision(step, 0.0, 0.0))
+        (block,) = posteriors.blocks.values()
+        bounds.append(float(posteriors.bounds[0]))
         order = np.argsort(block.topics)
 
         assert bounds[-1] == pytest.approx(twins.joint_bound(n, alpha, beta, gamma), abs=1e-9)
@@ -157,9 +157,9 @@ def test_inference_where_shares_are_no_numbers(size, length):
     log_t = special.logsumexp(psi[:, :, None] + np.log(topics.beta.T), axis=(0, 1))
     expected = n @ (log_t - np.log(2)) + twins.dirichlet_terms(topics.alpha, gamma)
 
-    found = topics.infer(x, y, Precision(0, 0.0, 0.0)).bounds[0]
+    bound = topics.infer(x, y, Precision(0, 0.0, 0.0)).bounds[0]
 
-    assert found == pytest.approx(expected, rel=1e-9)
+    assert bound == pytest.approx(expected, rel=1e-9)
     bounds = [topics.infer(x, y, Precision(step, 0.0, 0.0)).bounds[0] for step in range(8)]
     assert (np.diff(bounds) >= -1e-9 * abs(bounds[0])).all()
 
@@ -276,9 +276,9 @@ def test_what_is_drawn_is_found_again(corpus, parameters):
     """The words of labels are those of the model that the documents were drawn from."""
     X, Y, truth = corpus
 
-    found = CoL(n_topics=12, **parameters).fit(X, Y).word_proba_
+    word_proba = CoL(n_topics=12, **parameters).fit(X, Y).word_proba_
 
-    assert (0.5 * np.abs(found - truth).sum(axis=1) < 0.2).all()
+    assert (0.5 * np.abs(word_proba - truth).sum(axis=1) < 0.2).all()
 
 
 def test_a_planted_correlation_is_found(corpus):
@@ -399,8 +399,8 @@ def test_correlated_classes_with_shared_topics_are_found(covariance, least):
     correlation = model.label_covariance_ / np.outer(deviation, deviation)
     R = model.label_topics_ / np.linalg.norm(model.label_topics_, axis=1, keepdims=True)
     pairs = np.triu_indices(5, 1)  # the first is the pair
-    for found, margin in ((correlation[pairs], least), ((R @ R.T)[pairs], 0.2)):
-        assert found[0] > found[1:].max() + margin
+    for values, margin in ((correlation[pairs], least), ((R @ R.T)[pairs], 0.2)):
+        assert values[0] > values[1:].max() + margin
 
 
 def test_labels_in_another_order(corpus):
@@ -523,7 +523,7 @@ def test_sets_are_judged_by_likelihood_and_prior(corpus):
     fitted = CoL(n_topics=12, predict_mode="sets").fit(X[:400], Y[:400])
     x = X[400:406]
 
-    found = fitted.predict_sets(x, n_best=4)
+    ranked = fitted.predict_sets(x, n_best=4)
 
     for doc in range(6):
         values = {}
@@ -533,12 +533,12 @@ def test_sets_are_judged_by_likelihood_and_prior(corpus):
             words = fitted.explain_words(x[doc : doc + 1], y).word_scores
             n = x[doc][x[doc] > 0]
             values[labels] = float(n @ words / fitted.temperature_ + fitted.log_prior(y)[0])
-        listed = [values[labels] for labels in found.sets[doc]]
-        differences = found.scores[doc] - found.scores[doc, 0]
+        listed = [values[labels] for labels in ranked.sets[doc]]
+        differences = ranked.scores[doc] - ranked.scores[doc, 0]
         np.testing.assert_allclose(np.array(listed) - listed[0], differences, atol=1e-9)
-        unlisted = [v for labels, v in values.items() if labels not in found.sets[doc]]
-        assert max(unlisted) - listed[0] <= found.bound[doc] - found.scores[doc, 0] + 1e-9
-        assert fitted.predict(x)[doc].nonzero()[0].tolist() == list(found.sets[doc][0])
+        unlisted = [v for labels, v in values.items() if labels not in ranked.sets[doc]]
+        assert max(unlisted) - listed[0] <= ranked.bound[doc] - ranked.scores[doc, 0] + 1e-9
+        assert fitted.predict(x)[doc].nonzero()[0].tolist() == list(ranked.sets[doc][0])
 
 
 def test_the_best_set_with_a_label(corpus, model):
@@ -818,16 +818,16 @@ def test_distributions(model):
 
 def test_what_a_loaded_model_knows(model):
     """It knows how it was learned, and where labels lie in topic space."""
-    found = CoL(n_topics=12).from_arrays(
+    loaded = CoL(n_topics=12).from_arrays(
         model.to_arrays(), labels=range(4), n_words=60, tuned=model.tuned_
     )
 
-    assert found.n_iter_ == model.n_iter_ > 1
+    assert loaded.n_iter_ == model.n_iter_ > 1
     for name in ("elbo_", "label_objective_", "label_topics_", "topic_prior_"):
-        assert (getattr(found, name) == getattr(model, name)).all()
-    np.testing.assert_allclose(found.label_topics_.sum(axis=1), 1)
-    words = found.label_topics_ @ found.topic_word_proba_
-    assert (0.5 * np.abs(words - found.word_proba_).sum(axis=1) < 0.1).all()
+        assert (getattr(loaded, name) == getattr(model, name)).all()
+    np.testing.assert_allclose(loaded.label_topics_.sum(axis=1), 1)
+    words = loaded.label_topics_ @ loaded.topic_word_proba_
+    assert (0.5 * np.abs(words - loaded.word_proba_).sum(axis=1) < 0.1).all()
 
 
 def test_documents_with_words():

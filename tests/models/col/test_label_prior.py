@@ -57,32 +57,32 @@ def test_it_is_the_mean_over_points(prior):
     few = LabelPrior(prior.mean, prior.covariance, prior.size_proba)
     few.__dict__["log_shares"] = prior.log_shares[:64]
 
-    found = few.log_prior(Y)
+    log_prior = few.log_prior(Y)
 
     expected = [twins.log_set_prior(labels, shares, prior.size_proba) for labels in sets]
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(log_prior, expected, rtol=1e-9)
 
 
 def test_sets_of_no_known_size_are_impossible():
     """As is the empty set."""
     prior = LabelPrior(np.zeros(3), np.zeros((3, 3)), np.array([0.0, 1.0]))
 
-    found = prior.log_prior(sparse.csr_matrix([[0, 0, 0], [1, 0, 0], [1, 1, 0]]))
+    log_prior = prior.log_prior(sparse.csr_matrix([[0, 0, 0], [1, 0, 0], [1, 1, 0]]))
 
-    assert found[0] == found[2] == -np.inf
-    assert found[1] == pytest.approx(np.log(1 / 3))
+    assert log_prior[0] == log_prior[2] == -np.inf
+    assert log_prior[1] == pytest.approx(np.log(1 / 3))
 
 
 def test_symmetric_polynomials():
     """They are the sums of all products."""
     shares = np.random.default_rng(0).dirichlet(np.ones(7), 3)
 
-    found = np.exp(log_elementary(np.log(shares), 8))
+    sums = np.exp(log_elementary(np.log(shares), 8))
 
     for size in range(8):
         expected = [twins.elementary(row, size) for row in shares]
-        np.testing.assert_allclose(found[size], expected, rtol=1e-9)
-    assert (found[8] == 0).all()
+        np.testing.assert_allclose(sums[size], expected, rtol=1e-9)
+    assert (sums[8] == 0).all()
 
 
 def test_symmetric_polynomials_beyond_numbers():
@@ -90,11 +90,11 @@ def test_symmetric_polynomials_beyond_numbers():
     log_shares = np.log(np.random.default_rng(0).dirichlet(np.ones(1200), 2))
     log_shares[1, ::2] -= 5.0
 
-    found = log_elementary(log_shares, 1200)
+    logs = log_elementary(log_shares, 1200)
 
-    np.testing.assert_allclose(found[-1], log_shares.sum(axis=1))  # the product of all
-    np.testing.assert_allclose(found[1], logsumexp(log_shares, axis=1), atol=1e-9)
-    assert np.isfinite(found).all()
+    np.testing.assert_allclose(logs[-1], log_shares.sum(axis=1))  # the product of all
+    np.testing.assert_allclose(logs[1], logsumexp(log_shares, axis=1), atol=1e-9)
+    assert np.isfinite(logs).all()
 
 
 @pytest.mark.parametrize("n_labels", [20, 300])
@@ -113,14 +113,14 @@ def test_a_document_with_all_labels(n_labels):
 def test_points_do_not_depend_on_threads(n_labels):
     """Neither those of the normal distribution nor those of a prior, to the last bit."""
     root = np.random.default_rng(0).normal(size=(n_labels, n_labels))
-    found = []
+    outputs = []
     for threads in (1, 2):
         standard_points.cache_clear()
         prior = LabelPrior(root[0], np.eye(n_labels) + np.outer(root[1], root[1]), np.ones(2) / 2)
         with threadpool_limits(threads, "blas"):
-            found.append((standard_points(n_labels), prior.log_shares))
+            outputs.append((standard_points(n_labels), prior.log_shares))
 
-    for one, other in zip(*found, strict=True):
+    for one, other in zip(*outputs, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -210,8 +210,8 @@ def test_a_planted_block_is_found():
     inside = np.zeros((n_labels, n_labels), dtype=bool)
     inside[:3, :3] = True
     pairs = np.triu_indices(n_labels, 1)
-    found, block = correlations[pairs], inside[pairs]
-    assert found[block].min() > found[~block].max() + 0.1
+    values, block = correlations[pairs], inside[pairs]
+    assert values[block].min() > values[~block].max() + 0.1
 
 
 @pytest.fixture
@@ -220,16 +220,19 @@ def posteriors():
     sets, _ = distinct_sets(random_sets(60))
     rng = np.random.default_rng(1)
     root = rng.normal(size=(5, 5))
-    found = SetPosteriors(sets, rng.normal(size=5), root @ root.T + np.eye(5))
-    found.mean, found.variance = rng.normal(size=sets.shape), rng.uniform(0.2, 2, sets.shape)
-    return found
+    set_posteriors = SetPosteriors(sets, rng.normal(size=5), root @ root.T + np.eye(5))
+    set_posteriors.mean, set_posteriors.variance = (
+        rng.normal(size=sets.shape),
+        rng.uniform(0.2, 2, sets.shape),
+    )
+    return set_posteriors
 
 
 def test_the_bound_of_label_sets(posteriors):
     """It is the slow one, and below the log likelihood of the labels."""
     covariance = np.linalg.inv(posteriors.precision)
 
-    found = posteriors.bound()
+    bound = posteriors.bound()
 
     points = normal_points(posteriors.prior_mean, covariance, standard_points(5, 1 << 15))
     log_shares = points - logsumexp(points, axis=1, keepdims=True)
@@ -238,9 +241,9 @@ def test_the_bound_of_label_sets(posteriors):
         expected = twins.label_bound(
             labels, posteriors.mean[k], posteriors.variance[k], posteriors.prior_mean, covariance
         )
-        assert found[k] == pytest.approx(expected)
+        assert bound[k] == pytest.approx(expected)
         exact = logsumexp(log_shares[:, labels].sum(axis=1)) - np.log(len(points))
-        assert found[k] <= exact + 0.01
+        assert bound[k] <= exact + 0.01
 
 
 def test_its_gradients(posteriors):

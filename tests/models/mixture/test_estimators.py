@@ -253,13 +253,13 @@ def test_the_bound_never_falls():
             trace.append(kernels.variational_step(x, theta, prior, gamma, *room, after)[0])
             gamma = after.copy()
 
-        found = np.zeros(k)
+        weights = np.zeros(k)
         reached = kernels.variational_bayes(
             x,
             np.ascontiguousarray(theta.T),
             np.arange(k),
             prior,
-            found,
+            weights,
             np.empty(n),
             -np.inf,
             1e-11,
@@ -267,7 +267,7 @@ def test_the_bound_never_falls():
 
         assert all(b >= a - 1e-10 * abs(a) for a, b in pairwise(trace))
         assert reached >= trace[-1] - 1e-9
-        assert found.sum() == pytest.approx(prior.sum() + x.sum())
+        assert weights.sum() == pytest.approx(prior.sum() + x.sum())
 
 
 # PDMM with a given mixture
@@ -310,7 +310,7 @@ def test_the_score_under_a_given_mixture(mixing, likelihood):
     bounds = clone(model).set_params(likelihood="bound").fit(*fitting_documents())
 
     for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
-        found = model.explain_words(X[[doc]], Y[[doc]], mixture=given_shares[[doc]])
+        breakdown = model.explain_words(X[[doc]], Y[[doc]], mixture=given_shares[[doc]])
 
         labels, theta = np.flatnonzero(y), model.word_proba_
         gamma = given_shares[doc, labels] * (x.sum() + alpha[labels].sum())
@@ -321,10 +321,10 @@ def test_the_score_under_a_given_mixture(mixing, likelihood):
             assert expected <= own + 1e-9
         else:
             expected = papers.pdmm_paper_score(x, theta, labels, gamma)
-            assert found.mixing == 0
-        assert found.breakdown.log_likelihood == pytest.approx(expected, abs=1e-9)
-        assert found.log_prior == model.log_prior(Y[[doc]])[0]
-        assert found.temperature == model.temperature_
+            assert breakdown.mixing == 0
+        assert breakdown.breakdown.log_likelihood == pytest.approx(expected, abs=1e-9)
+        assert breakdown.log_prior == model.log_prior(Y[[doc]])[0]
+        assert breakdown.temperature == model.temperature_
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
@@ -334,12 +334,12 @@ def test_the_documents_own_mixture_changes_nothing(mixing, likelihood):
     model, X, Y = fitted(PDMM(mixing=mixing, likelihood=likelihood))
     own = model.mixture(X, Y)
 
-    found, plain = model.word_labels(X, Y, mixture=own), model.word_labels(X, Y)
+    mixed, plain = model.word_labels(X, Y, mixture=own), model.word_labels(X, Y)
     predicted = model.word_labels(X, mixture=model.mixture(X))
 
-    np.testing.assert_allclose(found.share, plain.share, atol=1e-8)
+    np.testing.assert_allclose(mixed.share, plain.share, atol=1e-8)
     np.testing.assert_allclose(predicted.share, model.word_labels(X).share, atol=1e-8)
-    for one, other in zip(found[:3], plain[:3], strict=True):
+    for one, other in zip(mixed[:3], plain[:3], strict=True):
         np.testing.assert_array_equal(one, other)
     for doc in range(len(X)):
         one = model.explain_words(X[[doc]], Y[[doc]], mixture=own[[doc]])
@@ -358,12 +358,12 @@ def test_a_label_without_a_share_says_nothing(likelihood):
     fewer[np.arange(len(Y)), Y.argmax(axis=1)] = 0
     shares = other_mixture(fewer)
 
-    found = model.word_labels(X, Y, mixture=7 * shares)
+    word_labels = model.word_labels(X, Y, mixture=7 * shares)
 
     mine = model.word_labels(X, fewer, mixture=shares)
-    gone = Y.argmax(axis=1)[found.doc] == found.label
-    assert (found.share[gone] == 0).all()
-    np.testing.assert_allclose(found.share[~gone], mine.share, rtol=1e-12)
+    gone = Y.argmax(axis=1)[word_labels.doc] == word_labels.label
+    assert (word_labels.share[gone] == 0).all()
+    np.testing.assert_allclose(word_labels.share[~gone], mine.share, rtol=1e-12)
     for doc in range(len(X)):
         all_three, two = (
             model.explain_words(X[[doc]], sets[[doc]], mixture=shares[[doc]]) for sets in (Y, fewer)
@@ -443,8 +443,8 @@ def test_nbm_is_the_papers(documents):
     for x, answer in zip(X, model.predict(X), strict=True):
         if x.any():
             expected = twins.greedy_sets_of_pmm1(x, theta, Y.any(axis=0))
-            found = twins.log_likelihood(x, theta, np.flatnonzero(answer))
-            assert found == pytest.approx(twins.log_likelihood(x, theta, expected), abs=1e-7)
+            value = twins.log_likelihood(x, theta, np.flatnonzero(answer))
+            assert value == pytest.approx(twins.log_likelihood(x, theta, expected), abs=1e-7)
 
 
 def test_word_distributions_without_em_are_those_of_naive_bayes():
@@ -509,20 +509,20 @@ def test_exact_search_is_exhaustive_search(model, prior):
     model, X, _ = fitted(model, prior=prior, search="exact", decode="map", max_nodes=5000)
     X = X[:8]
 
-    found = model.predict_sets(X, n_best=3)
+    ranked = model.predict_sets(X, n_best=3)
     answers = model.predict(X)
 
-    assert found.optimal.all()
-    assert (found.gap == 0).all()
+    assert ranked.optimal.all()
+    assert (ranked.gap == 0).all()
     for doc, x in enumerate(X):
         value = value_of(model, x)
         expected = papers.exhaustive(value, N_LABELS, [True] * N_LABELS)
-        offset = found.scores[doc, 0] - expected[0][0]
+        offset = ranked.scores[doc, 0] - expected[0][0]
         for place in range(3):
-            assert value(found.sets[doc][place]) == pytest.approx(expected[place][0], abs=1e-9)
-            assert found.scores[doc, place] - offset == pytest.approx(expected[place][0], abs=1e-9)
-        unlisted = max(v for v, labels in expected if labels not in found.sets[doc])
-        assert found.bound[doc] - offset >= unlisted - 1e-9
+            assert value(ranked.sets[doc][place]) == pytest.approx(expected[place][0], abs=1e-9)
+            assert ranked.scores[doc, place] - offset == pytest.approx(expected[place][0], abs=1e-9)
+        unlisted = max(v for v, labels in expected if labels not in ranked.sets[doc])
+        assert ranked.bound[doc] - offset >= unlisted - 1e-9
         assert value(tuple(np.flatnonzero(answers[doc]))) == pytest.approx(expected[0][0])
 
 
@@ -589,8 +589,8 @@ def test_decoding_by_expected_f(model):
         posterior = {labels: np.exp(v - top) for labels, v in support.items() if v > top - 9}
         likely = [labels for labels, weight in posterior.items() if weight >= 0.01]
         best, _ = papers.best_expected_f(posterior, likely)
-        found = papers.expected_f(posterior, tuple(np.flatnonzero(answer).tolist()))
-        assert found == pytest.approx(best, rel=1e-3)
+        expected = papers.expected_f(posterior, tuple(np.flatnonzero(answer).tolist()))
+        assert expected == pytest.approx(best, rel=1e-3)
 
 
 def random_case(seed, n_docs=200):
@@ -627,17 +627,17 @@ def test_the_certificate_is_never_wrong(seed):
     """In 10,200 random cases, at length: no set that is not listed is above the bound."""
     model, X, sets, values = random_case(seed)
 
-    found = model.predict_sets(X, n_best=2)
+    ranked = model.predict_sets(X, n_best=2)
 
     place = {labels: column for column, labels in enumerate(sets)}
     for doc in range(len(X)):
-        listed = [place[labels] for labels in found.sets[doc]]
-        offset = found.scores[doc, 0] - values[doc, listed[0]]
+        listed = [place[labels] for labels in ranked.sets[doc]]
+        offset = ranked.scores[doc, 0] - values[doc, listed[0]]
         others = np.delete(values[doc], listed)
-        assert (others + offset <= found.bound[doc] + 1e-9).all()
-        if found.optimal[doc]:
+        assert (others + offset <= ranked.bound[doc] + 1e-9).all()
+        if ranked.optimal[doc]:
             assert values[doc].max() <= values[doc, listed[0]] + 1e-9
-        assert np.diff(found.scores[doc]).max(initial=0) <= 0
+        assert np.diff(ranked.scores[doc]).max(initial=0) <= 0
 
 
 @pytest.mark.parametrize("kind", ["equal", "biased", "bound", "paper"])
@@ -676,20 +676,20 @@ def test_greedy_reports_its_gap():
     model, X, _ = fitted(PMM1(prior="uniform"), search="greedy")
     exact, _, _ = fitted(PMM1(prior="uniform"), search="exact", max_nodes=5000)
 
-    found, best = model.predict_sets(X, 1), exact.predict_sets(X, 1)
+    greedy, best = model.predict_sets(X, 1), exact.predict_sets(X, 1)
 
-    assert (found.gap >= 0).all()
-    better = exact.log_joint(X, to_indicator(best)) - model.log_joint(X, to_indicator(found))
-    assert (better <= found.gap + 1e-9).all()
-    unproven = int(np.argmax(~found.optimal))
-    assert "no set is better by more than" in found.certificate(unproven)
+    assert (greedy.gap >= 0).all()
+    better = exact.log_joint(X, to_indicator(best)) - model.log_joint(X, to_indicator(greedy))
+    assert (better <= greedy.gap + 1e-9).all()
+    unproven = int(np.argmax(~greedy.optimal))
+    assert "no set is better by more than" in greedy.certificate(unproven)
     assert "optimal" in best.certificate(0)
 
 
-def to_indicator(found):
+def to_indicator(ranked):
     """Return the first sets as an indicator."""
-    Y = np.zeros((len(found.sets), N_LABELS), dtype=int)
-    for row, sets in enumerate(found.sets):
+    Y = np.zeros((len(ranked.sets), N_LABELS), dtype=int)
+    for row, sets in enumerate(ranked.sets):
         Y[row, list(sets[0])] = 1
     return Y
 
@@ -709,20 +709,20 @@ def test_the_best_set_with_a_label(model, search):
         for y, value in zip(best, values, strict=True):
             expected = papers.exhaustive(value, N_LABELS, [True] * N_LABELS)
             top = max(v for v, labels in expected if label in labels)
-            found = value(tuple(np.flatnonzero(y).tolist()))
-            assert found == pytest.approx(top) if search == "exact" else found <= top + 1e-9
+            log_joint = value(tuple(np.flatnonzero(y).tolist()))
+            assert log_joint == pytest.approx(top) if search == "exact" else log_joint <= top + 1e-9
 
 
 def test_few_label_sets():
     """With one label there is one set, and nothing else to bound."""
     model = PMM1(temperature=1.0).fit([[1, 2]], [["a"]])
 
-    found = model.predict_sets([[1, 1], [0, 0]], n_best=3)
+    ranked = model.predict_sets([[1, 1], [0, 0]], n_best=3)
 
-    assert found.sets == [[("a",)], [("a",)]]
-    assert found.scores[0].tolist() == [0, -np.inf, -np.inf]
-    assert (found.bound == -np.inf).all()
-    assert found.optimal.all()
+    assert ranked.sets == [[("a",)], [("a",)]]
+    assert ranked.scores[0].tolist() == [0, -np.inf, -np.inf]
+    assert (ranked.bound == -np.inf).all()
+    assert ranked.optimal.all()
 
 
 def test_documents_without_words_have_the_prior():
@@ -730,10 +730,10 @@ def test_documents_without_words_have_the_prior():
     X, Y = corpus()
     model = PMM1(prior="labelset", temperature=1.0).fit(X, Y)
 
-    found = model.predict_sets(np.zeros((1, X.shape[1])), n_best=1)
+    ranked = model.predict_sets(np.zeros((1, X.shape[1])), n_best=1)
 
     sets, docs = model.counts_.label_sets, model.counts_.set_docs
-    assert found.sets[0][0] == sets[int(np.argmax(docs))]
+    assert ranked.sets[0][0] == sets[int(np.argmax(docs))]
     assert (model.predict_proba(np.zeros((1, X.shape[1]))) > 0).all()
 
 
@@ -857,9 +857,9 @@ def test_search_without_a_limit(model):
     """Room for nodes is made as it is needed, whatever the limit is."""
     model, X, _ = fitted(model, search="exact", decode="map", max_nodes=10**30)
 
-    found = model.predict_sets(X, n_best=20)
+    ranked = model.predict_sets(X, n_best=20)
 
-    assert found.optimal.all()
+    assert ranked.optimal.all()
     assert (model.predict(X)[0] == model.set_params(max_nodes=5000).predict(X)[0]).all()
 
 
@@ -869,10 +869,10 @@ def test_room_for_nodes_grows():
     model = PMM1(temperature=1.0, prior="labels", search="exact", max_nodes=5000).fit(X, Y)
     sets = (np.arange(1, 2**12)[:, None] >> np.arange(12)) & 1
 
-    found = model.predict_sets(X[:1], n_best=300).scores[0]
+    scores = model.predict_sets(X[:1], n_best=300).scores[0]
 
     joint = np.sort(model.log_joint(np.repeat(X[:1], len(sets), axis=0), sets))[::-1][:300]
-    np.testing.assert_allclose(found - found[0], joint - joint[0], atol=1e-6)
+    np.testing.assert_allclose(scores - scores[0], joint - joint[0], atol=1e-6)
 
 
 def test_a_label_alone_is_always_a_candidate():
@@ -934,10 +934,10 @@ def test_listed_posteriors_sum_to_one_at_most():
     """Also where many sets tie."""
     model = PMM1(temperature=1.0, search="exact").fit([[1, 1]] * 4, [["a"], ["b"], ["c"], ["d"]])
 
-    found = model.predict_sets([[1, 1]], n_best=15)
+    ranked = model.predict_sets([[1, 1]], n_best=15)
 
-    assert len(found.sets[0]) == 15
-    assert np.exp(found.scores).sum() == pytest.approx(1.0)
+    assert len(ranked.sets[0]) == 15
+    assert np.exp(ranked.scores).sum() == pytest.approx(1.0)
 
 
 def test_one_label_a_document_has_no_sets():

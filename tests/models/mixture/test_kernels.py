@@ -73,8 +73,8 @@ def test_greedy_search_on_odd_corpora(corpus):
     for x, answer in zip(X, answers, strict=True):
         if x.any():
             expected = slow.greedy_sets_of_pmm1(x, theta, seen)
-            found = slow.log_likelihood(x, theta, np.flatnonzero(answer))
-            assert found == pytest.approx(slow.log_likelihood(x, theta, expected), abs=1e-7)
+            value = slow.log_likelihood(x, theta, np.flatnonzero(answer))
+            assert value == pytest.approx(slow.log_likelihood(x, theta, expected), abs=1e-7)
 
 
 def test_word_labels_are_responsibilities(model):
@@ -185,9 +185,9 @@ def test_products_are_sums_of_logarithms(words):
     """Products of probabilities of any size are taken apart before they are no numbers."""
     x, values = np.array(words).reshape(-1, 2).T.copy()
 
-    found = likelihood_kernels.log_product(x, values)
+    product = likelihood_kernels.log_product(x, values)
 
-    np.testing.assert_allclose(found, slow.log_product(x, values), rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(product, slow.log_product(x, values), rtol=1e-12, atol=1e-9)
 
 
 @given(WORDS, st.integers(1, 3))
@@ -361,15 +361,15 @@ def test_likelihoods_and_weights_of_label_sets(kind):
     theta, X, Y = documents(rng)
     family, by_word = family_of(kind, rng), np.ascontiguousarray(theta.T)
     sets, ends = sets_of(Y)
-    found, weights = np.empty(len(X)), np.empty(sets.size)
+    likelihoods, weights = np.empty(len(X)), np.empty(sets.size)
 
-    likelihood_kernels.log_likelihoods(*rows_of(X), sets, ends, by_word, family, found)
+    likelihood_kernels.log_likelihoods(*rows_of(X), sets, ends, by_word, family, likelihoods)
     parts = family.bias, family.mixing
     likelihood_kernels.label_weights(*rows_of(X), sets, ends, by_word, *parts, weights)
 
     label_sets = [np.flatnonzero(y) for y in Y]
     expected = slow.log_likelihoods(X, theta, label_sets, family)
-    assert found.tolist() == pytest.approx(expected, rel=1e-9)
+    assert likelihoods.tolist() == pytest.approx(expected, rel=1e-9)
     for doc, (x, labels) in enumerate(zip(X, label_sets, strict=True)):
         own = weights[ends[doc] : ends[doc + 1]]
         np.testing.assert_allclose(own, slow.label_weights(x, theta, labels, family), rtol=1e-8)
@@ -547,6 +547,6 @@ def test_the_nth_largest():
     """Equal values count each; ``-inf`` where there are not as many."""
     values = np.array([3.0, 1.0, 3.0, 2.0])
 
-    found = [candidate_kernels.nth_largest(values, n) for n in range(1, 6)]
+    largest = [candidate_kernels.nth_largest(values, n) for n in range(1, 6)]
 
-    assert found == [3.0, 3.0, 2.0, 1.0, -np.inf]
+    assert largest == [3.0, 3.0, 2.0, 1.0, -np.inf]

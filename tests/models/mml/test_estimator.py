@@ -62,16 +62,16 @@ def test_the_best_sets_are_those_of_brute_force(kind):
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
 
-    found = model.predict_sets(X_new, n_best=4)
+    ranked = model.predict_sets(X_new, n_best=4)
 
     ranking = np.argsort(-scores, axis=1, kind="stable")
     expected = np.take_along_axis(scores, ranking, axis=1)
-    np.testing.assert_allclose(found.scores, expected[:, :4], rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(found.bound, expected[:, 4], rtol=1e-9, atol=1e-10)
-    assert found.optimal.all()
-    for doc, listed in enumerate(found.sets):
+    np.testing.assert_allclose(ranked.scores, expected[:, :4], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(ranked.bound, expected[:, 4], rtol=1e-9, atol=1e-10)
+    assert ranked.optimal.all()
+    for doc, listed in enumerate(ranked.sets):
         assert [frozenset(labels) for labels in listed] == [sets[k] for k in ranking[doc, :4]]
-    assert own_sets(model.predict(X_new)) == [frozenset(listed[0]) for listed in found.sets]
+    assert own_sets(model.predict(X_new)) == [frozenset(listed[0]) for listed in ranked.sets]
     np.testing.assert_allclose(model.lead(X_new), expected[:, 0] - expected[:, 1], atol=1e-9)
 
 
@@ -80,11 +80,11 @@ def test_more_sets_than_there_are():
     X, Y, X_new = twins.corpus(n_labels=2)
     model = MML().fit(X, Y)
 
-    found = model.predict_sets(X_new, n_best=5)
+    ranked = model.predict_sets(X_new, n_best=5)
 
-    assert [len(listed) for listed in found.sets] == [3] * len(X_new)
-    assert np.isneginf(found.scores[:, 3:]).all()
-    assert np.isneginf(found.bound).all()
+    assert [len(listed) for listed in ranked.sets] == [3] * len(X_new)
+    assert np.isneginf(ranked.scores[:, 3:]).all()
+    assert np.isneginf(ranked.bound).all()
 
 
 @pytest.mark.parametrize("n_best", [1, 2, 4, 9, 15, 20])
@@ -95,15 +95,15 @@ def test_the_first_set_without_words_is_the_commonest(n_best):
     model = MML().fit(X, Y)
     nothing = np.zeros((1, X.shape[1]))
 
-    found = model.predict_sets(nothing, n_best)
+    ranked = model.predict_sets(nothing, n_best)
 
-    others = [labels for labels in found.sets[0] if labels != (1, 3)]
-    assert found.sets[0] == [(1, 3), *others]
+    others = [labels for labels in ranked.sets[0] if labels != (1, 3)]
+    assert ranked.sets[0] == [(1, 3), *others]
     assert len({*others}) == len(others) == min(n_best, 15) - 1
     assert [len(labels) for labels in others] == sorted(map(len, others))
     assert model.predict(nothing).tolist() == [[0, 1, 0, 1]]
-    assert (found.scores[0, : len(others) + 1] == 0).all()
-    assert found.bound[0] == (0 if n_best < 15 else -np.inf)
+    assert (ranked.scores[0, : len(others) + 1] == 0).all()
+    assert ranked.bound[0] == (0 if n_best < 15 else -np.inf)
     few = model.restrict_to(np.array([True, False, True, True]))
     assert few.predict_sets(nothing, n_best).sets[0][0] == tuple(few.fallback.tolist())
 
@@ -152,13 +152,13 @@ def test_word_labels_share_each_word():
     X, Y = topics(30)
     model = MML().fit(X, Y)
 
-    found = model.word_labels(X)
+    word_labels = model.word_labels(X)
 
     predicted = model.predict(X)
-    assert predicted[found.doc, found.label].all()
-    assert found.share.min() >= 0
+    assert predicted[word_labels.doc, word_labels.label].all()
+    assert word_labels.share.min() >= 0
     total = np.zeros(X.shape)
-    np.add.at(total, (found.doc, found.word), found.share)
+    np.add.at(total, (word_labels.doc, word_labels.word), word_labels.share)
     np.testing.assert_allclose(total, X > 0, atol=1e-9)
 
 
@@ -202,14 +202,14 @@ def test_the_empty_set(kind, empty):
     scores = problem.scores(alpha, X_new, sets)
     ranking = np.argsort(-scores, axis=1, kind="stable")
 
-    found = model.predict_sets(X_new, n_best=16)
+    ranked = model.predict_sets(X_new, n_best=16)
 
     if "labels" in kind:  # a working set need not have it
         assert any(not other for _, other in problem.pairs) == (empty in ("neighbour", "both"))
-    for doc, listed in enumerate(found.sets):
+    for doc, listed in enumerate(ranked.sets):
         assert [frozenset(labels) for labels in listed] == [sets[k] for k in ranking[doc]]
     np.testing.assert_allclose(
-        found.scores[:, : len(sets)], np.take_along_axis(scores, ranking, axis=1), atol=1e-9
+        ranked.scores[:, : len(sets)], np.take_along_axis(scores, ranking, axis=1), atol=1e-9
     )
     assert own_sets(model.predict(X_new)) == [sets[k] for k in ranking[:, 0]]
     margin = model.decision_function(X_new)
@@ -747,9 +747,9 @@ def test_fewer_labels(kind):
     assert not answers[:, 1].any()
     assert answers.any(axis=1).all()
     assert own_sets(answers[:-1]) == [sets[k] for k in best[:-1].argmax(axis=1)]
-    found = few.predict_sets(X_new[:-1], n_best=3)
-    np.testing.assert_allclose(found.scores, -np.sort(-best[:-1])[:, :3], atol=1e-9)
-    assert all(1 not in labels for listed in found.sets for labels in listed)
+    ranked = few.predict_sets(X_new[:-1], n_best=3)
+    np.testing.assert_allclose(ranked.scores, -np.sort(-best[:-1])[:, :3], atol=1e-9)
+    assert all(1 not in labels for listed in ranked.sets for labels in listed)
     assert np.isneginf(few.decision_function(X_new)[:, 1]).all()
     assert (few.predict_proba(X_new)[:, 1] == 0).all()
     has = np.array([2 in labels for labels in sets])

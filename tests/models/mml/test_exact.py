@@ -60,9 +60,9 @@ def test_scikit_learn_checks_over_all_label_sets(estimator, check):
 
 def set_scores(model, X, sets):
     """Return the scores of label sets, by what a model lists."""
-    found = model.predict_sets(X, len(sets))
+    ranked = model.predict_sets(X, len(sets))
     scores = np.full((len(X), len(sets)), np.nan)
-    for row, listed, values in zip(scores, found.sets, found.scores, strict=True):
+    for row, listed, values in zip(scores, ranked.sets, ranked.scores, strict=True):
         for labels, value in zip(listed, values, strict=False):
             row[sets.index(frozenset(labels))] = value
     return scores

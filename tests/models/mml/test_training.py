@@ -62,13 +62,13 @@ def test_scores_are_those_of_the_dual_variables(kind):
     sets = label_sets(Y.shape[1])
 
     model = MML(rank=None, tol=0.01, **kind).fit(X, Y)
-    found = model.predict_sets(X_new, n_best=len(sets))
+    ranked = model.predict_sets(X_new, n_best=len(sets))
 
     problem, alpha = stored_problem(model, X, Y)
     scores = problem.scores(alpha, X_new, sets)
-    for doc, listed in enumerate(found.sets):
+    for doc, listed in enumerate(ranked.sets):
         expected = [scores[doc, sets.index(frozenset(labels))] for labels in listed]
-        np.testing.assert_allclose(found.scores[doc], expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(ranked.scores[doc], expected, rtol=1e-9, atol=1e-10)
         assert frozenset(listed[0]) == problem.classify(alpha, X_new[doc], Y.shape[1])
     assert row_sets(model.predict(X_new)) == [sets[k] for k in scores.argmax(axis=1)]
 
@@ -467,13 +467,13 @@ def test_weights_are_turned_where_they_are(n_sizes):
     weights = random.normal(size=(2500, 3, 4)).astype(np.float32)
     before = weights.copy()
 
-    turned, found = rotate(vectors, weights)
+    turned, turned_weights = rotate(vectors, weights)
 
     axes = np.linalg.svd(vectors, full_matrices=False)[2]
     expected = np.zeros((2500, len(axes), 4), np.float32)
     for k, axis in enumerate(axes.astype(np.float32)):
         for q, factor in enumerate(axis):
             expected[:, k] += factor * before[:, q]
-    assert found.tobytes() == expected.tobytes()
-    assert np.shares_memory(found, weights) == (n_sizes > 2)
+    assert turned_weights.tobytes() == expected.tobytes()
+    assert np.shares_memory(turned_weights, weights) == (n_sizes > 2)
     np.testing.assert_allclose(turned @ axes, vectors)

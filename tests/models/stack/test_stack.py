@@ -26,8 +26,8 @@ def test_choose_sets(p):
 
     kernels.choose_sets(P, chosen)
 
-    found, best = twins.expected_f1(P[0], np.vstack([chosen, twins.choose_sets(P)]).astype(int))
-    assert found == pytest.approx(best)
+    reached, best = twins.expected_f1(P[0], np.vstack([chosen, twins.choose_sets(P)]).astype(int))
+    assert reached == pytest.approx(best)
 
 
 def test_choose_sets_of_twelve_labels():
@@ -55,12 +55,12 @@ def test_best_thresholds():
     """They are the highest expected F1 of each label, over how many documents get it."""
     proba = np.random.default_rng(0).random((9, 3))
 
-    found = best_thresholds(proba)
+    highest = best_thresholds(proba)
 
     for label in range(3):
         p = np.sort(proba[:, label])[::-1]
         expected = max(2 * p[:k].sum() / (k + p.sum()) for k in range(1, 10))
-        assert found[label] == pytest.approx(expected)
+        assert highest[label] == pytest.approx(expected)
 
 
 def test_combination():
@@ -69,15 +69,17 @@ def test_combination():
     truth = rng.random((400, 5)) < 0.3
     good, bad = truth + rng.normal(0, 0.3, truth.shape), truth + rng.normal(0, 2.0, truth.shape)
 
-    found = Combination.fit([good, bad], truth)
+    combination = Combination.fit([good, bad], truth)
 
-    odds = found.log_odds([good, bad])
+    odds = combination.log_odds([good, bad])
     alone = [Combination.fit([scores], truth).log_odds([scores]) for scores in (good, bad)]
     errors = [((expit(each) - truth) ** 2).mean() for each in (odds, *alone)]
     assert errors[0] < errors[1] < errors[2]
-    expected = found.intercept + sum(
+    expected = combination.intercept + sum(
         weight * member_odds(curve, scores)
-        for weight, curve, scores in zip(found.weights, found.curves, (good, bad), strict=True)
+        for weight, curve, scores in zip(
+            combination.weights, combination.curves, (good, bad), strict=True
+        )
     )
     np.testing.assert_allclose(odds, expected)
     assert abs(expit(odds).mean() - truth.mean()) < 0.01
@@ -107,9 +109,11 @@ def test_probabilities_are_calibrated():
 
 def test_goals():
     """Each goal is at least nearly the best at what it is for."""
-    found = {goal: Stack(goal=goal).fit(X, Y) for goal in ("f", "macro", "exact")}
-    exact = {goal: (model.predict(NEW) == TRUE).all(axis=1).mean() for goal, model in found.items()}
-    sizes = {goal: model.predict(NEW).sum() for goal, model in found.items()}
+    stacks = {goal: Stack(goal=goal).fit(X, Y) for goal in ("f", "macro", "exact")}
+    exact = {
+        goal: (model.predict(NEW) == TRUE).all(axis=1).mean() for goal, model in stacks.items()
+    }
+    sizes = {goal: model.predict(NEW).sum() for goal, model in stacks.items()}
 
     assert exact["exact"] >= max(exact.values()) - 0.01
     assert sizes["macro"] >= sizes["f"] >= sizes["exact"]
