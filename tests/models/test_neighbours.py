@@ -1,4 +1,4 @@
-"""Nearest neighbours: a slow twin, ties, documents without a common word."""
+"""Nearest neighbours: a slow twin, ties, and documents without a common word."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def unit(X):
 
 
 def nearest(X, learned, k):
-    """Return what the kernel finds."""
+    """Return the numbers and cosines that the kernel finds."""
     rows, by_word = sparse.csr_matrix(X), sparse.csc_matrix(learned)
     similarity, numbers = np.zeros((len(X), k)), np.empty((len(X), k), np.int32)
     kernels.find_nearest(
@@ -56,7 +56,7 @@ def test_find_nearest(drawn):
 
 
 def test_of_equal_neighbours_the_first_come_first():
-    """So the result does not depend on how they are searched."""
+    """Of equally near documents the first ones are taken, so the result is unique."""
     numbers, similarity = nearest(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]] * 4), 3)
 
     assert numbers.tolist() == [[0, 1, 2]]
@@ -77,7 +77,7 @@ def test_votes():
 
 
 def test_fewer_documents_than_neighbours():
-    """All of them vote."""
+    """If there are too few documents, all of them vote."""
     model = NearestNeighbours(20).fit([[1, 0], [1, 1]], [["a"], ["b"]])
 
     assert model.neighbours([[1, 0]]).rows.tolist() == [[0, 1]]
@@ -93,6 +93,6 @@ def test_no_common_word():
 
 
 def test_wrong_parameters():
-    """They are named."""
+    """The error names the parameter."""
     with pytest.raises(ValueError, match="n_neighbours == 0, must be >= 1"):
         NearestNeighbours(0).fit([[1, 0], [0, 1]], [["a"], ["b"]])

@@ -1,4 +1,4 @@
-"""A count model written along the recipe in CONTRIBUTING works everywhere."""
+"""A count model written as CONTRIBUTING describes works everywhere."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_it_splits_documents():
 
 
 def test_it_is_listed():
-    """Commands and labelers find it among the others, and know what it learns from."""
+    """Commands and labelers list it, as a model that learns from counts."""
     assert "split" in registry.model_names("counts")
     assert registry.find_model("split").load() is SplitBayes
     with pytest.raises(ValueError, match="the name 'nb' is taken"):
@@ -94,7 +94,7 @@ def test_it_explains_itself(labeler):
 
 
 def test_it_audits(labeler):
-    """A text with a wrong label is found, assessed as if it had not been learned."""
+    """An audit finds a text with a wrong label."""
     texts, labels = [*TEXTS, "The rover sent pictures of Mars."], [*LABELS, ["sport"]]
 
     (suspect, *_) = labeler.fit(texts, labels).audit(texts, labels)
@@ -103,7 +103,7 @@ def test_it_audits(labeler):
 
 
 def test_it_is_saved(labeler, tmp_path):
-    """It answers the same from a file, and goes on learning."""
+    """A loaded model gives the same answers, and can learn."""
     labeler.save(tmp_path / "split.model")
 
     loaded = load(tmp_path / "split.model")

@@ -125,7 +125,7 @@ def test_one_step_of_pmm2_is_the_papers(documents, seed):
 
 @given(matrices(min_docs=2, max_docs=12, labelled=True))
 def test_pmm2s_objective_never_falls(documents):
-    """Neither a step nor an extrapolation lowers J, though it is not concave."""
+    """Neither a step nor an extrapolation lowers J, although it is not concave."""
     X, Y = documents
     trace = []
 
@@ -155,7 +155,7 @@ def test_biases_are_shares(documents):
 
 
 def test_pmm2_without_biases_is_pmm1():
-    """With alpha fixed at one half it has the same parameters and answers."""
+    """With alpha fixed at one half, it has the parameters and predictions of PMM1."""
     X, Y = corpus()
     settings = {"temperature": 2.0}
 
@@ -167,8 +167,8 @@ def test_pmm2_without_biases_is_pmm1():
     assert (two.predict(X) == one.predict(X)).all()
 
 
-def test_pmm2_finds_who_says_more():
-    """Where one label says nine of ten words next to another, its bias is large."""
+def test_pmm2_learns_biases():
+    """A label that contributes nine of ten words next to another one has a large bias."""
     X = [[20, 0], [0, 20], [18, 2], [27, 3]]
 
     model = PMM2(smoothing=0.1, temperature=1.0).fit(X, [["a"], ["b"], ["a", "b"], ["a", "b"]])
@@ -208,7 +208,7 @@ def test_variational_bayes_is_the_papers(mixing):
 
 
 def test_the_papers_score_is_equation_35():
-    """It is the log likelihood of the mean weights, and above the bound."""
+    """The paper's score is the log likelihood of the mean weights, and above the bound."""
     paper, X, Y = fitted(PDMM(likelihood="paper"))
     bound, _, _ = fitted(PDMM())
 
@@ -221,7 +221,7 @@ def test_the_papers_score_is_equation_35():
 
 
 def test_the_bound_is_below_the_evidence():
-    """Checked by quadrature for two labels, and within a nat and a half of it."""
+    """For two labels, the bound is at most a nat and a half below the quadrature."""
     model, X, _ = fitted(PDMM(mixing=[0.5, 1.0, 2.0, 0.3, 1.0]))
     Y = np.zeros((len(X), N_LABELS), dtype=int)
     pairs = list(combinations(range(N_LABELS), 2))
@@ -239,7 +239,7 @@ def test_the_bound_is_below_the_evidence():
 
 
 def test_the_bound_never_falls():
-    """A step never lowers it, and SQUAREM ends no lower than many plain steps."""
+    """A step never lowers the bound, and SQUAREM ends no lower than many plain steps."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         k, n = rng.integers(2, 5), rng.integers(2, 30)
@@ -284,7 +284,7 @@ def other_mixture(Y, seed=0):
 
 @pytest.mark.parametrize("mixing", ALPHAS)
 def test_words_under_a_given_mixture_are_equation_28(mixing):
-    """The labels of each word equal those of the token-wise loop, for any shares."""
+    """The label shares of each word equal those of the token-wise loop, for any mixture."""
     model, X, Y = fitted(PDMM(mixing=mixing))
     alpha, given_shares = np.broadcast_to(mixing, N_LABELS), other_mixture(Y)
 
@@ -304,7 +304,7 @@ def test_words_under_a_given_mixture_are_equation_28(mixing):
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("mixing", ALPHAS)
 def test_the_score_under_a_given_mixture(mixing, likelihood):
-    """It is Eq. (35), or the bound at these parameters, which is never above the own one."""
+    """It is Eq. (35), or the bound at these parameters, which is at most the document's own."""
     model, X, Y = fitted(PDMM(mixing=mixing, likelihood=likelihood))
     alpha, given_shares = np.broadcast_to(mixing, N_LABELS), other_mixture(Y)
     bounds = clone(model).set_params(likelihood="bound").fit(*fitting_documents())
@@ -330,7 +330,7 @@ def test_the_score_under_a_given_mixture(mixing, likelihood):
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("mixing", ALPHAS)
 def test_the_documents_own_mixture_changes_nothing(mixing, likelihood):
-    """Words and scores are those that are found without a mixture."""
+    """Words and scores are the same as without a given mixture."""
     model, X, Y = fitted(PDMM(mixing=mixing, likelihood=likelihood))
     own = model.mixture(X, Y)
 
@@ -349,8 +349,8 @@ def test_the_documents_own_mixture_changes_nothing(mixing, likelihood):
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
-def test_a_label_without_a_share_says_nothing(likelihood):
-    """Words and likelihood are those of the other labels; ratios need not sum to one."""
+def test_a_label_without_a_share_has_no_words(likelihood):
+    """Words and likelihood are those of the other labels; shares need not sum to one."""
     model, X, Y = fitted(PDMM(likelihood=likelihood))
     some = np.flatnonzero(Y.sum(axis=1) == 3)
     X, Y = X[some], Y[some]
@@ -374,7 +374,7 @@ def test_a_label_without_a_share_says_nothing(likelihood):
 
 
 def test_a_larger_share_takes_words():
-    """The more of a document a label has, the more of each of its words."""
+    """A label with a larger share of a document has a larger share of each word."""
     model, _, _ = fitted(PDMM())
     x, labels = [[2, 1, 3, 0, 0, 1, 1, 1, 0, 2, 0, 1]], [[1, 1, 0, 0, 0]]
 
@@ -401,8 +401,8 @@ def test_a_larger_share_takes_words():
         ([["a", 0], [1, 0]], "could not convert"),
     ],
 )
-def test_mixtures_that_make_no_sense(mixture, reason):
-    """One sentence says what is wrong."""
+def test_invalid_mixtures(mixture, reason):
+    """The error says in one sentence what is wrong."""
     model = PDMM(temperature=1.0).fit([[3, 0], [0, 3], [2, 2]], [["a"], ["b"], ["a", "b"]])
 
     with pytest.raises(ValueError, match=reason):
@@ -410,7 +410,7 @@ def test_mixtures_that_make_no_sense(mixture, reason):
 
 
 def test_mixtures_of_documents_without_words_or_labels():
-    """They have nothing to share, and huge ratios are ratios too."""
+    """Their mixtures are ignored, and shares may be huge."""
     model = PDMM(mixing=[0.5, 2.0], temperature=1.0)
     model.fit([[3, 0], [0, 3], [2, 2]], [["a"], ["b"], ["a", "b"]])
 
@@ -475,8 +475,8 @@ def test_mixing_by_label():
     np.testing.assert_array_equal(number.mixture(X, names), mapping.fit(X, names).mixture(X, names))
 
 
-def test_a_small_mixing_wants_one_label():
-    """The smaller the prior's parameters, the more one label says in a mixture."""
+def test_a_small_mixing_prefers_one_label():
+    """The smaller the prior's parameters are, the more one label dominates a mixture."""
     X = [[9, 0, 1], [0, 9, 1], [5, 5, 0]]
     even, uneven = (
         PDMM(mixing=mixing, temperature=1.0).fit(X, [["a"], ["b"], ["a", "b"]])
@@ -489,7 +489,7 @@ def test_a_small_mixing_wants_one_label():
 
 
 def test_likelihood_is_a_parameter():
-    """It can be read, cloned and set, and ``score`` is the F1 as in every model."""
+    """`likelihood` can be read, cloned and set; `score` is the F1, as in every model."""
     X, Y = corpus()
     model = PDMM(likelihood="paper", temperature=1.0, decode="map").fit(X, Y)
 
@@ -505,7 +505,7 @@ def test_likelihood_is_a_parameter():
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_exact_search_is_exhaustive_search(model, prior):
-    """The three best sets and their log posteriors, and the proof that they are the best."""
+    """The three best sets, their log posteriors and the bound are those of exhaustive search."""
     model, X, _ = fitted(model, prior=prior, search="exact", decode="map", max_nodes=5000)
     X = X[:8]
 
@@ -529,7 +529,7 @@ def test_exact_search_is_exhaustive_search(model, prior):
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_greedy_search_is_the_papers(model, prior):
-    """Bounds leave labels out and change no answer."""
+    """Bounds exclude labels, but do not change the result."""
     model, X, _ = fitted(model, prior=prior, decode="greedy")
 
     answers = model.predict(X)
@@ -557,7 +557,7 @@ def support_of(value, seen):
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_margins_and_marginals_by_enumeration(model, prior):
-    """Scores and probabilities are those of the support that the docstring names."""
+    """Scores and probabilities are those of the candidates that the docstring names."""
     model, X, _ = fitted(model, prior=prior)
     _, Y = corpus(seed=3)
     seen = {tuple(np.flatnonzero(y).tolist()) for y in Y[:40]}
@@ -576,7 +576,7 @@ def test_margins_and_marginals_by_enumeration(model, prior):
 
 @pytest.mark.parametrize("model", FAMILIES)
 def test_decoding_by_expected_f(model):
-    """The answer has the best expected F of the likely candidates."""
+    """The predicted set has the best expected F of the likely candidates."""
     model, X, _ = fitted(model, decode="f")
     _, Y = corpus(seed=3)
     seen = {tuple(np.flatnonzero(y).tolist()) for y in Y[:40]}
@@ -623,8 +623,8 @@ def random_case(seed, n_docs=200):
     "seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(12, 51))]
 )
 @pytest.mark.compiled
-def test_the_certificate_is_never_wrong(seed):
-    """In 10,200 random cases, at length: no set that is not listed is above the bound."""
+def test_the_bound_is_never_wrong(seed):
+    """In random cases (10,200 in the long test), no set that is not listed exceeds the bound."""
     model, X, sets, values = random_case(seed)
 
     ranked = model.predict_sets(X, n_best=2)
@@ -642,7 +642,7 @@ def test_the_certificate_is_never_wrong(seed):
 
 @pytest.mark.parametrize("kind", ["equal", "biased", "bound", "paper"])
 def test_bounds_of_sets_hold(kind):
-    """At any weights, the bound of a set is no less than its score."""
+    """At any weights, the bound of a set is at least its score."""
     rng = np.random.default_rng(7)
     for _ in range(200):
         n_labels, n_words = int(rng.integers(2, 7)), int(rng.integers(1, 15))
@@ -672,7 +672,7 @@ def test_bounds_of_sets_hold(kind):
 
 
 def test_greedy_reports_its_gap():
-    """Without branching, a bound limits how much better another set may be."""
+    """Without branch and bound, a bound limits how much better another set may be."""
     model, X, _ = fitted(PMM1(prior="uniform"), search="greedy")
     exact, _, _ = fitted(PMM1(prior="uniform"), search="exact", max_nodes=5000)
 
@@ -697,7 +697,7 @@ def to_indicator(ranked):
 @pytest.mark.parametrize("search", ["greedy", "exact"])
 @pytest.mark.parametrize("model", FAMILIES[:3])
 def test_the_best_set_with_a_label(model, search):
-    """It holds the label, and an exact search finds the best of all that do."""
+    """It contains the label, and exact search finds the best of all sets that do."""
     model, X, _ = fitted(model, search=search, max_nodes=5000)
 
     X = X[:5]
@@ -714,7 +714,7 @@ def test_the_best_set_with_a_label(model, search):
 
 
 def test_few_label_sets():
-    """With one label there is one set, and nothing else to bound."""
+    """With one label there is one set, and no other one to bound."""
     model = PMM1(temperature=1.0).fit([[1, 2]], [["a"]])
 
     ranked = model.predict_sets([[1, 1], [0, 0]], n_best=3)
@@ -726,7 +726,7 @@ def test_few_label_sets():
 
 
 def test_documents_without_words_have_the_prior():
-    """Their probabilities are those of the label sets beforehand."""
+    """Without words, the posterior of label sets is their prior."""
     X, Y = corpus()
     model = PMM1(prior="labelset", temperature=1.0).fit(X, Y)
 
@@ -738,7 +738,7 @@ def test_documents_without_words_have_the_prior():
 
 
 def test_the_prior_sums_to_one():
-    """Over all label sets but the empty one."""
+    """The prior sums to one over all label sets but the empty one."""
     X, Y = corpus()
     sets = np.array([[b >> k & 1 for k in range(N_LABELS)] for b in range(1, 2**N_LABELS)])
 
@@ -748,11 +748,11 @@ def test_the_prior_sums_to_one():
     assert (PMM1(prior="uniform", temperature=1.0).fit(X, Y).log_prior(sets) == 0).all()
 
 
-# What is chosen by documents
+# Tuning on documents
 
 
 def test_the_temperature_is_chosen_and_kept():
-    """Fit chooses, partial_fit and forget keep, and the law of forgetting holds."""
+    """`fit` tunes it, `partial_fit` and `forget` keep it, and forgetting stays exact."""
     X, Y = corpus(200)
     model = PMM1(smoothing="auto").fit(X[:150], Y[:150])
     chosen = dict(model.tuned_)
@@ -767,7 +767,7 @@ def test_the_temperature_is_chosen_and_kept():
 
 
 def test_the_choice_does_not_depend_on_order():
-    """Documents to choose by are picked by their contents."""
+    """Documents to tune on are selected by their contents."""
     X, Y = corpus(1500, n_words=40)
     order = np.random.default_rng(1).permutation(len(X))
 
@@ -775,7 +775,7 @@ def test_the_choice_does_not_depend_on_order():
 
 
 def test_smoothing_follows_the_reading():
-    """The paper's reading has the paper's smoothing; a number is a number."""
+    """With the paper's likelihood, smoothing is the paper's; a number is used as it is."""
     X, Y = corpus()
 
     assert PMM1(prior="uniform", decode="greedy").fit(X, Y).smoothing_ == 1.0
@@ -786,7 +786,7 @@ def test_smoothing_follows_the_reading():
 @settings(max_examples=25)
 @given(a=matrices(min_docs=4, labelled=True), b=matrices())
 def test_predictions_after_forgetting_are_the_same(a, b):
-    """With fixed settings every answer is bitwise that of a model that never saw them."""
+    """With fixed settings, predictions have the bits of a model that never saw the documents."""
     (X, Y), (X_more, Y_more) = a, b
     for model in (PMM1(temperature=2.0), PMM2(temperature=2.0), PDMM(temperature=2.0)):
         alone = clone(model).fit(X, Y)
@@ -831,15 +831,15 @@ def test_predictions_after_forgetting_are_the_same(a, b):
         (PDMM(mixing={"b": 1.0}), "mixing names 'b', which is not a label"),
     ],
 )
-def test_bad_parameters_get_a_sentence(model, sentence):
-    """Each wrong parameter is named with what is needed."""
+def test_bad_parameters_are_rejected(model, sentence):
+    """The error names the parameter, and says what is needed."""
     with pytest.raises(ValueError, match=sentence):
         model.fit([[1, 2]], [["a"]])
 
 
 @pytest.mark.parametrize("name", ["smoothing", "temperature"])
-def test_numbers_are_no_arrays(name):
-    """An array is shown, with what could have been."""
+def test_arrays_as_parameters(name):
+    """An array is rejected, and the error says what is needed."""
     with pytest.raises(TypeError, match=rf"{name} == array\(\[1., 2.\]\), must be a number"):
         PMM1(**{name: np.array([1.0, 2.0])}).fit([[1, 2]], [["a"]])
 
@@ -854,7 +854,7 @@ def test_no_more_sets_than_can_be_listed():
 
 @pytest.mark.parametrize("model", FAMILIES[:3])
 def test_search_without_a_limit(model):
-    """Room for nodes is made as it is needed, whatever the limit is."""
+    """Memory for nodes is allocated as needed, whatever the limit is."""
     model, X, _ = fitted(model, search="exact", decode="map", max_nodes=10**30)
 
     ranked = model.predict_sets(X, n_best=20)
@@ -863,8 +863,8 @@ def test_search_without_a_limit(model):
     assert (model.predict(X)[0] == model.set_params(max_nodes=5000).predict(X)[0]).all()
 
 
-def test_room_for_nodes_grows():
-    """A search with more open nodes than there was room for at first misses no set."""
+def test_memory_for_nodes_grows():
+    """A search with more open nodes than were allocated at first misses no set."""
     X, Y = corpus(200, n_words=12, n_labels=12, seed=1)
     model = PMM1(temperature=1.0, prior="labels", search="exact", max_nodes=5000).fit(X, Y)
     sets = (np.arange(1, 2**12)[:, None] >> np.arange(12)) & 1
@@ -876,7 +876,7 @@ def test_room_for_nodes_grows():
 
 
 def test_a_label_alone_is_always_a_candidate():
-    """Where only some labels are allowed, each may still be the answer by itself."""
+    """If only some labels are allowed, each of them alone is a candidate."""
     X = [[3, 0]] * 3 + [[0, 3]] * 2
     model = PMM1(temperature=1.0).fit(X, [["a", "b"]] * 3 + [["c"]] * 2)
 
@@ -890,8 +890,8 @@ def test_a_label_alone_is_always_a_candidate():
 
 
 @pytest.mark.parametrize("likelihood", ["bound", "paper"])
-def test_small_mixing_has_one_answer(likelihood):
-    """Below one the bound has several maxima; greedy search meets those of log_joint."""
+def test_small_mixing_uses_one_maximum(likelihood):
+    """With mixing below 1 the bound has several maxima; search and `log_joint` use the same one."""
     for seed in range(20):
         X, Y = corpus(30, 8, seed=seed)
         settings = {"prior": "uniform", "decode": "greedy", "smoothing": 0.1}
@@ -907,8 +907,8 @@ def test_small_mixing_has_one_answer(likelihood):
         assert tuple(np.flatnonzero(model.predict(x)[0])) == expected
 
 
-def test_equally_good_temperatures_leave_it_plain():
-    """Where every temperature is as good it is 1; where none can be judged, the usual 4."""
+def test_equally_good_temperatures():
+    """If all temperatures are equally good, it is 1; if none can be evaluated, the default of 4."""
     easy = PMM1().fit([[9, 0], [0, 9]] * 20, [["a"], ["b"]] * 20)
     unjudged = PMM1().fit([[9, 0], [0, 9]], [["a"], ["b"]], sample_weight=[0.5, 0.5])
 
@@ -916,8 +916,8 @@ def test_equally_good_temperatures_leave_it_plain():
     assert unjudged.temperature_ == 4.0
 
 
-def test_a_refused_forgetting_changes_nothing():
-    """Parameters that do not fit the remaining labels raise before anything changes."""
+def test_a_rejected_forgetting_changes_nothing():
+    """Parameters that do not fit the remaining labels raise an error before anything changes."""
     X = [[3, 0, 1], [0, 2, 1], [1, 1, 5]]
     model = PDMM(mixing=[1.0, 2.0, 1.0], temperature=1.0).fit(X, [["a"], ["b"], ["c"]])
 
@@ -931,7 +931,7 @@ def test_a_refused_forgetting_changes_nothing():
 
 
 def test_listed_posteriors_sum_to_one_at_most():
-    """Also where many sets tie."""
+    """Posteriors of listed sets sum to at most one, also if many sets tie."""
     model = PMM1(temperature=1.0, search="exact").fit([[1, 1]] * 4, [["a"], ["b"], ["c"], ["d"]])
 
     ranked = model.predict_sets([[1, 1]], n_best=15)
@@ -940,15 +940,15 @@ def test_listed_posteriors_sum_to_one_at_most():
     assert np.exp(ranked.scores).sum() == pytest.approx(1.0)
 
 
-def test_one_label_a_document_has_no_sets():
-    """A model of single labels says so."""
+def test_one_label_per_document_has_no_sets():
+    """A model fitted on single labels rejects searches for sets."""
     model = PMM1().fit([[3, 0], [0, 2]], ["a", "b"])
 
     with pytest.raises(ValueError, match="use predict_proba"):
         model.predict_sets([[1, 1]])
 
 
-def test_best_with_wants_a_label():
+def test_best_with_needs_a_label():
     """A column that is not a label with documents is rejected."""
     model = PMM1(temperature=1.0).fit([[3, 0], [0, 2]], [[1, 0, 0], [0, 1, 0]])
 
@@ -961,7 +961,7 @@ def test_best_with_wants_a_label():
 @pytest.mark.parametrize("decode", ["f", "map"])
 @pytest.mark.parametrize("model", [PMM1, PMM2, PDMM])
 def test_margins_of_some_labels_are_those_of_all(model, decode):
-    """Asked for some labels, a model gives the margins of these and of the predicted ones."""
+    """For some labels, a model computes the margins of these and of the predicted ones."""
     rng = np.random.default_rng(5)
     X, Y = rng.poisson(1.0, (60, 12)), rng.random((60, 7)) < 0.3
     Y[~Y.any(axis=1), 0] = True
@@ -980,7 +980,7 @@ def test_margins_of_some_labels_are_those_of_all(model, decode):
 
 @pytest.mark.parametrize("family", [PMM2, PDMM])
 def test_mixtures_share_their_defaults(family):
-    """What PMM1 documents for all of them is what each of them has."""
+    """PMM2 and PDMM have the defaults that PMM1 documents."""
     own, first = (signature(kind).parameters for kind in (family, PMM1))
     shared = first.keys() - {"estimate"}  # only PMM1 has another way to estimate
 

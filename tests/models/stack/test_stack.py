@@ -20,7 +20,7 @@ probabilities = st.lists(st.floats(0.001, 0.999), min_size=1, max_size=7)
 
 @given(probabilities)
 def test_choose_sets(p):
-    """No set has a higher expected F1 than the one that is chosen."""
+    """No set has a higher expected F1 than the chosen one."""
     P = np.array([p])
     chosen = np.zeros(P.shape, dtype=bool)
 
@@ -31,7 +31,7 @@ def test_choose_sets(p):
 
 
 def test_choose_sets_of_twelve_labels():
-    """Also where there are many sets to compare."""
+    """The same with twelve labels, and so thousands of sets."""
     P = np.random.default_rng(0).beta(0.3, 1.5, (3, 12))
     chosen = np.zeros(P.shape, dtype=bool)
 
@@ -52,7 +52,7 @@ def test_choose_sets_of_many_labels():
 
 
 def test_best_thresholds():
-    """They are the highest expected F1 of each label, over how many documents get it."""
+    """They give each label's highest expected F1 over all numbers of documents."""
     proba = np.random.default_rng(0).random((9, 3))
 
     highest = best_thresholds(proba)
@@ -64,7 +64,7 @@ def test_best_thresholds():
 
 
 def test_combination():
-    """Two members together err less than each alone, and log odds are weighted sums."""
+    """Two members together are better than each alone; log odds are weighted sums."""
     rng = np.random.default_rng(0)
     truth = rng.random((400, 5)) < 0.3
     good, bad = truth + rng.normal(0, 0.3, truth.shape), truth + rng.normal(0, 2.0, truth.shape)
@@ -100,7 +100,7 @@ NEW, TRUE = topics(seed=1)
 
 
 def test_probabilities_are_calibrated():
-    """Their mean is the share of right labels, also of those that seem sure."""
+    """The mean probability is the share of right labels, also among confident predictions."""
     proba = Stack().fit(X, Y).predict_proba(NEW)
 
     assert abs(proba.mean() - TRUE.mean()) < 0.03
@@ -108,7 +108,7 @@ def test_probabilities_are_calibrated():
 
 
 def test_goals():
-    """Each goal is at least nearly the best at what it is for."""
+    """The goal "exact" has the most exact matches; "macro" predicts the most labels."""
     stacks = {goal: Stack(goal=goal).fit(X, Y) for goal in ("f", "macro", "exact")}
     exact = {
         goal: (model.predict(NEW) == TRUE).all(axis=1).mean() for goal, model in stacks.items()
@@ -136,13 +136,13 @@ def test_members(member):
     "members", [(), "mml", ("nb",), (NaiveBayes(),), (3,), ("magic",)], ids=str
 )
 def test_wrong_members(members):
-    """They are named."""
+    """The error names the wrong member."""
     with pytest.raises(ValueError, match="must"):
         Stack(members).fit(X, Y)
 
 
 def test_classifiers_of_others_cannot_be_saved():
-    """There is no safe way to write them."""
+    """A classifier of another library cannot be written safely."""
     model = Stack(("mml", LogisticRegression())).fit(X, Y)
 
     with pytest.raises(ValueError, match="LogisticRegression is not a model of polytopic"):
@@ -150,7 +150,7 @@ def test_classifiers_of_others_cannot_be_saved():
 
 
 def test_what_was_tuned_is_reused():
-    """With what an earlier fit has tuned, the same documents give the same model."""
+    """With the tuned values of an earlier fit, the same documents give the same model."""
     model = Stack().fit(X, Y)
 
     again = Stack().fit(X, Y, tuned=model.tuned_)
@@ -160,7 +160,7 @@ def test_what_was_tuned_is_reused():
 
 
 def test_names_of_forgotten_labels_are_not_kept():
-    """What was tuned for a label goes with its last document."""
+    """When the last document of a label is forgotten, so are its tuned values."""
     names = [[f"label {k}" for k in np.flatnonzero(y)] for y in Y]
     tuned = Stack().fit(X, names).tuned_
     without = np.flatnonzero(Y[:, 4] == 0)
@@ -172,7 +172,7 @@ def test_names_of_forgotten_labels_are_not_kept():
 
 
 def test_few_documents():
-    """There are none to hold out, so the first member answers."""
+    """Too few documents cannot be held out, so the first member predicts alone."""
     few, labels = X[:20], Y[:20]
     model, alone = Stack(("mml", "svm")).fit(few, labels), MML().fit(few, labels)
 
@@ -183,7 +183,7 @@ def test_few_documents():
 
 
 def test_probability_of_the_set():
-    """It is about how often predicted sets are right."""
+    """The mean probability is about the share of predicted sets that are right."""
     model = Stack(goal="exact").fit(X, Y)
 
     proba = model.set_probability(NEW)
