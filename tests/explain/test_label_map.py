@@ -1,4 +1,4 @@
-"""The map of labels: correlations, clusters, terms and topics, compared with slow twins."""
+"""The label map: correlations, clusters, terms and topics, compared with slow twins."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def documents(arrays):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_phi_is_the_correlation_of_documents(seed):
-    """Every pair that occurs has NumPy's correlation over the documents, and no other."""
+    """Exactly the pairs that occur have a correlation, which is NumPy's over the documents."""
     Y = documents(drawn(seed))
 
     label_map = mapped(seed=seed)
@@ -67,7 +67,7 @@ def test_phi_is_the_correlation_of_documents(seed):
 
 
 def test_strongest_pairs():
-    """Those above zero and those below, strongest first, with the documents that have both."""
+    """Positive and negative pairs are strongest first, with the documents that have both labels."""
     Y = documents(drawn(1))
     correlations = np.corrcoef(Y.T)
     pairs = [(LABELS[c], LABELS[d]) for c in range(5) for d in range(c + 1, 5)]
@@ -89,7 +89,7 @@ def test_strongest_pairs():
 
 
 def test_a_covariance_is_known_up_to_a_common_shift():
-    """Correlations are those of P Σ P, where labels occur together as often as they tell."""
+    """Correlations are those of P Σ P, which a common shift does not change."""
     rng = np.random.default_rng(3)
     root = rng.normal(size=(5, 5))
     sigma, P = root @ root.T, np.eye(5) - 1 / 5
@@ -111,7 +111,7 @@ def test_a_covariance_is_known_up_to_a_common_shift():
 
 
 def test_two_labels_have_no_correlation_by_a_covariance():
-    """It could only be -1, whatever the model."""
+    """The correlation could only be -1, whatever the model."""
     label_map = mapped(["a", "b"], sets=[[1, 1]], covariance=np.eye(2))
 
     assert label_map.positive == label_map.negative == []
@@ -130,7 +130,7 @@ def test_hellinger_distance_by_hand():
 
 
 def test_neighbours_are_as_alike_as_the_joins_allow():
-    """No turning of joins makes the way along the labels shorter."""
+    """Neighbours in the dendrogram are as similar as its joins allow: no flip improves that."""
     proba = drawn(2)["word_proba"]
     dendrogram = Dendrogram.from_words(LABELS, proba)
     rest = proba - proba.min(axis=1, keepdims=True)
@@ -178,7 +178,7 @@ def test_agreement_by_hand():
 
 
 def test_agreement_with_itself_and_with_nothing():
-    """A tree that joins the same labels agrees wholly; where nothing differs there is no number."""
+    """A tree with the same joins agrees fully; if no distances differ, there is no agreement."""
     linkage = np.array([[0, 1, 0.25, 2], [2, 3, 0.5, 3]])
     dendrogram = Dendrogram(("a", "b", "c"), linkage)
 
@@ -227,7 +227,7 @@ def leaves(tree):
 
 
 def test_newick_keeps_the_distances():
-    """The branches between two labels add up to the height they join at."""
+    """The branches between two labels add up to the height at which they join."""
     label_map = mapped()
     joined = squareform(cophenet(label_map.dendrogram.linkage))
 
@@ -243,7 +243,7 @@ def test_newick_keeps_the_distances():
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
 def test_newick_keeps_every_name(names):
-    """Whatever a name holds; a blank stands for what cannot be printed."""
+    """Any name is kept; a blank replaces characters that cannot be printed."""
     label_map = mapped(names, sets=np.eye(len(names)))
 
     read = [name for name, _ in leaves(read_newick(label_map.newick()))]
@@ -253,7 +253,7 @@ def test_newick_keeps_every_name(names):
 
 
 def test_nested_joins_are_those_of_the_linkage():
-    """Heights fall from the root to the labels, and all labels are there once."""
+    """Heights fall from the root to the labels, and each label occurs once."""
     label_map = mapped()
 
     def heights(node, above):
@@ -270,7 +270,7 @@ def test_nested_joins_are_those_of_the_linkage():
 
 
 def test_lines():
-    """The tree in box characters: a join that falls on another is drawn as one with it."""
+    """The tree is drawn in box characters; joins at the same place are drawn as one."""
     linkage = np.array([[0, 1, 0.1, 2], [2, 3, 0.85, 2], [5, 6, 0.85, 4], [4, 7, 1.0, 5]])
     dendrogram = Dendrogram(tuple("abcde"), linkage)
 
@@ -292,7 +292,7 @@ def test_lines():
 
 
 def test_relevant_terms():
-    """The best by p(w|c) / p(w)^0.3, each with its probability and lift."""
+    """Terms are ranked by p(w|c) / p(w)^0.3, each with its probability and lift."""
     arrays = drawn(4)
     proba, world = arrays["word_proba"], arrays["world_proba"]
 
@@ -307,7 +307,7 @@ def test_relevant_terms():
 
 
 def test_terms_that_a_label_never_has_are_not_relevant():
-    """What smoothing alone gives is no term of a label, even if nothing else is left."""
+    """A term with a probability from smoothing alone is not listed, even if no other is left."""
     proba = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]])
     world = np.array([0.97, 0.01, 0.01, 0.01])
 
@@ -317,7 +317,7 @@ def test_terms_that_a_label_never_has_are_not_relevant():
 
 
 def test_topics():
-    """Most used first; unnoticed topics and labels are left out, and labels without documents."""
+    """Topics are ranked by use; rarely used ones, and labels without documents, are left out."""
     words = np.eye(12)[:4] * 0.9 + 0.1 / 12
     prior = np.array([[8.0, 2, 0, 0], [0, 5, 0.1, 4.9], [0, 0, 9, 1]])
     sets = np.array([[1, 0, 0], [0, 1, 0]])
@@ -341,7 +341,7 @@ def test_topics():
     assert mapped().topics == mapped().labels[0].topics == []
 
 
-# The whole map
+# The complete map
 
 
 def test_a_permutation_of_labels_permutes_the_map():
@@ -370,7 +370,7 @@ def test_a_permutation_of_labels_permutes_the_map():
 
 
 def test_to_dict_is_strict_json():
-    """What is not known is None, and numbers of documents are whole."""
+    """Unknown values are None, and numbers of documents are integers."""
     tree = LabelTree.from_names(["x/a", "x/b"])
 
     values = json.loads(json.dumps(mapped(tree=tree).to_dict(), allow_nan=False))
@@ -384,7 +384,7 @@ def test_to_dict_is_strict_json():
 
 @pytest.mark.parametrize("n_labels", [1, 2])
 def test_few_labels(n_labels):
-    """A map of one label or two is small and whole."""
+    """A map of one or two labels is complete."""
     label_map = mapped(LABELS[:n_labels], sets=np.eye(n_labels))
 
     names = [name for name, _ in leaves(read_newick(label_map.newick()))]
@@ -396,7 +396,7 @@ def test_few_labels(n_labels):
 
 
 def test_labels_without_documents():
-    """They are on the map, without terms and without pairs."""
+    """Labels without documents are on the map, but have no terms and no pairs."""
     proba = np.vstack([drawn()["word_proba"][:3], np.full((2, 12), 1 / 12)])
     sets = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 0]])
 
@@ -415,14 +415,14 @@ def test_labels_without_documents():
     ("changed", "sentence"),
     [({"n_pairs": 0}, "n_pairs == 0"), ({"k": 0}, "k == 0")],
 )
-def test_nothing_to_show_is_refused(changed, sentence):
-    """At least one pair and one term are asked for."""
+def test_numbers_of_pairs_and_terms(changed, sentence):
+    """At least one pair and one term must be requested."""
     with pytest.raises(ValueError, match=sentence):
         mapped(**changed)
 
 
-def test_no_labels_are_refused():
-    """A map needs something to show."""
+def test_a_map_without_labels():
+    """A map needs at least one label."""
     with pytest.raises(ValueError, match="labels is empty"):
         make_map([], np.zeros((0, 1)), [1.0], ["w"], sets=np.zeros((1, 0)), set_docs=[1])
 
@@ -431,7 +431,7 @@ def test_no_labels_are_refused():
 
 
 def test_nothing_in_a_name_or_a_term_is_markup():
-    """Scripts in labels, names, terms and the title are text, and nothing is loaded."""
+    """Scripts in labels, names, terms and the title are shown as text, and nothing is loaded."""
     names = [HOSTILE, *NASTY[1:]]
     prior = np.ones((5, 2))
     terms = [HOSTILE, *TERMS[1:]]
@@ -448,14 +448,14 @@ def test_nothing_in_a_name_or_a_term_is_markup():
 
 
 def test_the_page_shows_the_map():
-    """Labels in the order of the clusters, all pairs, and the agreement where there is a tree."""
+    """The page has the labels by cluster, all pairs and, with a tree, the agreement."""
     names = [f"Name {label}" for label in LABELS]
     label_map = mapped(names=names, tree=LabelTree({"a": "x", "b": "x"}))
 
     html = label_map.to_html()
 
-    beside = re.findall(r'<strong title="(\w) · Name \1">', html)
-    assert beside == [label.label for label in label_map.in_order]
+    mixture_map = re.findall(r'<strong title="(\w) · Name \1">', html)
+    assert mixture_map == [label.label for label in label_map.in_order]
     for pair in label_map.positive + label_map.negative:
         assert f"{pair.first} · Name {pair.first}<br>{pair.second} · Name {pair.second}" in html
     assert f"{label_map.agreement():+.2f}".replace("-", "−") in html
@@ -465,7 +465,7 @@ def test_the_page_shows_the_map():
 
 
 def test_plot():
-    """The correlations stand in the order of the names, which are no formulas."""
+    """Correlations are in the order of the names, in which dollar signs are no formulas."""
     label_map = mapped(NASTY)
 
     figure = label_map.plot()
@@ -483,7 +483,7 @@ def test_plot():
 
 
 def test_the_plot_grows_with_the_labels():
-    """There is room for a line of text a label."""
+    """The plot has space for one line of text per label."""
     many = [f"label {k}" for k in range(60)]
 
     small, large = mapped().plot(), mapped(many, sets=np.eye(60)).plot()
@@ -492,7 +492,7 @@ def test_the_plot_grows_with_the_labels():
 
 
 def test_plot_without_matplotlib(monkeypatch):
-    """One sentence says what to install."""
+    """The error says in one sentence what to install."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
 
     with pytest.raises(PolytopicError, match=r"pip install 'polytopic\[plots\]'"):
@@ -503,7 +503,7 @@ def test_plot_without_matplotlib(monkeypatch):
 
 
 def test_a_labeler_with_words():
-    """A model with distributions gives its own; correlations are of its documents."""
+    """A model with word distributions uses its own; correlations are those of its documents."""
     parents = {"sport": "fun", "film": "fun", "music": "fun", "space": None}
     labeler = fitted(tree=LabelTree(parents, {"sport": "Sport!"}))
     labeler.learn(["A match in orbit."], [["space", "sport"]])
@@ -521,16 +521,16 @@ def test_a_labeler_with_words():
     assert -1 <= label_map.agreement() <= 1
 
 
-def test_a_labeler_without_words_has_a_mixture_beside_it():
+def test_a_labeler_without_words_uses_a_mixture():
     """The words of mml's labels are those of a pmm1 of the same counts."""
-    label_map, beside = fitted("mml").map(), fitted("pmm1").map()
+    label_map, mixture_map = fitted("mml").map(), fitted("pmm1").map()
 
-    assert label_map.labels == beside.labels
-    assert label_map.newick() == beside.newick()
+    assert label_map.labels == mixture_map.labels
+    assert label_map.newick() == mixture_map.newick()
 
 
 def test_a_labeler_with_topics_and_covariance():
-    """What a model knows of labels and topics is on the map."""
+    """The map shows the covariance of labels and the topics of a model."""
     labeler = fitted()
     labeler.model_.has_topics = True
     labeler.model_.label_covariance_ = np.diag([1.0, 2, 3, 4])
@@ -544,7 +544,7 @@ def test_a_labeler_with_topics_and_covariance():
 
 
 def test_a_labeler_without_counts(tmp_path):
-    """One sentence says what is lacking."""
+    """The error says in one sentence what is missing."""
     from polytopic import load
 
     fitted().save(tmp_path / "m", counts=False)

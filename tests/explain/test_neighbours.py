@@ -1,4 +1,4 @@
-"""The neighbours of one label: as on the map of all, without a table of all pairs."""
+"""The neighbours of one label: the same as on the map, but without a table of all pairs."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def drawn(seed):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("measure", ["phi", "covariance"])
 def test_correlations_are_those_of_the_map(seed, measure):
-    """Each label has its row of the table of all pairs."""
+    """The neighbours of a label are its row in the table of all pairs."""
     sets, set_docs = drawn(seed)
     together, n_docs = documents_together(sets, set_docs), set_docs.sum()
     covariance = None
@@ -50,7 +50,7 @@ def test_correlations_are_those_of_the_map(seed, measure):
 
 
 def test_the_strongest_come_first():
-    """Above zero, then below; so many of each at most."""
+    """Positive correlations come first, then negative ones, at most the given number of each."""
     sets, set_docs = drawn(2)
 
     neighbours = labels_together(LABELS, 0, sets, set_docs, n_pairs=2)
@@ -63,7 +63,7 @@ def test_the_strongest_come_first():
 
 
 def test_labels_with_similar_words():
-    """By the Hellinger distance of the words of their documents; strangers are left out."""
+    """Labels are ranked by the Hellinger distance of their words, if they have one in common."""
     sets = sparse.csr_matrix(np.eye(4))
     matrix = sparse.csr_matrix([[4.0, 4, 0, 0], [1, 9, 0, 0], [5, 5, 1, 0], [0, 0, 0, 3]])
 
@@ -89,7 +89,7 @@ def test_many_labels_take_little_memory():
 
 
 def test_a_map_of_the_most_frequent_labels():
-    """It has the correlations that the map of all labels has; also without words of its own."""
+    """It has the same correlations as the map of all labels, with any model."""
     labeler = Labeler("mml").fit(load_sample())
     whole = labeler.map()
 
