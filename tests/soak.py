@@ -473,8 +473,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("databases", nargs="*", default=["sqlite", "postgresql"])
-    asked = parser.parse_args()
-    results = [soak(kind, 60 * asked.minutes) for kind in asked.databases]
+    arguments = parser.parse_args()
+    results = [soak(kind, 60 * arguments.minutes) for kind in arguments.databases]
     sys.exit(any(expected.problems for expected in results))
 
 

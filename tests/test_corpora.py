@@ -328,12 +328,12 @@ def test_nbm_on_medline(medline):
 def test_words_in_the_order_of_the_paper_on_medline(medline):
     """Sato & Nakagawa, Tables 1 to 5: rare words first, those of a single label last."""
     learned = [one for one in medline if one[2] == "train"]
-    asked = [one for one in medline if one[2] == "test" and len(one[1]) >= 3][:20]
+    documents = [one for one in medline if one[2] == "test" and len(one[1]) >= 3][:20]
     model = PDMM(smoothing=1.0, likelihood="paper", **PAPERS)
     labeler = Labeler(model, min_df=1).fit(*map(list, list(zip(*learned, strict=True))[:2]))
     idf = dict(zip(labeler.counts_.terms, -np.log(labeler.counts_.document_frequency), strict=True))
 
-    lists = [labeler.keywords(text, labels, order="paper") for text, labels, _ in asked]
+    lists = [labeler.keywords(text, labels, order="paper") for text, labels, _ in documents]
 
     first, last = ([word for words in lists for word in words[part]] for part in ENDS)
     assert np.mean([idf[w.term] for w in first]) > np.mean([idf[w.term] for w in last]) + 1

@@ -52,7 +52,7 @@ def test_an_error_comes_after_what_was_read():
         yield from range(30)
         raise ValueError("the 31st")
 
-    given = []
+    items = []
     with pytest.raises(ValueError, match="31st"):
-        given.extend(item for block in blocks(stream(), size=4) for item in block)
-    assert given == list(range(30))
+        items.extend(item for block in blocks(stream(), size=4) for item in block)
+    assert items == list(range(30))

@@ -74,10 +74,10 @@ def test_nothing_is_written_where_something_fails(folder, tmp_path):
     options = "--html", tmp_path / "map.html", "--plot"
 
     _, err = run("map", folder / "news", *options, tmp_path / "map.doc", code=1)
-    _, lost = run("map", folder / "news", "--html", tmp_path / "no" / "x", code=1)
+    _, message = run("map", folder / "news", "--html", tmp_path / "no" / "x", code=1)
 
     assert "Format 'doc' is not supported" in err
-    assert "no' does not exist" in lost
+    assert "no' does not exist" in message
     assert list(tmp_path.iterdir()) == []
 
 

@@ -183,12 +183,12 @@ def test_rejecting_leaves_documents_without_labels():
 
 def test_weights_are_those_of_the_estimator():
     """Labels of weight 0 are unknown, and the most frequent set is counted with weights."""
-    gone = LabelDecision(NaiveBayes(), TopK(1)).fit(
+    weightless = LabelDecision(NaiveBayes(), TopK(1)).fit(
         [[1, 0], [0, 1], [1, 1]], [["a"], ["b"], ["a"]], sample_weight=[1, 0, 1]
     )
     heavy = LabelDecision(NaiveBayes(), TopK(1)).fit(X, Y, sample_weight=[1, 1, 9, 1])
 
-    assert gone.predict([[1, 0]]).tolist() == [[1]]
+    assert weightless.predict([[1, 0]]).tolist() == [[1]]
     assert heavy.predict([[0, 0, 0]]).tolist() == [[1, 1]]
 
 

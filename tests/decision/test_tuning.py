@@ -75,8 +75,10 @@ def make(point):
     kinds = (TopK, Threshold, MeanPlusStd, WorldModel, UnconstrainedCohort, TreeCohort, TNorm)
     (kind,) = (kind for kind in kinds if kind.__name__ == point["rule"])
     names = ("size", "ratio", "cohort", "k", "value")
-    given = {name: point[name] for name in names if point[name] is not None}
-    return kind(**given, reject=point["reject"], **({"tree": TREE} if kind is TreeCohort else {}))
+    parameters = {name: point[name] for name in names if point[name] is not None}
+    return kind(
+        **parameters, reject=point["reject"], **({"tree": TREE} if kind is TreeCohort else {})
+    )
 
 
 @pytest.mark.parametrize("reject", [False, True])
@@ -159,8 +161,8 @@ def test_any_metric(metric):
     for train, test in folds(Y, 3):
         model = LabelDecision(NaiveBayes(), tuned.best_rule).fit(X[train], Y[train])
         predicted[test] = model.predict(X[test])
-    kept = {"tree": TREE, "classes": NAMES} if name == "hierarchical_f1" else {}
-    right = getattr(metrics, name)(Y[used], predicted[used], **kept)
+    settings = {"tree": TREE, "classes": NAMES} if name == "hierarchical_f1" else {}
+    right = getattr(metrics, name)(Y[used], predicted[used], **settings)
     assert tuned.metric == name
     assert tuned.best_score == pytest.approx(right)
     assert tuned.best_score == max(point[name] for point in tuned.surface)
@@ -201,12 +203,12 @@ def test_labels_that_the_model_never_saw():
     X, Y = corpus()
     names = names_of(Y)
     model = NaiveBayes().fit(X, names)
-    seen = tune_decision(model, X, names, [TopK()], cv="prefit", grid={"k": [2]})
+    tuned = tune_decision(model, X, names, [TopK()], cv="prefit", grid={"k": [2]})
 
     more = [row | {"zoo"} for row in names]
     missed = tune_decision(model, X, more, [TopK(reject=True)], cv="prefit", grid={"k": [2]})
 
-    assert missed.best_score < seen.best_score
+    assert missed.best_score < tuned.best_score
     inside = LabelDecision(OneVsRestClassifier(LogisticRegression()), TopK()).fit(X, names)
     assert tune_decision(inside, X, names, cv="prefit").best_score > 0
 

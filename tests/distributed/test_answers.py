@@ -50,15 +50,15 @@ def test_tuning_does_not_depend_on_the_order(client, news, documents, pmm1):
 
 def test_answers_are_the_same(client, news, documents, pmm1, tmp_path):
     """Files of suggestions have the lines that one machine writes, in its order."""
-    asked = {"k": 3, "exclude": ["culture/film"]}
-    answers = pmm1.suggest(documents, **asked)
+    options = {"k": 3, "exclude": ["culture/film"]}
+    answers = pmm1.suggest(documents, **options)
     expected = [
         json.dumps({"id": d.id, **answer.to_dict(pmm1.name, digits=6)}, ensure_ascii=False)
         for d, answer in zip(documents, answers, strict=True)
     ]
 
-    written = suggest(pmm1, news, tmp_path / "out", **asked, blocksize=9_000, client=client)
-    suggest(pmm1, news, tmp_path / "zipped", **asked, zipped=True, client=client)
+    written = suggest(pmm1, news, tmp_path / "out", **options, blocksize=9_000, client=client)
+    suggest(pmm1, news, tmp_path / "zipped", **options, zipped=True, client=client)
 
     assert written.documents == len(documents)
     assert lines_of(tmp_path / "out") == expected

@@ -78,11 +78,11 @@ def same(one, other):
 )
 def test_one_pass(client, cluster, news, pmm1, tmp_path, job):
     """Counting, labelling, selecting and evaluating give the same result."""
-    given = {"news": news, "pmm1": pmm1}
+    arguments = {"news": news, "pmm1": pmm1}
     killer = Killer(cluster, after=3)
 
-    expected = job(client, killer=None, folder=tmp_path / "whole", **given)
-    result = job(cluster, killer=killer, folder=tmp_path / "lost", **given)
+    expected = job(client, killer=None, folder=tmp_path / "whole", **arguments)
+    result = job(cluster, killer=killer, folder=tmp_path / "lost", **arguments)
 
     assert killer.killed
     assert same(result, expected)

@@ -94,12 +94,12 @@ def test_a_killed_run_continues(tmp_path):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    kept = {file.name: file.read_text() for file in cells.glob("*.json")}
+    contents = {file.name: file.read_text() for file in cells.glob("*.json")}
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
 
-    assert kept
-    for name, text in kept.items():
+    assert contents
+    for name, text in contents.items():
         assert (cells / name).read_text() == text
     assert len(list(cells.glob("*.json"))) == 9
     assert len(done.stdout.splitlines()) == 3

@@ -333,8 +333,8 @@ def test_every_label_is_reached_once(tree):
 
     assert sorted(reached) == list(tree.nodes)
     for label in tree.nodes:
-        beside = [node for node in tree.nodes if tree.parent(node) == tree.parent(label)]
-        assert sorted([label, *tree.siblings(label)]) == beside
+        same_parent = [node for node in tree.nodes if tree.parent(node) == tree.parent(label)]
+        assert sorted([label, *tree.siblings(label)]) == same_parent
 
 
 @given(trees())

@@ -138,15 +138,15 @@ def test_numbers_outside_their_range(model, name):
     """Both ends of a range are allowed, numbers beyond them and NaN are not."""
     least, most = RANGES[model][name]
     is_real = FITTED[model].to_arrays()[name].dtype.kind == "f"
-    said = f"{name!r} holds values from"
+    message = f"{name!r} holds values from"
 
     for end, direction in ((least, -1), (most, 1)):
         if end is not None:
             beyond = np.nextafter(end, direction * np.inf) if is_real else end + direction
-            assert said in _complaint(model, **{name: _with(model, name, beyond)})
-            assert said not in _complaint(model, **{name: _with(model, name, end)})
+            assert message in _complaint(model, **{name: _with(model, name, beyond)})
+            assert message not in _complaint(model, **{name: _with(model, name, end)})
     if is_real and (least, most) != (None, None):
-        assert said in _complaint(model, **{name: _with(model, name, np.nan)})
+        assert message in _complaint(model, **{name: _with(model, name, np.nan)})
 
 
 @pytest.mark.parametrize("model", FITTED)
@@ -220,7 +220,7 @@ def test_topics():
     with pytest.raises(ValueError, match="there is no topic"):
         _load("CoL", **none)
     complaints = [_complaint("CoL", size_proba=proba) for proba in sizes]
-    assert [bool(said) for said in complaints] == [True, False, False, False, True]
+    assert [bool(complaint) for complaint in complaints] == [True, False, False, False, True]
 
 
 def test_probabilities_sum_to_one():
@@ -234,7 +234,7 @@ def test_probabilities_sum_to_one():
             _complaint("CoL", **{name: exact * (1 + part * rounding)})
             for part in (-1.1, -0.9, 0.9, 1.1)
         ]
-        assert ["sum to one" in said for said in complaints] == [True, False, False, True]
+        assert ["sum to one" in complaint for complaint in complaints] == [True, False, False, True]
 
 
 def test_covariance():

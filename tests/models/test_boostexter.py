@@ -547,14 +547,14 @@ def test_stored_zeros_are_not_words():
 def test_input_is_not_changed():
     """The input may be read-only."""
     X, Y = topics(40)
-    given = sparse.csr_matrix(X.astype(float))
-    for array in (given.data, given.indices, given.indptr):
+    matrix = sparse.csr_matrix(X.astype(float))
+    for array in (matrix.data, matrix.indices, matrix.indptr):
         array.setflags(write=False)
 
-    model = BoosTexter(20).fit(given, sparse.csr_matrix(Y))
+    model = BoosTexter(20).fit(matrix, sparse.csr_matrix(Y))
 
-    assert (model.predict(given) != model.predict(X)).nnz == 0
-    assert (given.toarray() == X).all()
+    assert (model.predict(matrix) != model.predict(X)).nnz == 0
+    assert (matrix.toarray() == X).all()
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,11 @@ def test_properties_of_an_unfitted_model(name):
 @every_model
 def test_parameters_are_kept_as_they_are_given(model):
     """The constructor only stores parameters; `fit` is the first to check them."""
-    given = {name: f"{name} as given" for name in model.get_params()}
+    parameters = {name: f"{name} as given" for name in model.get_params()}
 
-    kept = type(model)(**given).get_params()
+    stored = type(model)(**parameters).get_params()
 
-    assert kept == given
+    assert stored == parameters
 
 
 @every_model
@@ -210,11 +210,11 @@ def test_a_table_is_as_good_as_its_documents(model):
     table = LabelSetCounts.from_matrix(counts, read_targets(names))
 
     from_table = clone(model).fit_counts(table, documents=(counts, names))
-    kept = clone(model).fit_counts(table, tuned=expected.tuned_)
+    reused = clone(model).fit_counts(table, tuned=expected.tuned_)
 
-    assert from_table.tuned_ == kept.tuned_ == expected.tuned_
+    assert from_table.tuned_ == reused.tuned_ == expected.tuned_
     assert from_table.classes_.tolist() == NAMES[:3]
-    for other in (from_table, kept):
+    for other in (from_table, reused):
         assert other.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
 
 

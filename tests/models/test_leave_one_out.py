@@ -87,8 +87,8 @@ def test_em_steps_lead_to_a_fit_without_the_document(model):
     refits = [type(model)(**FIXED).fit(*others(X, Y, doc)) for doc in range(len(X))]
     cold = [refit.log_likelihood(X[[d]], Y[[d]])[0] for d, refit in enumerate(refits)]
     np.testing.assert_allclose(relearned, cold, rtol=1e-4)
-    seen = model.log_likelihood(X, Y)
-    assert np.abs(at_once - cold).mean() < 0.5 * np.abs(seen - cold).mean()
+    with_document = model.log_likelihood(X, Y)
+    assert np.abs(at_once - cold).mean() < 0.5 * np.abs(with_document - cold).mean()
 
 
 def test_em_steps_of_pmm2_keep_biases():

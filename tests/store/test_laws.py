@@ -99,19 +99,19 @@ class Lives(RuleBasedStateMachine):
         self._done(receipt, before)
         self.last_call = self.store.learn, batch
 
-    @rule(wanted=st.dictionaries(st.sampled_from(IDS), label_sets(), max_size=3))
-    def relabel(self, wanted):
+    @rule(labels=st.dictionaries(st.sampled_from(IDS), label_sets(), max_size=3))
+    def relabel(self, labels):
         """Give documents other labels."""
         before = dict(self.now)
-        for name in wanted.keys() & before.keys():
+        for name in labels.keys() & before.keys():
             old = before[name]
-            self.now[name] = Known(old.bag, tuple(wanted[name]), old.time, old.moment)
+            self.now[name] = Known(old.bag, tuple(labels[name]), old.time, old.moment)
 
-        receipt = self.store.relabel(wanted)
+        receipt = self.store.relabel(labels)
 
-        assert receipt.missing == [name for name in wanted if name not in before]
+        assert receipt.missing == [name for name in labels if name not in before]
         self._done(receipt, before)
-        self.last_call = self.store.relabel, wanted
+        self.last_call = self.store.relabel, labels
 
     @rule(ids=st.lists(st.sampled_from(IDS), max_size=3), purge=st.booleans())
     def forget(self, ids, purge):
@@ -210,10 +210,10 @@ class Lives(RuleBasedStateMachine):
     def fit(self, model, data):
         """Check that a model has the same bits as that of a store of the remaining documents."""
         with open_store(self.new_path()) as fresh:
-            left = list(self.store.documents())
-            fresh.learn(data.draw(st.permutations(left)))
+            documents = list(self.store.documents())
+            fresh.learn(data.draw(st.permutations(documents)))
 
-            assert fresh.counts() == self.store.counts() == table_of_documents(left)
+            assert fresh.counts() == self.store.counts() == table_of_documents(documents)
             assert fresh.digest == self.store.digest
             assert model_bytes(fresh.fit(model)) == model_bytes(self.store.fit(model))
 

@@ -332,9 +332,9 @@ def n_best_sets(scores, n_best):
     return np.sort(scores)[::-1][:n_best]
 
 
-def best_with(scores, members, wanted):
+def best_with(scores, members, label):
     """Return the score of the best set that contains a label."""
-    return scores[members[:, wanted]].max()
+    return scores[members[:, label]].max()
 
 
 def margins(scores, members):

@@ -264,11 +264,11 @@ def test_alpha_is_learned(corpus):
     X, Y, _ = corpus
 
     alpha = CoL(n_topics=12, max_iter=1, tol=0).fit(X, Y).topic_prior_
-    later = CoL(n_topics=12, max_iter=8, tol=0).fit(X, Y).topic_prior_
+    learned = CoL(n_topics=12, max_iter=8, tol=0).fit(X, Y).topic_prior_
 
     used = alpha > 0.1
     assert used.sum(axis=1).min() >= 2
-    assert (np.abs(np.log(later / alpha))[used] > 0.05).mean() > 0.8
+    assert (np.abs(np.log(learned / alpha))[used] > 0.05).mean() > 0.8
 
 
 @pytest.mark.parametrize("parameters", [{}, {"batch_size": 100, "max_iter": 4}])
@@ -680,14 +680,14 @@ def test_a_document_without_words_gets_the_commonest_set(corpus):
 def test_a_bound_needs_labels_that_are_known(model, corpus):
     """A document without labels, or with one that was never seen, has no bound."""
     X, Y, _ = corpus
-    unseen = CoL(n_topics=5).fit(X, np.column_stack([Y, np.zeros(len(Y), dtype=int)]))
+    fitted = CoL(n_topics=5).fit(X, np.column_stack([Y, np.zeros(len(Y), dtype=int)]))
 
     with pytest.raises(ValueError, match="document without labels"):
         model.bound(X[:1], np.zeros((1, 4), dtype=int))
     with pytest.raises(ValueError, match="label without documents"):
-        unseen.bound(X[:1], np.array([[1, 0, 0, 0, 1]]))
-    assert unseen.predict(X)[:, 4].sum() == 0
-    assert unseen.topic_prior_[4].sum() == 0
+        fitted.bound(X[:1], np.array([[1, 0, 0, 0, 1]]))
+    assert fitted.predict(X)[:, 4].sum() == 0
+    assert fitted.topic_prior_[4].sum() == 0
 
 
 def test_fewer_topics_than_labels_are_shared():

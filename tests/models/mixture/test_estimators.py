@@ -187,7 +187,7 @@ def test_variational_bayes_is_the_papers(mixing):
     alpha = np.broadcast_to(mixing, N_LABELS)
 
     shares = model.mixture(X, Y)
-    said = model.word_labels(X, Y)
+    word_labels = model.word_labels(X, Y)
     bounds = model.log_likelihood(X, Y)
 
     for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
@@ -199,9 +199,9 @@ def test_variational_bayes_is_the_papers(mixing):
         assert bounds[doc] == pytest.approx(elbo, abs=1e-9)
         first_token = np.concatenate([[0], np.cumsum(x)[:-1]])
         for word, label, share in zip(
-            said.word[said.doc == doc],
-            said.label[said.doc == doc],
-            said.share[said.doc == doc],
+            word_labels.word[word_labels.doc == doc],
+            word_labels.label[word_labels.doc == doc],
+            word_labels.share[word_labels.doc == doc],
             strict=True,
         ):
             assert share == pytest.approx(phi[first_token[word], labels.index(label)], abs=1e-8)
@@ -247,10 +247,10 @@ def test_the_bound_never_falls():
         x = rng.integers(1, 4, n).astype(float)
         prior = rng.uniform(0.2, 2.0, k)
         gamma, after = prior + x.sum() / k, np.empty(k)
-        room = np.empty(k), np.empty(n)
+        buffers = np.empty(k), np.empty(n)
         trace = []
         for _step in range(300):
-            trace.append(kernels.variational_step(x, theta, prior, gamma, *room, after)[0])
+            trace.append(kernels.variational_step(x, theta, prior, gamma, *buffers, after)[0])
             gamma = after.copy()
 
         weights = np.zeros(k)
@@ -288,7 +288,7 @@ def test_words_under_a_given_mixture_are_equation_28(mixing):
     model, X, Y = fitted(PDMM(mixing=mixing))
     alpha, given_shares = np.broadcast_to(mixing, N_LABELS), other_mixture(Y)
 
-    said = model.word_labels(X, Y, mixture=given_shares)
+    word_labels = model.word_labels(X, Y, mixture=given_shares)
 
     for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
         labels = np.flatnonzero(y)
@@ -296,7 +296,7 @@ def test_words_under_a_given_mixture_are_equation_28(mixing):
         phi = papers.phi_of(x, model.word_proba_, labels, gamma)
         tokens = np.repeat(np.arange(x.size), x)
         expected = [phi[tokens == word][0] for word in np.flatnonzero(x)]
-        share = said.share[said.doc == doc]
+        share = word_labels.share[word_labels.doc == doc]
         np.testing.assert_allclose(share, np.ravel(expected), rtol=1e-9, atol=1e-300)
         np.testing.assert_allclose(share.reshape(-1, labels.size).sum(axis=1), 1, rtol=1e-12)
 
@@ -361,9 +361,9 @@ def test_a_label_without_a_share_has_no_words(likelihood):
     word_labels = model.word_labels(X, Y, mixture=7 * shares)
 
     mine = model.word_labels(X, fewer, mixture=shares)
-    gone = Y.argmax(axis=1)[word_labels.doc] == word_labels.label
-    assert (word_labels.share[gone] == 0).all()
-    np.testing.assert_allclose(word_labels.share[~gone], mine.share, rtol=1e-12)
+    has_no_share = Y.argmax(axis=1)[word_labels.doc] == word_labels.label
+    assert (word_labels.share[has_no_share] == 0).all()
+    np.testing.assert_allclose(word_labels.share[~has_no_share], mine.share, rtol=1e-12)
     for doc in range(len(X)):
         all_three, two = (
             model.explain_words(X[[doc]], sets[[doc]], mixture=shares[[doc]]) for sets in (Y, fewer)
@@ -971,10 +971,12 @@ def test_margins_of_some_labels_are_those_of_all(model, decode):
     sets, margins, proba = fitted.assess(new)
     some_sets, some_margins, some_proba = fitted.assess(new, [2, 5])
 
-    asked = sets.toarray() > 0
-    asked[:, [2, 5]] = True
+    is_requested = sets.toarray() > 0
+    is_requested[:, [2, 5]] = True
     assert (sets != some_sets).nnz == 0
-    np.testing.assert_allclose(some_margins[asked], margins[asked], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        some_margins[is_requested], margins[is_requested], rtol=1e-9, atol=1e-9
+    )
     np.testing.assert_allclose(some_proba, proba, atol=1e-3)
 
 

@@ -81,13 +81,13 @@ def test_word_labels_are_responsibilities(model):
     """Shares are those of Eq. (18), and the shares of a word sum to one."""
     model, X, Y = model
 
-    said = model.word_labels(X, Y.astype(int))
+    word_labels = model.word_labels(X, Y.astype(int))
 
     expected = [
         slow.word_shares(x, model.word_proba_, np.flatnonzero(y)) for x, y in zip(X, Y, strict=True)
     ]
-    assert said.share.size == sum(map(len, expected))
-    for doc, word, label, share in zip(*said, strict=True):
+    assert word_labels.share.size == sum(map(len, expected))
+    for doc, word, label, share in zip(*word_labels, strict=True):
         assert share == pytest.approx(expected[doc][word, label], rel=1e-12)
 
 
@@ -194,9 +194,9 @@ def test_products_are_sums_of_logarithms(words):
 def test_repeated_words_are_the_same_document(words, repeated):
     """Words occur as often as before; those that occur once come first."""
     x, numbers = np.array([count for count, _ in words]), np.arange(len(words))
-    room = np.empty(3 * x.size), np.empty(3 * x.size, dtype=np.int64)
+    buffers = np.empty(3 * x.size), np.empty(3 * x.size, dtype=np.int64)
 
-    wide_x, wide_words = likelihood_kernels.repeat_words(x, numbers, repeated, *room)
+    wide_x, wide_words = likelihood_kernels.repeat_words(x, numbers, repeated, *buffers)
 
     expected_x, expected_words = slow.repeat_words(x, numbers, repeated)
     np.testing.assert_array_equal(wide_x, expected_x)

@@ -95,7 +95,7 @@ def test_a_single_document():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_temperature_is_chosen(seed):
-    """Values are 0.5 to 32 in steps of the root of two; of equal ones, the nearest to 1 is chosen."""
+    """Of 0.5 to 32, in steps of the root of two, the best is chosen, or the one nearest to 1."""
     X, Y = with_a_rare_label(seed)
     grid = 2.0 ** (np.arange(-2, 11) / 2)
     model = PMM1(temperature=2.0).fit(X, Y)

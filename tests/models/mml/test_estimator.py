@@ -442,14 +442,14 @@ def test_input_is_not_changed():
     coo = sparse.coo_array(np.hstack([X, X[:, ::-1]]))
     order = np.lexsort((np.random.default_rng(0).random(coo.nnz), coo.row))
     indices = (coo.col[order] % X.shape[1]).astype(np.int32)
-    given = sparse.csr_matrix((coo.data[order], indices, coo.tocsr().indptr), shape=X.shape)
-    for array in (given.data, given.indices, given.indptr):
+    matrix = sparse.csr_matrix((coo.data[order], indices, coo.tocsr().indptr), shape=X.shape)
+    for array in (matrix.data, matrix.indices, matrix.indptr):
         array.setflags(write=False)
 
-    model = MML().fit(given, sparse.csr_matrix(Y))
+    model = MML().fit(matrix, sparse.csr_matrix(Y))
 
-    assert (model.predict(given) != model.predict(given.toarray())).nnz == 0
-    assert given.indices.tolist() == indices.tolist()
+    assert (model.predict(matrix) != model.predict(matrix.toarray())).nnz == 0
+    assert matrix.indices.tolist() == indices.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -146,12 +146,12 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
         scores = np.array([set_scores(z, sizes.vectors, members) for z in Z])
         best_marks = np.zeros((n_docs, n_labels), bool)
         out, several = np.empty((n_docs, n_labels)), np.zeros((n_docs, n_best, n_labels), bool)
-        values, wanted = np.empty((n_docs, n_best)), n_labels // 2
+        values, label = np.empty((n_docs, n_best)), n_labels // 2
 
         chosen = best_sets(Z, sizes)
         search.n_best_sets(Z, sizes, search.new_listing(n_best, n_labels), several, values)
         search.margins(Z, sizes, out)
-        search.best_with(Z, sizes, wanted, best_marks)
+        search.best_with(Z, sizes, label, best_marks)
         leads, two = np.empty(n_docs), np.empty((n_docs, 2))
         several_two = np.zeros((n_docs, 2, n_labels), bool)
         search.leads(Z, sizes, leads)
@@ -171,10 +171,10 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
             assert not several[doc, best.size :].any()
             np.testing.assert_allclose(out[doc], twins.margins(row, members), **close)
             np.testing.assert_allclose(leads[doc], twins.leads(row), **close)
-            assert best_marks[doc, wanted]
+            assert best_marks[doc, label]
             found_score = set_scores(Z[doc], sizes.vectors, best_marks[doc][None])
             np.testing.assert_allclose(
-                found_score[0], twins.best_with(row, members, wanted), **close
+                found_score[0], twins.best_with(row, members, label), **close
             )
 
 

@@ -179,10 +179,10 @@ def test_random_state_fixes_the_bits(kind):
     X, Y, _ = twins.corpus(n_docs=20, n_words=15)
 
     same = [MML(random_state=7, **kind).fit(X, Y) for _ in range(2)]
-    given = MML(random_state=np.random.RandomState(7), **kind).fit(X, Y)
+    by_instance = MML(random_state=np.random.RandomState(7), **kind).fit(X, Y)
     other = MML(random_state=8, **kind).fit(X, Y)
 
-    assert learned(same[0]) == learned(same[1]) == learned(given)
+    assert learned(same[0]) == learned(same[1]) == learned(by_instance)
     assert learned(same[0]) != learned(other)
 
 

@@ -165,10 +165,10 @@ def test_names_of_forgotten_labels_are_not_kept():
     tuned = Stack().fit(X, names).tuned_
     without = np.flatnonzero(Y[:, 4] == 0)
 
-    left = Stack().fit(X[without], [names[d] for d in without], tuned=tuned)
+    stack = Stack().fit(X[without], [names[d] for d in without], tuned=tuned)
 
     assert "label 4" in tuned["thresholds"]
-    assert "label 4" not in left.tuned_["thresholds"]
+    assert "label 4" not in stack.tuned_["thresholds"]
 
 
 def test_few_documents():
