@@ -108,11 +108,11 @@ def measures(Y, answers):
 def neighbours(X, Y, X_test, k=37):
     """Return kNN's answers: labels weighted by similarity, a threshold by held-out documents."""
     weights = TermWeights("ltc").fit(X)
-    own, asked = weights.transform(X), weights.transform(X_test)
+    own, tested = weights.transform(X), weights.transform(X_test)
 
-    def scores(known, labels, asked):
+    def scores(known, labels, tested):
         found = NearestNeighbors(n_neighbors=k, metric="cosine").fit(known)
-        distance, rows = found.kneighbors(asked)
+        distance, rows = found.kneighbors(tested)
         return np.einsum("dk,dkc->dc", 1 - distance, labels[rows])
 
     out = np.random.default_rng(0).permutation(X.shape[0])[: X.shape[0] // 5]
@@ -120,7 +120,7 @@ def neighbours(X, Y, X_test, k=37):
     held_out = np.log(scores(own[rest], Y[rest], own[out]) + 1e-9)
     relative = held_out - held_out.max(axis=1, keepdims=True)
     threshold = best_threshold(relative, Y[out] > 0, Y[out].sum(axis=1))
-    found = np.log(scores(own, Y, asked) + 1e-9)
+    found = np.log(scores(own, Y, tested) + 1e-9)
     return (found - found.max(axis=1, keepdims=True) >= threshold).astype(int)
 
 

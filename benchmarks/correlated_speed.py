@@ -104,13 +104,13 @@ def speed(repeats):
     for _ in range(repeats):
         for name, settings in SETTINGS.items():
             spent, model = time_call(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))
-            asked, answers = time_call(lambda m=model: m.predict(X_test))
-            times.setdefault(f"CoL, {name}", []).append((spent, asked))
+            seconds_to_predict, answers = time_call(lambda m=model: m.predict(X_test))
+            times.setdefault(f"CoL, {name}", []).append((spent, seconds_to_predict))
             print(name, measures(Y_test, answers))
         competitor = LabelledTopics(names, classes)
         spent, _ = time_call(lambda r=competitor: r.fit(X, Y))
-        asked, shares = time_call(lambda r=competitor: r.predict(X_test))
-        times.setdefault("tomotopy PLDA", []).append((spent, asked))
+        seconds_to_predict, shares = time_call(lambda r=competitor: r.predict(X_test))
+        times.setdefault("tomotopy PLDA", []).append((spent, seconds_to_predict))
         best = (shares >= 0.5 * shares.max(axis=1, keepdims=True)).astype(int)
         print("tomotopy", measures(Y_test, best))
     competitor_times = np.array(times["tomotopy PLDA"])
