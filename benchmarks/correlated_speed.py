@@ -97,7 +97,7 @@ def time_call(function):
 
 
 def speed(repeats):
-    """Print times to fit and to predict, and what answers are worth."""
+    """Print times to fit and to predict, and the quality of predictions."""
     (X, Y, X_test, Y_test), names, classes = reuters(KEEPS["36"])
     CoL(50).fit(X[:300], Y[:300]).predict(X_test[:50])  # compiles
     times: dict = {}
