@@ -107,14 +107,16 @@ def main():
             answers.flush()
 
 
-def answer(project, asked):
+def answer(project, request):
     """Serve a request; return its cost or why it failed."""
     start, before = time.process_time(), peak(forget=True)
     try:
-        if "learn" in asked:
-            project.learn(asked["learn"], asked["labels"], asked["n_labels"], asked["settings"])
+        if "learn" in request:
+            project.learn(
+                request["learn"], request["labels"], request["n_labels"], request["settings"]
+            )
         else:
-            project.suggest(asked["suggest"], asked["to"])
+            project.suggest(request["suggest"], request["to"])
     except Exception as error:  # the other program reports it
         return {"failure": f"{type(error).__name__}: {error}"}
     return {"seconds": time.process_time() - start, "memory_mb": peak() - before}

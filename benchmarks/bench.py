@@ -46,7 +46,7 @@ def prepare(folder, corpus):
 
 
 def run(method, what, folder, corpus, limit, **changes):
-    """Return what a process measured, or why there is nothing."""
+    """Return the measurements of a process, or why it failed."""
     program = Path(__file__).with_name("bench_methods.py")
     command = [sys.executable, str(program), method, what, str(folder), corpus]
     environment = os.environ | ONE_THREAD | changes

@@ -242,9 +242,9 @@ def pairs_of(X):
 
 
 def peak():
-    """Return the most memory that this process has had, in MB; what it was before does not count.
+    """Return the peak memory of this process in MB.
 
-    (The resource usage that Unix reports includes that of the parent process.)
+    (The resource usage that Unix reports includes that of the parent process before the fork.)
     """
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):

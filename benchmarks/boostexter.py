@@ -36,9 +36,9 @@ def with_first_rules(model, n_rules, **settings):
     arrays = model.to_arrays()
     for name in ("words", "outputs", "z"):
         arrays[name] = arrays[name][:n_rules]
-    made = BoosTexter(n_rules, **settings)
+    shorter = BoosTexter(n_rules, **settings)
     labels = model.classes_.tolist()
-    return made.from_arrays(arrays, labels=labels, n_words=model.n_features_in_)
+    return shorter.from_arrays(arrays, labels=labels, n_words=model.n_features_in_)
 
 
 def measure(X, Y, rounds, n_splits):

@@ -108,11 +108,11 @@ def measures(Y, answers):
 def neighbours(X, Y, X_test, k=37):
     """Return kNN's answers: labels weighted by similarity, a threshold by held-out documents."""
     weights = TermWeights("ltc").fit(X)
-    own, asked = weights.transform(X), weights.transform(X_test)
+    own, tested = weights.transform(X), weights.transform(X_test)
 
-    def scores(known, labels, asked):
+    def scores(known, labels, tested):
         found = NearestNeighbors(n_neighbors=k, metric="cosine").fit(known)
-        distance, rows = found.kneighbors(asked)
+        distance, rows = found.kneighbors(tested)
         return np.einsum("dk,dkc->dc", 1 - distance, labels[rows])
 
     out = np.random.default_rng(0).permutation(X.shape[0])[: X.shape[0] // 5]
@@ -120,7 +120,7 @@ def neighbours(X, Y, X_test, k=37):
     held_out = np.log(scores(own[rest], Y[rest], own[out]) + 1e-9)
     relative = held_out - held_out.max(axis=1, keepdims=True)
     threshold = best_threshold(relative, Y[out] > 0, Y[out].sum(axis=1))
-    found = np.log(scores(own, Y, asked) + 1e-9)
+    found = np.log(scores(own, Y, tested) + 1e-9)
     return (found - found.max(axis=1, keepdims=True) >= threshold).astype(int)
 
 
@@ -193,7 +193,7 @@ def quality():
 
 
 def others():
-    """Print what the models that Table 2 quotes have on the same classes."""
+    """Print the metrics of the models that Table 2 quotes, on the same classes."""
     rows = []
     for name, label, model in (
         ("10", "McCallum's mixture", McCallumMixture()),
@@ -207,7 +207,7 @@ def others():
 
 
 def shares():
-    """Print F, and the share of labels that are found, by the share of documents learned from."""
+    """Print F, and the share of labels that are found, by the share of training documents."""
     documents = [d for d in read_documents(corpus_path("cei")) if d.labels]
     X, _ = Analyzer("en", normalize="stem").count([d.text for d in documents])
     X = sparse.csr_matrix(X[:, np.flatnonzero(X.sum(axis=0).A1 >= 50)], dtype=float)
@@ -237,7 +237,7 @@ def shares():
 
 
 def topics(figure=None):
-    """Print and draw Figures 3 and 4: what the number of topics does."""
+    """Print and draw Figures 3 and 4: metrics by the number of topics."""
     (X, Y, X_test, Y_test), _, _ = reuters(KEEPS["36"])
     rows = []
     for n_topics in (36, 50, 100, 150, 200, 300, 400):
@@ -255,7 +255,7 @@ def topics(figure=None):
 
 
 def paper(n_topics, starts):
-    """Print what the paper's own inference finds on Reuters with 36 classes."""
+    """Print the metrics of the paper's own inference on Reuters with 36 classes."""
     (X, Y, X_test, Y_test), names, classes = reuters(KEEPS["36"])
     rows = []
     for start in starts:
@@ -412,7 +412,7 @@ def labels():
 
 
 def tree(file):
-    """Print how well clusters of the labels of cei agree with their tree; draw them if asked to."""
+    """Print how well clusters of the labels of cei agree with their tree; draw them on request."""
     documents = [d for d in split_documents("cei")[0] if d.labels]
     known = LabelTree.from_names({label for d in documents for label in d.labels}, "--")
     rows = []

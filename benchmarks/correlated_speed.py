@@ -97,20 +97,20 @@ def time_call(function):
 
 
 def speed(repeats):
-    """Print times to fit and to predict, and what answers are worth."""
+    """Print times to fit and to predict, and the quality of predictions."""
     (X, Y, X_test, Y_test), names, classes = reuters(KEEPS["36"])
     CoL(50).fit(X[:300], Y[:300]).predict(X_test[:50])  # compiles
     times: dict = {}
     for _ in range(repeats):
         for name, settings in SETTINGS.items():
             spent, model = time_call(lambda s=settings: CoL(N_TOPICS, **s).fit(X, Y))
-            asked, answers = time_call(lambda m=model: m.predict(X_test))
-            times.setdefault(f"CoL, {name}", []).append((spent, asked))
+            seconds_to_predict, answers = time_call(lambda m=model: m.predict(X_test))
+            times.setdefault(f"CoL, {name}", []).append((spent, seconds_to_predict))
             print(name, measures(Y_test, answers))
         competitor = LabelledTopics(names, classes)
         spent, _ = time_call(lambda r=competitor: r.fit(X, Y))
-        asked, shares = time_call(lambda r=competitor: r.predict(X_test))
-        times.setdefault("tomotopy PLDA", []).append((spent, asked))
+        seconds_to_predict, shares = time_call(lambda r=competitor: r.predict(X_test))
+        times.setdefault("tomotopy PLDA", []).append((spent, seconds_to_predict))
         best = (shares >= 0.5 * shares.max(axis=1, keepdims=True)).astype(int)
         print("tomotopy", measures(Y_test, best))
     competitor_times = np.array(times["tomotopy PLDA"])

@@ -24,9 +24,9 @@ class Load:
     Parameters
     ----------
     host, token : str
-        Whom to ask, and what allows to learn.
+        Address of the service, and a token that may learn.
     documents : list of Document
-        What to ask for, and what to learn, again and again.
+        Documents to label, and to learn, repeatedly.
     learn : float
         Share of requests that learn.
     """
@@ -51,7 +51,7 @@ class Load:
         return [request(self.host, "/v1/suggest", body) for body in bodies]
 
     def next(self):
-        """Return what a client does next: which route, the new document's id, and the bytes."""
+        """Return the next request of a client: route, id of a new document, and bytes."""
         self._sent += 1
         if self._random.random() >= self.learn:
             return "suggest", None, self._asking[self._sent % len(self._asking)]
@@ -62,7 +62,7 @@ class Load:
         return "learn", name, request(self.host, "/v1/learn", body, **allowed)
 
     def done(self, route, name, status, seconds, answer):
-        """Note an answer."""
+        """Record a response."""
         if status != 200:
             self.errors.append((route, status, answer[:200]))
             return
@@ -71,53 +71,53 @@ class Load:
             self.learned.append(name)
 
     async def run(self, clients, seconds):
-        """Let clients ask for so many seconds; return how many were."""
+        """Let clients send requests for some seconds; return how long it took."""
         loop, (address, port) = asyncio.get_running_loop(), self.host.split(":")
         begin = time.perf_counter()
         self.until = begin + seconds
-        made = [
+        connections = [
             await loop.create_connection(lambda: Client(self), address, int(port))
             for _ in range(clients)
         ]
-        await asyncio.gather(*(client.ended for _, client in made))
+        await asyncio.gather(*(client.ended for _, client in connections))
         return time.perf_counter() - begin
 
 
 class Client(asyncio.Protocol):
-    """One client: asks, waits for the answer, asks again."""
+    """A client that sends a request, waits for the response, and sends the next."""
 
     def __init__(self, load):
         self.load, self.ended = load, asyncio.get_running_loop().create_future()
-        self._got = b""
+        self._received = b""
 
     def connection_made(self, transport):
-        """Begin."""
+        """Send the first request."""
         self._transport = transport
-        self._ask()
+        self._send()
 
-    def _ask(self):
+    def _send(self):
         self._route, self._name, sent = self.load.next()
         self._begin = time.perf_counter()
         self._transport.write(sent)
 
     def data_received(self, data):
-        """Read an answer of known length, and go on."""
-        self._got += data
-        head, end, body = self._got.partition(b"\r\n\r\n")
+        """Read a response of known length, and send the next request."""
+        self._received += data
+        head, end, body = self._received.partition(b"\r\n\r\n")
         if not end or len(body) < int(head.lower().split(b"content-length: ")[1].split()[0]):
             return
         now = time.perf_counter()
         status = int(head[9:12])
         self.load.done(self._route, self._name, status, now - self._begin, body)
-        self._got = b""
+        self._received = b""
         if now < self.load.until:
-            self._ask()
+            self._send()
         else:
             self._transport.close()
 
     def connection_lost(self, error):
         """Mark the connection as closed."""
-        if time.perf_counter() < self.load.until or self._got:
+        if time.perf_counter() < self.load.until or self._received:
             self.load.errors.append((self._route, 0, f"the connection was lost: {error}"))
         if not self.ended.done():
             self.ended.set_result(None)

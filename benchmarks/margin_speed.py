@@ -179,7 +179,7 @@ def fit_once(row, folder):
 def peak_kb():
     """Return the peak memory of this process in kB, on Linux.
 
-    Not by getrusage, whose figure starts from that of the process that has started this one.
+    getrusage is not used, because its figure starts from that of the parent process.
     """
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.split("VmHWM:")[1].split()[0])

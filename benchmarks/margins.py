@@ -446,14 +446,23 @@ def main():
     for command, sets in ((running, SETS), (comparing, FULL)):
         command.add_argument("--sets", nargs="+", default=list(sets), choices=SETS)
         command.add_argument("--splits", type=int, default=5)
-    asked = parser.parse_args()
-    if asked.command == "run":
-        run(asked.folder, asked.tables, asked.jobs, asked.sets, asked.sizes, asked.splits)
-    elif asked.command == "show":
-        show(load_results(asked.folder), asked.figure)
+    arguments = parser.parse_args()
+    if arguments.command == "run":
+        run(
+            arguments.folder,
+            arguments.tables,
+            arguments.jobs,
+            arguments.sets,
+            arguments.sizes,
+            arguments.splits,
+        )
+    elif arguments.command == "show":
+        show(load_results(arguments.folder), arguments.figure)
     else:
-        for name in asked.sets:
-            report(name, select_models(MODELS, asked.models), asked.weights, asked.splits)
+        for name in arguments.sets:
+            report(
+                name, select_models(MODELS, arguments.models), arguments.weights, arguments.splits
+            )
 
 
 if __name__ == "__main__":

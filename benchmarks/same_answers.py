@@ -39,8 +39,11 @@ MODELS = {
     "MML, exact match": polytopic.MML(goal="exact"),
     "CoL": polytopic.CoL(n_topics=20, random_state=0),
     "BoosTexter": polytopic.BoosTexter(n_rounds=100),
+    "linear SVM": polytopic.LinearSVM(),
+    "nearest neighbours": polytopic.NearestNeighbours(),
+    "random forest": polytopic.RandomForest(10),
 }
-SLOW = {"CoL", "BoosTexter", "PDMM", "PDMM, as in the paper"}
+SLOW = {"CoL", "BoosTexter", "PDMM", "PDMM, as in the paper", "random forest"}
 METHODS = {  # and whether a model has them
     "predict": lambda model: True,
     "decision_function": lambda model: True,
@@ -106,17 +109,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("action", choices=["record", "compare"])
     parser.add_argument("file", type=Path)
-    asked = parser.parse_args()
-    found = {}
+    arguments = parser.parse_args()
+    digests = {}
     for corpus in CORPORA:
         for name, value in learned(corpus):
-            found[name] = value
+            digests[name] = value
             print(name, value, flush=True)
-    if asked.action == "record":
-        asked.file.write_text(json.dumps(found, indent=1))
+    if arguments.action == "record":
+        arguments.file.write_text(json.dumps(digests, indent=1))
         return
-    before = json.loads(asked.file.read_text())
-    different = [name for name in before | found if before.get(name) != found.get(name)]
+    before = json.loads(arguments.file.read_text())
+    different = [name for name in before | digests if before.get(name) != digests.get(name)]
     print("\n".join(f"differs: {name}" for name in different) or "All weights and answers agree.")
     sys.exit(bool(different))
 

@@ -37,7 +37,7 @@ def cpu_seconds():
 
 
 def sent_bytes():
-    """Return what this process has written to others since it was first asked."""
+    """Return the bytes that this process has sent to others since the first call."""
     from distributed.comm import tcp
 
     if not hasattr(tcp, "sent_bytes"):
@@ -53,12 +53,12 @@ def sent_bytes():
 
 
 def all_bytes(client):
-    """Return what all processes have written: workers, and this one with the scheduler."""
+    """Return the bytes that all processes have sent: workers, and this one with the scheduler."""
     return sum(client.run(sent_bytes).values()) + sent_bytes()
 
 
 def peak_mb():
-    """Return the most memory that this process has had."""
+    """Return the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -90,7 +90,7 @@ def append_result(folder, **values):
 @click.option("--labelled", default=",".join(map(str, LABELLED)), help="Repetitions to label.")
 @click.option("--rounds", is_flag=True, help="Measure CoL and MML on Reuters.")
 @click.option("--alone", is_flag=True, help="Count arxiv-cs in one process.")
-@click.option("--memory", type=int, help="Limit each worker to so many MB, with arxiv-cs.")
+@click.option("--memory", type=int, help="Limit the memory of each worker, in MB, with arxiv-cs.")
 @click.option("--plot", is_flag=True, help="Draw docs/scale.png.")
 def main(folder, times, labelled, rounds, alone, memory, plot):
     """Measure."""
@@ -109,7 +109,7 @@ def main(folder, times, labelled, rounds, alone, memory, plot):
 
 
 def grow(folder, numbers, labelled):
-    """Count and label ever more documents."""
+    """Count and label growing numbers of documents."""
     from polytopic.distributed import connect, count, suggest
 
     with connect(workers=2) as client:

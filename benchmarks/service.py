@@ -70,7 +70,7 @@ def resident_memory(process):
 
 
 def run(coroutine):
-    """Run a coroutine, on the faster event loop if it is there."""
+    """Run a coroutine, on the faster event loop if it is installed."""
     try:
         import uvloop
     except ModuleNotFoundError:
@@ -79,7 +79,7 @@ def run(coroutine):
 
 
 async def watched(load, clients, seconds, process, looks):
-    """Run a load; return its seconds, and the memory of the service at so many moments."""
+    """Run a load; return its seconds, and the memory of the service at several moments."""
     running = asyncio.create_task(load.run(clients, seconds))
     memory = []
     for _ in range(looks):
@@ -89,7 +89,7 @@ async def watched(load, clients, seconds, process, looks):
 
 
 def under_load(host, token, documents, process, path, arguments, looks=3):
-    """Print how a load was answered, and what became of what it taught."""
+    """Print how fast a load was answered, and whether all that was learned is stored."""
     run(Load(host, token, documents).run(arguments.clients, 3))  # warm
     load = Load(host, token, documents, learn=arguments.learn)
     spent, memory = run(watched(load, arguments.clients, arguments.seconds, process, looks))
@@ -110,7 +110,7 @@ def under_load(host, token, documents, process, path, arguments, looks=3):
 
 
 def by_clients(host, token, documents, seconds):
-    """Print the rates of few clients."""
+    """Print the rates of one client and of eight."""
     rows = []
     for clients in (1, 8):
         load = Load(host, token, documents)

@@ -122,10 +122,10 @@ class Table:
     def run(self, corpus, methods):
         """Run methods that have neither results nor failures."""
         known = self.corpora.get(corpus, {"rows": {}})["rows"]
-        wanted = [method for method in methods if method not in known]
-        able = [method for method in wanted if len(self.late(method, corpus)) < 2]
+        chosen = [method for method in methods if method not in known]
+        able = [method for method in chosen if len(self.late(method, corpus)) < 2]
         rows = dict(known)
-        for method in set(wanted) - set(able):
+        for method in set(chosen) - set(able):
             late = " and ".join(self.late(method, corpus)[:2])
             rows[method] = {"failure": f"not run: more than {SECONDS} seconds on {late}."}
         about = self.corpora.get(corpus, {}).get("about")

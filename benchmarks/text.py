@@ -29,7 +29,7 @@ SMALL = 16, 1  # documents at once
 
 
 def contenders(texts):
-    """Return what counts texts, and what looks up known terms in them, by name."""
+    """Return functions that count texts, and functions that look up known terms, by name."""
     own, same = CountVectorizer(), CountVectorizer(token_pattern=SAME_TOKENS)
     for peer in (own, same):
         peer.fit(texts)
@@ -54,7 +54,7 @@ def contenders(texts):
 
 
 def fresh(language):
-    """Return an analyzer that has met no token."""
+    """Return an analyzer without cached tokens."""
     analyzer._lexicon.cache_clear()
     return Analyzer(language)
 

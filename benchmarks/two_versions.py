@@ -174,16 +174,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.measure:
-        part, k = asked.measure
+    arguments = parser.parse_args()
+    if arguments.measure:
+        part, k = arguments.measure
         print(json.dumps(PARTS[part][int(k)]()))
         return
-    if asked.other is None:
+    if arguments.other is None:
         parser.error("name the checkout to compare with.")
     rounds = []
-    for _ in range(asked.rounds):
-        rounds.append((run_all(asked.other, asked.parts), run_all(HERE, asked.parts)))
+    for _ in range(arguments.rounds):
+        rounds.append((run_all(arguments.other, arguments.parts), run_all(HERE, arguments.parts)))
         print(json.dumps(rounds[-1]), file=sys.stderr, flush=True)
     rows = []
     for name in rounds[0][0]:

@@ -1,4 +1,4 @@
-"""Compile what the tests call once, on both cores, before each worker would do it by itself."""
+"""Compile what the tests call, once and on both cores, so that each test process need not do it."""
 
 import subprocess
 import sys
@@ -57,7 +57,7 @@ TOGETHER = (  # they share kernels
 
 
 def use(model):
-    """Call all that a model or a rule can do on a few documents."""
+    """Call all methods of a model on a few documents."""
     rng = np.random.default_rng(0)
     if isinstance(model, Rule):
         scores, Y = rng.normal(size=(20, 3)), sparse.csr_matrix(np.ones((20, 3)))

@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis profile, the folder of corpora."""
+"""What all tests share: the profile of hypothesis, and the folder of corpora."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ EDGES = {
 
 
 def pytest_collection_modifyitems(items):
-    """Without compiled kernels, leave out what would take hours: whole corpora, and the edges."""
+    """Without compiled kernels, skip tests that would take hours, as on whole corpora."""
     if not numba.config.DISABLE_JIT:
         return
     skipped = pytest.mark.skip(reason="takes minutes without compiled kernels")

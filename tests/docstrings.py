@@ -1,4 +1,4 @@
-"""What docstrings say of parameters, and what signatures say of them."""
+"""The defaults of parameters that docstrings and signatures state."""
 
 import ast
 import inspect
@@ -19,19 +19,19 @@ def public_callables(package):
     A class stands for its ``__init__``; methods are those that the package itself writes. Records
     (dataclasses) are left out: their docstrings list attributes.
     """
-    module, found = import_module(package), {}
+    module, callables = import_module(package), {}
     for name in module.__all__:
         value = getattr(module, name)
         if inspect.isfunction(value):
-            found[name] = value
+            callables[name] = value
         elif inspect.isclass(value) and not is_dataclass(value):
-            found[name] = value
+            callables[name] = value
             for attribute in dir(value):
                 method = getattr(value, attribute)
                 is_own = (getattr(method, "__module__", None) or "").startswith(package)
                 if inspect.isroutine(method) and is_own and not attribute.startswith("_"):
-                    found[f"{name}.{attribute}"] = method
-    return {name: function for name, function in found.items() if declared_defaults(function)}
+                    callables[f"{name}.{attribute}"] = method
+    return {name: function for name, function in callables.items() if declared_defaults(function)}
 
 
 def declared_defaults(function):

@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-TOOLS = ("test", "dev")  # extras of ours alone, of which the newest releases do
+TOOLS = ("test", "dev")  # extras for development, where the newest releases will do
 
 
 def lowest_releases(project):

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the kernels, and of what the models mean."""
+"""A slow, obvious table of counts by label set."""
 
 from collections import Counter
 

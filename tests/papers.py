@@ -1,4 +1,4 @@
-"""The equations of two papers as they are printed: slow, obvious, and apart from the library.
+"""The equations of two papers as they are printed: slow, obvious, and independent of the library.
 
 [1] Ueda and Saito, "Parametric Mixture Models for Multi-Labeled Text", NIPS 15, 2002.
 [2] Sato and Nakagawa, "Bayesian Document Generative Model with Explicit Multiple Topics",
@@ -6,7 +6,7 @@ EMNLP-CoNLL 2007.
 
 ``theta`` is (n_labels, n_words), ``x`` one document's counts, ``labels`` a sorted tuple of label
 indices, ``alpha`` the (n_labels, n_labels) biases of PMM2, ``mixing`` the (n_labels,) Dirichlet
-parameters of PDMM. Words that a document does not hold never count, whatever their probability.
+parameters of PDMM. Words that a document does not contain never count, whatever their probability.
 """
 
 # ruff: noqa: E741, l and m are the labels of a pair in the paper

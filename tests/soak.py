@@ -1,6 +1,6 @@
 """A soak: two services on one store under mixed load, one of them killed again and again.
 
-Clients learn, correct, relabel and forget documents, each with words that stand nowhere else, ask
+Clients learn, correct, relabel and forget documents, each with words that no other has, ask
 for labels and explanations, and publish, roll back and refresh models. Every change carries an
 ``Idempotency-Key`` and is repeated until it is acknowledged, so that the soak knows what the store
 must hold. At each checkpoint the load stops, and the soak checks that
@@ -41,13 +41,13 @@ DOCUMENTS = 40  # that a client keeps; the oldest are forgotten
 MODELS = ("pmm1", "mml", "nb")
 READY = 60.0  # seconds that a service may take until it answers
 GIVE_UP = 120.0  # seconds after which a change that is not acknowledged is a failure
-GROWTH = 1.15  # the most by which memory may grow in the second half
-SLACK = 24 << 20  # bytes that an allocator may hold besides
+GROWTH = 1.15  # how much memory may grow in the second half, at most
+SLACK = 24 << 20  # bytes that an allocator may hold in addition
 
 
 @dataclass
 class Expected:
-    """What the store must hold, and what must be nowhere."""
+    """What the store must hold, and what must be gone."""
 
     labels: dict[str, list[str]] = field(default_factory=dict)
     erased: list[str] = field(default_factory=list)
@@ -55,13 +55,13 @@ class Expected:
     problems: list[str] = field(default_factory=list)
 
     def report(self, problem):
-        """Note what is wrong, and show it."""
+        """Record a problem, and print it."""
         self.problems.append(problem)
         print(f"PROBLEM: {problem}", file=sys.stderr, flush=True)
 
 
 class Service:
-    """A service in a process of its own, on a port that it keeps when it is started again."""
+    """A service in its own process, which keeps its port when it is restarted."""
 
     def __init__(self, url):
         with socket.socket() as free:
@@ -71,24 +71,24 @@ class Service:
         self.process = None
 
     def start(self):
-        """Start, and return when it answers."""
+        """Start it, and return when it answers."""
         command = [sys.executable, "-m", "polytopic", "serve", str(self.url)]
         self.process = subprocess.Popen([*command, "--port", str(self.port)])
         until(self.is_ready, READY, f"the service on port {self.port} does not become ready")
         return self
 
     def kill(self):
-        """End at once, as by a crash."""
+        """End it at once, as in a crash."""
         self.process.kill()
         self.process.wait()
 
     def stop(self):
-        """End as asked to."""
+        """End it gracefully."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60)
 
     def is_ready(self):
-        """Tell whether it answers."""
+        """Return whether it answers."""
         assert self.process.poll() is None, f"the service ended with {self.process.returncode}"
         try:
             return httpx.get(f"{self.address}/health/ready", timeout=10).status_code == 200
@@ -96,13 +96,13 @@ class Service:
             return False
 
     def resident(self):
-        """Return the bytes of memory that it holds."""
+        """Return its memory in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0]) << 10
 
 
 class Client(threading.Thread):
-    """Keeps some documents of its own in the store: learns, corrects, relabels, forgets, asks."""
+    """A client with its own documents: learns, corrects, relabels, forgets and labels them."""
 
     def __init__(self, number, services, expected, running):
         super().__init__(daemon=True)
@@ -111,12 +111,12 @@ class Client(threading.Thread):
         self.ended, self.idle = threading.Event(), threading.Event()
         self._random = random.Random(number)
         self._sample = [document.text for document in load_sample()]
-        self._words: dict[str, list[str]] = {}  # of each document that is known, all versions
+        self._words: dict[str, list[str]] = {}  # all versions of each document in the store
         self._numbers = 0
         self._http = httpx.Client(timeout=60)
 
     def run(self):
-        """Work until it is enough, pausing where the load is to stop."""
+        """Work until the end, and pause whenever the load is to stop."""
         while not self.ended.is_set():
             if not self.running.is_set():
                 self.idle.set()
@@ -160,7 +160,7 @@ class Client(threading.Thread):
         self.expected.labels[name] = sorted(label)
 
     def _new_label(self):
-        """Return one or two labels; now and then one that no other document has."""
+        """Return one or two labels, occasionally one that no other document has."""
         label = [f"topic {self._random.randrange(8)}"]
         if self._random.random() < 0.1:
             label.append(f"label-{self._new_word()}")
@@ -195,7 +195,7 @@ class Client(threading.Thread):
         self.expected.done[route] += 1
 
     def _change(self, action, body):
-        """Ask for a change until it is acknowledged, under one key."""
+        """Request a change with one key until it is acknowledged."""
         headers = {**HEADERS, "Idempotency-Key": f"{self.number}-{self._new_word()}"}
         end = time.monotonic() + GIVE_UP
         while time.monotonic() < end:
@@ -209,7 +209,7 @@ class Client(threading.Thread):
         raise AssertionError(f"{action} was not acknowledged within {GIVE_UP:g} seconds")
 
     def _post(self, route, body, headers):
-        """Return the answer of one of the services, None where its connection fails."""
+        """Return the response of one of the services; None if the connection fails."""
         service = self._random.choice(self.services)
         try:
             return self._http.post(f"{service.address}{route}", json=body, headers=headers)
@@ -237,7 +237,7 @@ class Administrator(Client):
 
 
 class Killer(threading.Thread):
-    """Kills a service at random moments, and starts it again."""
+    """Kills a service at random moments, and restarts it."""
 
     def __init__(self, service, expected, running):
         super().__init__(daemon=True)
@@ -246,7 +246,7 @@ class Killer(threading.Thread):
         self._random = random.Random(0)
 
     def run(self):
-        """Kill and start until it is enough."""
+        """Kill and restart until the end."""
         while not self.ended.wait(self._random.uniform(2, 12)):
             if not self.running.is_set():
                 self.idle.set()
@@ -259,7 +259,7 @@ class Killer(threading.Thread):
 
 
 def until(condition, seconds, complaint):
-    """Wait for something to hold."""
+    """Wait until a condition holds."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, complaint
@@ -267,7 +267,7 @@ def until(condition, seconds, complaint):
 
 
 def new_store(url):
-    """Fill a store with the bundled sample, which stays, and give it a token."""
+    """Create a store with the bundled sample, which is never changed, and a token."""
     with Store(url, keep_texts=True) as store:
         store.learn(load_sample())
         store.tokens.create("soak", "admin", TOKEN)
@@ -275,32 +275,32 @@ def new_store(url):
 
 
 def check_store(url, expected):
-    """Check that the store agrees with itself and holds what was acknowledged."""
+    """Check that the store verifies and holds what was acknowledged."""
     sample = {document.id for document in load_sample()}
     with Store(url, create=False) as store:
         problems = store.verify().problems
-        found = {d.id: sorted(d.labels) for d in store.documents() if d.id not in sample}
+        documents = {d.id: sorted(d.labels) for d in store.documents() if d.id not in sample}
     for problem in problems:
         expected.report(f"verify: {problem}")
-    if found != expected.labels:
-        lost = sorted(expected.labels.keys() - found.keys())
-        unexpected = sorted(found.keys() - expected.labels.keys())
-        both = found.keys() & expected.labels.keys()
-        changed = sorted(name for name in both if found[name] != expected.labels[name])
+    if documents != expected.labels:
+        lost = sorted(expected.labels.keys() - documents.keys())
+        unexpected = sorted(documents.keys() - expected.labels.keys())
+        both = documents.keys() & expected.labels.keys()
+        changed = sorted(name for name in both if documents[name] != expected.labels[name])
         expected.report(f"the store lost {lost}, has unexpected {unexpected}, changed {changed}")
 
 
 def check_answers(services, expected):
-    """Check that no answer knows a word, a label or a document that was erased."""
+    """Check that no answer contains a word, a label or a document that was erased."""
     for service in services:
         until(service.is_ready, READY, f"port {service.port} is not ready at a checkpoint")
         recent = expected.erased[-400:]
         text = " ".join(recent)
-        found = httpx.post(f"{service.address}/v1/explain", json={"text": text}, timeout=60)
-        if found.status_code != 200:
-            expected.report(f"explain answers {found.status_code}: {found.text[:200]}")
+        response = httpx.post(f"{service.address}/v1/explain", json={"text": text}, timeout=60)
+        if response.status_code != 200:
+            expected.report(f"explain answers {response.status_code}: {response.text[:200]}")
             continue
-        answer = found.json()
+        answer = response.json()
         known = json.dumps([answer["labels"], answer["keywords"], answer["places"]])
         traces = [word for word in recent if word in known]
         listed = httpx.get(f"{service.address}/v1/labels", timeout=60).text
@@ -310,7 +310,7 @@ def check_answers(services, expected):
 
 
 def check_bytes(where, content, expected):
-    """Check that bytes hold nothing that was erased."""
+    """Check that bytes contain nothing that was erased."""
     traces = [word for word in expected.erased if word.encode() in content]
     if traces:
         expected.report(f"{where} holds {len(traces)} erased words: {traces[:5]}")
@@ -341,7 +341,7 @@ def read_tables(url):
 
 
 def memory_of(process):
-    """Yield what a process has in its writable memory, a region at a time."""
+    """Yield the writable memory of a process, one region at a time."""
     with (
         open(f"/proc/{process.pid}/maps") as maps,
         open(f"/proc/{process.pid}/mem", "rb", buffering=0) as memory,
@@ -359,7 +359,7 @@ def memory_of(process):
 
 
 def check_new_process(url, expected):
-    """Check that a service that has just been started holds nothing erased in its memory."""
+    """Check that the memory of a service that was just started contains nothing erased."""
     fresh = Service(url).start()
     try:
         httpx.post(f"{fresh.address}/v1/explain", json={"text": "A word."}, timeout=60)
@@ -370,7 +370,7 @@ def check_new_process(url, expected):
 
 
 def check_memory(resident, expected):
-    """Check that memory does not go on growing: the last quarter compared with the second."""
+    """Check that memory stops growing: compare the last quarter with the second."""
     if len(resident) < 8:
         return
     quarter = len(resident) // 4
@@ -381,7 +381,7 @@ def check_memory(resident, expected):
 
 @contextmanager
 def database(kind):
-    """Give the URL of an empty database."""
+    """Yield the URL of an empty database."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder) / "store.db"
@@ -397,7 +397,7 @@ def database(kind):
 
 
 def soak(kind, seconds, *, pause=60.0):
-    """Run the soak on a kind of database; return what was expected, done and found.
+    """Run the soak on a kind of database; return what was expected, done and observed.
 
     Parameters
     ----------
@@ -446,7 +446,7 @@ def soak(kind, seconds, *, pause=60.0):
 
 
 def check(kind, url, threads, services, expected):
-    """Check everything while the load stands still."""
+    """Check everything while the load pauses."""
     for thread in threads:
         assert thread.idle.wait(GIVE_UP), "the load does not come to rest"
     # models that saw a forgotten document are kept, marked, until they are purged
@@ -473,9 +473,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("databases", nargs="*", default=["sqlite", "postgresql"])
-    asked = parser.parse_args()
-    found = [soak(kind, 60 * asked.minutes) for kind in asked.databases]
-    sys.exit(any(expected.problems for expected in found))
+    arguments = parser.parse_args()
+    results = [soak(kind, 60 * arguments.minutes) for kind in arguments.databases]
+    sys.exit(any(expected.problems for expected in results))
 
 
 if __name__ == "__main__":

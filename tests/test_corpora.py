@@ -16,7 +16,7 @@ from polytopic.text import Analyzer, TermWeights, TextCounts
 pytestmark = pytest.mark.corpus
 
 PAPERS = {"prior": "uniform", "decode": "greedy"}
-ENDS = slice(10), slice(-10, None)  # of lists of words
+ENDS = slice(10), slice(-10, None)  # as lists of words
 # F of Ueda & Saito, Table 1 (PMM1); F and subset accuracy of Kazawa et al., Table 4 (PM)
 YAHOO = {
     "arts": (0.506, 0.50, 0.21),
@@ -52,7 +52,7 @@ def reuters(data):
 
 
 def test_naive_bayes_with_the_world_model_on_reuters(reuters):
-    """The rule adds labels where they pay: samples F1 of .85 at least."""
+    """With the rule, samples F1 is at least .85."""
     X, Y, X_test, Y_test = reuters
 
     one = samples_f1(Y_test, NaiveBayes().fit(X, Y).predict(X_test))
@@ -65,12 +65,12 @@ def test_naive_bayes_with_the_world_model_on_reuters(reuters):
 
 
 def test_naive_bayes_with_a_tuned_rule_on_reuters(reuters):
-    """Rule and smoothing chosen on training documents: samples F1 of .86 at least."""
+    """With rule and smoothing tuned on training documents, samples F1 is at least .86."""
     X, Y, X_test, Y_test = reuters
 
     models = [NaiveBayes(smoothing=smoothing) for smoothing in (0.1, 0.3, 1.0)]
     tuned = [tune_decision(model, X, Y) for model in models]
-    best = int(np.argmax([found.best_score for found in tuned]))
+    best = int(np.argmax([surface.best_score for surface in tuned]))
     model = LabelDecision(models[best], tuned[best].best_rule).fit(X, Y)
 
     assert samples_f1(Y_test, model.predict(X_test)) >= 0.86
@@ -97,7 +97,7 @@ def test_pmm1_on_reuters(reuters):
     ],
 )
 def test_the_posterior_on_reuters(reuters, model, f, exact):
-    """A prior of label sets and a chosen temperature raise F and subset accuracy."""
+    """A prior of label sets and a tuned temperature raise F and subset accuracy."""
     X, Y, X_test, Y_test = reuters
 
     answers = model.fit(X, Y).predict(X_test)
@@ -127,7 +127,7 @@ def test_maximal_margin_labeling_on_reuters(reuters, model, f, exact):
 
 
 def test_a_proof_for_every_document_of_reuters(reuters):
-    """Branch and bound ends for nearly all documents, and no answer is worse for it."""
+    """Branch and bound ends for nearly all documents, and makes no prediction worse."""
     X, Y, X_test, _ = reuters
     model = PMM1(decode="map", search="exact").fit(X, Y)
 
@@ -142,7 +142,7 @@ def test_a_proof_for_every_document_of_reuters(reuters):
 
 
 def test_forgetting_half_of_reuters(reuters):
-    """Exact on a real corpus too."""
+    """Forgetting is exact on a real corpus, too."""
     X, Y, _, _ = reuters
     half = X.shape[0] // 2
     alone = PMM1().fit(X[:half], Y[:half])
@@ -303,8 +303,8 @@ def medline(data):
     documents = list(read_documents(data("medline-cf")))
     docs = Counter(label for document in documents for label in document.labels)
     used = {label for label, n in docs.items() if 20 <= n <= 600}
-    found = [(d.text, sorted(used.intersection(d.labels)), d.split) for d in documents]
-    return [one for one in found if one[1]]
+    texts = [(d.text, sorted(used.intersection(d.labels)), d.split) for d in documents]
+    return [one for one in texts if one[1]]
 
 
 def test_nbm_on_medline(medline):
@@ -328,12 +328,12 @@ def test_nbm_on_medline(medline):
 def test_words_in_the_order_of_the_paper_on_medline(medline):
     """Sato & Nakagawa, Tables 1 to 5: rare words first, those of a single label last."""
     learned = [one for one in medline if one[2] == "train"]
-    asked = [one for one in medline if one[2] == "test" and len(one[1]) >= 3][:20]
+    documents = [one for one in medline if one[2] == "test" and len(one[1]) >= 3][:20]
     model = PDMM(smoothing=1.0, likelihood="paper", **PAPERS)
     labeler = Labeler(model, min_df=1).fit(*map(list, list(zip(*learned, strict=True))[:2]))
     idf = dict(zip(labeler.counts_.terms, -np.log(labeler.counts_.document_frequency), strict=True))
 
-    lists = [labeler.keywords(text, labels, order="paper") for text, labels, _ in asked]
+    lists = [labeler.keywords(text, labels, order="paper") for text, labels, _ in documents]
 
     first, last = ([word for words in lists for word in words[part]] for part in ENDS)
     assert np.mean([idf[w.term] for w in first]) > np.mean([idf[w.term] for w in last]) + 1

@@ -1,4 +1,4 @@
-"""What the documents show is what happens."""
+"""The examples in the documentation do what they show."""
 
 import doctest
 import os
@@ -74,7 +74,7 @@ def test_manual_holds_each_help(command):
 
 
 def test_public_names():
-    """Every public name can be had from the package, and nothing else."""
+    """The package has exactly its public names."""
     for name in polytopic.__all__:
         assert getattr(polytopic, name) is not None
     assert set(dir(polytopic)) >= {"Labeler", "NaiveBayes", "PMM1", "load", "metrics"}
@@ -88,8 +88,8 @@ def test_nothing_is_pickled():
         assert not re.search(r"\b(pickle|joblib)\b", path.read_text()), path
 
 
-def test_links_lead_somewhere():
-    """Relative links in the documents exist."""
+def test_links():
+    """The targets of relative links exist."""
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\((?!http)([^)#]+)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"

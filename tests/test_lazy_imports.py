@@ -33,7 +33,7 @@ def names_for_checkers(module):
 
 @pytest.mark.parametrize("module", [polytopic, models])
 def test_checkers_see_what_programs_see(module):
-    """Every lazy name is also imported for type checkers, and can be had."""
+    """Every lazy name is also imported for type checkers, and exists."""
     assert names_for_checkers(module) == set(module.__all__) - {"__version__"}
     assert all(getattr(module, name) is not None for name in module.__all__)
 

@@ -1,4 +1,4 @@
-"""Arrays in few bytes: they come back as they were, whatever they hold."""
+"""Packed arrays: any array is unpacked as it was."""
 
 import numpy as np
 import pytest
@@ -21,17 +21,17 @@ def rows(seed, *, n_rows=40, n_columns=70_000, largest=3):
     }
 
 
-def assert_same(found, arrays):
+def assert_same(unpacked, arrays):
     """Compare all arrays by value."""
-    assert found.keys() == arrays.keys()
+    assert unpacked.keys() == arrays.keys()
     for name, array in arrays.items():
-        np.testing.assert_array_equal(found[name], array)
+        np.testing.assert_array_equal(unpacked[name], array)
 
 
 @pytest.mark.parametrize("largest", [1, 3, 300, 70_000, 2**32])
 @pytest.mark.parametrize("n_columns", [200, 70_000, 20_000_000])
 def test_rows_come_back(largest, n_columns):
-    """Columns and counts of one to four bytes; counts that need more stay as they are."""
+    """Columns and counts take one to four bytes; counts that need more are not packed."""
     arrays = rows(1, n_columns=n_columns, largest=largest)
 
     packed = pack_arrays(arrays, PACKING)
@@ -44,7 +44,7 @@ def test_rows_come_back(largest, n_columns):
 
 @pytest.mark.parametrize("change", [lambda a: a[::-1], lambda a: np.zeros_like(a)])
 def test_columns_in_no_order_come_back(change):
-    """Gaps may be negative; they take more bytes, and are right."""
+    """Unsorted columns have negative gaps, which take more bytes."""
     arrays = rows(2)
     arrays["indices"] = change(arrays["indices"]).copy()
 
@@ -52,16 +52,16 @@ def test_columns_in_no_order_come_back(change):
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, -1.0, 2.0**60])
-def test_numbers_that_are_no_counts_come_back(value):
-    """They are kept as they are."""
+def test_numbers_that_are_not_counts_come_back(value):
+    """Numbers that are not counts are not packed."""
     arrays = rows(3)
     arrays["data"][::7] = value
 
     assert_same(unpack_arrays(pack_arrays(arrays, PACKING), PACKING), arrays)
 
 
-def test_nothing_comes_back():
-    """There may be no entry, or no row at all."""
+def test_empty_arrays_come_back():
+    """There may be no entries, or no rows at all."""
     for n_rows in (0, 3):
         arrays = {
             "data": np.zeros(0),
@@ -73,7 +73,7 @@ def test_nothing_comes_back():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_weights_come_back_to_the_bit(dtype):
-    """Zeros may be negative, and a pair with one weight keeps all of its weights."""
+    """Negative zeros are kept, and so are all weights of a pair that has any."""
     random = np.random.RandomState(4)
     weights = random.normal(size=(50, 3, 13)).astype(dtype)
     weights = np.where(random.uniform(size=(50, 1, 13)) < 0.3, weights, dtype(0))
@@ -82,15 +82,15 @@ def test_weights_come_back_to_the_bit(dtype):
     arrays = {"weights": weights, "columns": np.arange(13), "vectors": np.ones((14, 3))}
 
     packed = pack_arrays(arrays, PACKING)
-    found = unpack_arrays(packed, PACKING)["weights"]
+    unpacked = unpack_arrays(packed, PACKING)["weights"]
 
-    assert found.dtype == dtype
-    assert found.tobytes() == weights.tobytes()
+    assert unpacked.dtype == dtype
+    assert unpacked.tobytes() == weights.tobytes()
     assert sum(array.nbytes for array in packed.values()) < weights.nbytes / 1.5
 
 
 def test_a_row_takes_few_bytes():
-    """About two bytes for a word: most gaps take two, and a bit tells that a count is one."""
+    """A word takes about two bytes: most gaps take two, and a bit marks a count of one."""
     arrays = rows(5, n_columns=60_000)
 
     size = sum(array.nbytes for array in pack_arrays(arrays, PACKING).values())
@@ -108,8 +108,8 @@ def test_a_row_takes_few_bytes():
         ("columns", lambda a: np.zeros(10**8, a.dtype)),
     ],
 )
-def test_parts_that_do_not_fit_take_no_memory(name, change):
-    """A few bytes cannot ask for many: sizes are compared first."""
+def test_inconsistent_parts_take_no_memory(name, change):
+    """A few bytes cannot claim many entries, because sizes are compared first."""
     weights = np.ones((3, 2, 9), np.float32)
     packed = pack_arrays(
         rows(4) | {"weights": weights, "vectors": np.ones((4, 2)), "columns": np.arange(9)},

@@ -76,12 +76,12 @@ def test_kazawa_et_als_table_2(data, name):
     X, Y = read_pages(data, name)
     n_docs, n_words, n_labels, n_sets, *sizes = SETS[name]
 
-    found = np.bincount(np.minimum(Y.sum(axis=1), 5), minlength=6)[1:]
+    set_sizes = np.bincount(np.minimum(Y.sum(axis=1), 5), minlength=6)[1:]
 
     assert (X.shape[0], Y.shape[1]) == (n_docs, n_labels)
     assert X.shape[1] == pytest.approx(n_words, rel=0.001)  # 4 of 23,146 words are missing in arts
     assert len({row.tobytes() for row in Y}) == n_sets
-    np.testing.assert_allclose(100 * found / n_docs, sizes, atol=0.051)
+    np.testing.assert_allclose(100 * set_sizes / n_docs, sizes, atol=0.051)
 
 
 def test_kazawa_et_als_table_4(arts):
@@ -279,7 +279,7 @@ def test_skorkovska_et_als_figure_2(data):
 
     spread = {}
     for kind in ("next", "best"):
-        found = tune_decision(
+        surface = tune_decision(
             model,
             X_tune,
             labels[first:second],
@@ -288,7 +288,7 @@ def test_skorkovska_et_als_figure_2(data):
             cv="prefit",
             grid={"ratio": [0.8], "size": [5, 10, 15, 30, 50, 80, 120]},
         )
-        spread[kind] = np.ptp([point["document_f1"] for point in found.surface])
+        spread[kind] = np.ptp([point["document_f1"] for point in surface.surface])
 
     assert spread["next"] < 0.03
     assert spread["best"] > 1.5 * spread["next"]

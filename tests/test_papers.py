@@ -1,4 +1,4 @@
-"""The transcription of the papers holds to what the papers promise."""
+"""The transcriptions of the papers satisfy what the papers claim."""
 
 from itertools import product
 
@@ -94,7 +94,7 @@ def test_worked_example():
 
 
 def test_log_likelihood_ignores_impossible_words_that_are_absent():
-    """A word of probability zero matters only to a document that holds it."""
+    """A word of probability zero matters only to a document that contains it."""
     theta = np.array([[0.25, 0.75, 0.0], [0.5, 0.5, 0.0]])
     alpha = np.full((2, 2), 0.5)
 
@@ -106,7 +106,7 @@ def test_log_likelihood_ignores_impossible_words_that_are_absent():
 
 
 def test_objective_adds_both_priors_to_the_likelihoods():
-    """J is a sum that can be worked by hand for one document, Eq. (6)."""
+    """J is a sum that can be computed by hand for one document, Eq. (6)."""
     theta = np.array([[0.2, 0.8], [0.6, 0.4]])
     alpha = np.array([[0.5, 0.7], [0.3, 0.5]])
 
@@ -121,7 +121,7 @@ def test_objective_adds_both_priors_to_the_likelihoods():
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("smoothing", "bias_smoothing"), [(1, 1), (0.1, 3), (0.5, 0)])
 def test_em_never_lowers_the_objective(seed, smoothing, bias_smoothing):
-    """Eq. (16) and (17) climb J, and keep what are distributions distributions."""
+    """Eq. (16) and (17) raise J, and distributions stay distributions."""
     X, Y = random_corpus(seed)
     theta, alpha = random_model(seed + 100)
     values = [papers.pmm2_objective(X, Y, theta, alpha, smoothing, bias_smoothing)]
@@ -153,7 +153,7 @@ def test_bound_plus_remainder_is_tight_at_the_old_parameters():
 
 
 @pytest.mark.parametrize(("weight", "is_m_step"), [(0.5, False), (1, True), (2, False)])
-def test_m_step_wants_the_prior_of_the_biases_as_printed(weight, is_m_step):
+def test_m_step_needs_the_prior_of_the_biases_as_printed(weight, is_m_step):
     """Eq. (17) maximises U plus (zeta - 1) log alpha over ordered pairs, not half, not twice."""
     X, Y = random_corpus(5)
     theta, alpha = random_model(5)
@@ -189,7 +189,7 @@ def test_m_step_is_the_best_word_distribution(seed):
 
 
 def test_em_ends_where_the_objective_is_flat():
-    """At the fixed point J has no slope, neither along a bias nor between two words."""
+    """At the fixed point, J has no slope along a bias or between two words."""
     X, Y = random_corpus(6)
     theta, alpha = random_model(6)
     for _ in range(500):
@@ -213,7 +213,7 @@ def test_em_ends_where_the_objective_is_flat():
     np.testing.assert_allclose(slopes, 0, atol=1e-5)
 
 
-def test_word_shares_are_the_pairs_that_name_the_label():
+def test_word_shares_are_sums_over_pairs():
     """A label's share of a word is two times its g lambda, summed over the partners, Eq. (16)."""
     theta, alpha = random_model(7)
     x = np.array([2, 0, 1, 0, 3])
@@ -240,7 +240,7 @@ def test_word_shares_are_the_pairs_that_name_the_label():
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("labels", [(1,), (0, 2), (0, 1, 3)])
 def test_gamma_shares_out_prior_and_words(seed, labels):
-    """Every token gives one to gamma, at every round; so gamma sums to the prior and N."""
+    """Every token adds one to gamma in each round, so gamma sums to the prior plus N."""
     x, theta, mixing = random_document(seed)
 
     for n_iter in (1, 2, 10_000):
@@ -263,7 +263,7 @@ def test_vb_starts_from_equal_shares(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_vb_ends_where_both_equations_hold(seed):
-    """Where the loop ends, Eq. (26) and (28) hold together."""
+    """At the end of the loop, Eq. (26) and (28) hold together."""
     x, theta, mixing = random_document(seed, max_tokens=30)
     labels = (0, 1, 3)
 
@@ -277,7 +277,7 @@ def test_vb_ends_where_both_equations_hold(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_elbo_never_falls(seed):
-    """Each round of Eq. (29) and (30) climbs the bound."""
+    """Each round of Eq. (29) and (30) raises the bound."""
     x, theta, mixing = random_document(seed, max_tokens=30)
     labels = (0, 1, 2)
 
@@ -293,7 +293,7 @@ def test_elbo_never_falls(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("labels", [(0, 2), (0, 1, 3)])
 def test_fixed_point_is_a_maximum_of_the_elbo(seed, labels):
-    """Any small change of gamma or phi lowers the bound, and only in the second order."""
+    """Any small change of gamma or phi lowers the bound, to second order only."""
     x, theta, mixing = random_document(seed)
     rng = np.random.default_rng(seed)
     gamma, phi = papers.vb(x, theta, labels, mixing)
@@ -372,7 +372,7 @@ def test_elbo_is_below_the_evidence_of_three_labels(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_one_label_leaves_nothing_to_guess(seed):
+def test_a_single_label(seed):
     """With one label, bound, Eq. (35) and evidence are the likelihood of naive Bayes."""
     x, theta, mixing = random_document(seed)
     likelihood = x @ np.log(theta[2])
@@ -398,7 +398,7 @@ def test_paper_score_mixes_by_gamma():
 
 
 def test_entropy_is_positive_and_highest_for_equal_shares():
-    """A word said by one label has none, a word of two equal labels log 2."""
+    """A word of one label has entropy 0, a word of two equal labels log 2."""
     assert papers.entropy([1.0, 0.0]) == 0
     assert papers.entropy([0.5, 0.5]) == pytest.approx(np.log(2))
     assert 0 < papers.entropy([0.9, 0.1]) < np.log(2)
@@ -409,26 +409,26 @@ def test_entropy_is_positive_and_highest_for_equal_shares():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_exhaustive_contains_greedy(seed):
-    """Greedy ends on one of the sets, no better than the best, which no single label improves."""
+    """Greedy search ends at one of the sets, which no single label improves."""
     x, theta, _ = random_document(seed, max_tokens=30)
     allowed = [True, True, False, True]
 
     def score(labels):
         return papers.pmm2_log_likelihood(x, theta, np.full((4, 4), 0.5), labels)
 
-    found = papers.greedy(score, 4, allowed)
+    greedy_set = papers.greedy(score, 4, allowed)
     ranked = papers.exhaustive(score, 4, allowed)
 
-    assert (score(found), found) in ranked
+    assert (score(greedy_set), greedy_set) in ranked
     assert {labels for _, labels in ranked} == {s for s in all_sets(4) if 2 not in s}
     assert len(ranked) == 7
     assert [s for s, _ in ranked] == sorted((s for s, _ in ranked), reverse=True)
-    for label in {0, 1, 3} - set(found):
-        assert score(tuple(sorted((*found, label)))) <= score(found)
+    for label in {0, 1, 3} - set(greedy_set):
+        assert score(tuple(sorted((*greedy_set, label)))) <= score(greedy_set)
 
 
 def test_greedy_may_miss_the_best_set():
-    """Greedy never drops its first label; it stops at a tie, and when no label is left."""
+    """Greedy search never drops its first label; it stops at a tie, and when no label is left."""
     table = {(0,): 3, (1,): 2, (2,): 1, (0, 1): 3, (0, 2): 2, (1, 2): 9, (0, 1, 2): 0}
 
     assert papers.greedy(table.get, 3, [True] * 3) == (0,)
@@ -443,14 +443,14 @@ def test_greedy_may_miss_the_best_set():
 @pytest.mark.parametrize("kind", ["labelset", "labels"])
 @pytest.mark.parametrize("set_docs", [SET_DOCS, {(0,): 4, (0, 3): 1}, {(): 3, **SET_DOCS}])
 def test_prior_sums_to_one(kind, set_docs):
-    """Over all non-empty sets, also where a label is always or never there."""
+    """The prior sums to one over all non-empty sets, also if a label always or never occurs."""
     total = sum(np.exp(papers.log_prior(kind, s, set_docs, 4)) for s in all_sets(4))
 
     assert total == pytest.approx(1, abs=1e-9)
 
 
 def test_prior_by_hand():
-    """Two labels, four documents: the formulas worked out."""
+    """For two labels and four documents, the formulas are computed by hand."""
     set_docs = {(0,): 3, (0, 1): 1}
     p0, p1 = 1 - 1e-12, 0.25
     p_none = (1 - p0) * (1 - p1)
@@ -478,7 +478,7 @@ def test_prior_of_a_label_never_seen():
 
 
 def test_best_expected_f_need_not_be_the_most_probable_set():
-    """An answer between the likely sets can have the better expected F."""
+    """A set between the likely sets can have a better expected F."""
     posterior = {(0,): 0.4, (0, 1): 0.3, (1,): 0.3}
 
     one = papers.expected_f(posterior, (0,))

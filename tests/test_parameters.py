@@ -1,4 +1,4 @@
-"""Numbers that are none, as parameters."""
+"""NaN and infinity as parameters."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,8 @@ NO_NUMBERS = [np.nan, np.inf, -np.inf, 10**400]
         (BoosTexter, "smoothing"),
     ],
 )
-def test_models_refuse_numbers_that_are_none(model, name, value):
-    """The sentence names the parameter."""
+def test_models_reject_nan_and_infinity(model, name, value):
+    """The error names the parameter."""
     X, Y = [[1, 0], [0, 1]], [["a"], ["b"]]
 
     with pytest.raises(ValueError, match=f"^{name} == "):
@@ -36,15 +36,15 @@ def test_models_refuse_numbers_that_are_none(model, name, value):
 
 @pytest.mark.parametrize("value", NO_NUMBERS)
 @pytest.mark.parametrize("rule", [WorldModel, UnconstrainedCohort, TNorm])
-def test_rules_refuse_ratios_that_are_none(rule, value):
-    """The sentence names the parameter."""
+def test_rules_reject_nan_and_infinity(rule, value):
+    """The error names the parameter."""
     with pytest.raises(ValueError, match=r"^ratio == "):
         rule(ratio=value).decide([[0.5, 0.2, 0.1]], reference=[0.1])
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS)
-def test_labelers_refuse_probabilities_that_are_none(value):
-    """Neither abstention nor a share can be told by them."""
+def test_labelers_reject_nan_and_infinity(value):
+    """Neither is a probability or a share."""
     texts, labels = ["wheat rose", "gold fell"], [["grain"], ["metal"]]
     labeler = Labeler("pmm1").fit(texts, labels)
 
@@ -54,7 +54,7 @@ def test_labelers_refuse_probabilities_that_are_none(value):
         Selector(labeler, ["grain"], min_share=value)
 
 
-def test_check_number_lets_numbers_pass():
+def test_check_number_accepts_numbers():
     """Whole numbers, floats and NumPy's own, at both ends of a range."""
     for value in (0, 0.5, 1, np.float32(0.25), np.int64(1)):
         check_number(value, "share", min_val=0, max_val=1)

@@ -43,14 +43,14 @@ def on_a_terminal(*arguments, colour=False):
     inherited = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     parent, child = pty.openpty()
     process = _start(arguments, [os.ttyname(child)] * 3, {**inherited, "COLUMNS": "100", **colours})
-    seen = b""
+    output = b""
     while process.is_alive() or select.select([parent], [], [], 0)[0]:
         if select.select([parent], [], [], 0.05)[0]:
-            seen += os.read(parent, 65536)
+            output += os.read(parent, 65536)
     os.close(child)
     os.close(parent)
     assert process.exitcode == 0
-    return seen.decode()
+    return output.decode()
 
 
 def _start(arguments, files, environment=None):

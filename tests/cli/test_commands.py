@@ -109,7 +109,7 @@ def test_explain(folder):
     text = "The striker came back after surgery; doctors at the hospital praised the patient."
 
     explained = lines(run("explain", folder / "news.model", text)[0])[0]
-    given = lines(
+    explanation = lines(
         run("explain", folder / "news.model", "--labels", "culture/film", stdin=text.encode())[0]
     )[0]
 
@@ -117,14 +117,16 @@ def test_explain(folder):
     assert "health/medicine" in [reason["label"] for reason in explained["labels"]]
     place = explained["places"][0]
     assert text[place["start"] : place["end"]] == "striker"
-    assert [reason["label"] for reason in given["labels"]] == ["culture/film"]
+    assert [reason["label"] for reason in explanation["labels"]] == ["culture/film"]
 
 
 def test_explain_why_not(folder):
     """Each label in question is answered; the evidence is part of a breakdown."""
-    asked = ("--why-not", "culture/film", "--why-not", "science/space")
+    arguments = ("--why-not", "culture/film", "--why-not", "science/space")
 
-    explained = lines(run("explain", folder / "news.model", *asked, "A goal in the match.")[0])[0]
+    explained = lines(run("explain", folder / "news.model", *arguments, "A goal in the match.")[0])[
+        0
+    ]
 
     assert [reason["label"] for reason in explained["why_not"]] == ["culture/film", "science/space"]
     assert all(reason["difference"] > 0 for reason in explained["why_not"])
@@ -402,12 +404,12 @@ def test_the_best_rule(folder, tmp_path):
     _, err = run(*train, "--model", "nb", "--tree", "names")
 
     labeler = polytopic.load(tmp_path / "m")
-    found = re.search(
+    match = re.search(
         r"Chose (\w+)\(.*\): samples F1 on 56 held-out documents is (0\.\d+) with the model's own "
         r"decision, and (0\.\d+) with \1\(",
         err,
     )
-    assert float(found[3]) > float(found[2])
+    assert float(match[3]) > float(match[2])
     assert "Learned 278 documents" in err
     assert type(labeler.rule).__name__ in err
     assert run(*train)[1].startswith("Chose ")  # a rule, or the model's own decision

@@ -10,10 +10,10 @@ from polytopic.cli.documents import blocks
 
 def test_blocks_have_all_documents_in_order():
     """No document is lost or moved, however many there are, and no block is too large."""
-    found = list(blocks(range(1000), size=7))
+    parts = list(blocks(range(1000), size=7))
 
-    assert [item for block in found for item in block] == list(range(1000))
-    assert max(map(len, found)) <= 7
+    assert [item for block in parts for item in block] == list(range(1000))
+    assert max(map(len, parts)) <= 7
 
 
 def test_reading_waits_for_answers():
@@ -38,11 +38,11 @@ def test_available_documents_are_given_at_once():
         assert more.wait(60)
         yield "second"
 
-    found = blocks(stream())
-    assert next(found) == ["first"]
+    parts = blocks(stream())
+    assert next(parts) == ["first"]
     more.set()
-    assert next(found) == ["second"]
-    assert list(found) == []
+    assert next(parts) == ["second"]
+    assert list(parts) == []
 
 
 def test_an_error_comes_after_what_was_read():
@@ -52,7 +52,7 @@ def test_an_error_comes_after_what_was_read():
         yield from range(30)
         raise ValueError("the 31st")
 
-    given = []
+    items = []
     with pytest.raises(ValueError, match="31st"):
-        given.extend(item for block in blocks(stream(), size=4) for item in block)
-    assert given == list(range(30))
+        items.extend(item for block in blocks(stream(), size=4) for item in block)
+    assert items == list(range(30))

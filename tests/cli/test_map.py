@@ -38,19 +38,19 @@ def test_map_writes_one_object(folder):
     """Pairs, labels with words, the clusters and how well they agree with the tree."""
     out, err = run("map", folder / "news", "--pairs", 1, "-k", 2)
 
-    (found,) = lines(out)
+    (label_map,) = lines(out)
     assert err == ""
-    (pair,) = found["positive"]
+    (pair,) = label_map["positive"]
     assert (pair["first"], pair["second"], pair["documents"]) == ("space", "sport", 2)
-    assert [label["name"] for label in found["labels"]] == [
+    assert [label["name"] for label in label_map["labels"]] == [
         "Cinema",
         "music",
         "space",
         "Sport & games",
     ]
-    assert [len(label["terms"]) for label in found["labels"]] == [2] * 4
-    assert set(found["dendrogram"]) == {"height", "children"}
-    assert -1 <= found["agreement"] <= 1
+    assert [len(label["terms"]) for label in label_map["labels"]] == [2] * 4
+    assert set(label_map["dendrogram"]) == {"height", "children"}
+    assert -1 <= label_map["agreement"] <= 1
 
 
 def test_map_writes_files(folder, tmp_path):
@@ -74,10 +74,10 @@ def test_nothing_is_written_where_something_fails(folder, tmp_path):
     options = "--html", tmp_path / "map.html", "--plot"
 
     _, err = run("map", folder / "news", *options, tmp_path / "map.doc", code=1)
-    _, lost = run("map", folder / "news", "--html", tmp_path / "no" / "x", code=1)
+    _, message = run("map", folder / "news", "--html", tmp_path / "no" / "x", code=1)
 
     assert "Format 'doc' is not supported" in err
-    assert "no' does not exist" in lost
+    assert "no' does not exist" in message
     assert list(tmp_path.iterdir()) == []
 
 

@@ -57,10 +57,10 @@ def test_tokens_need_no_service(store):
 
 def test_other_addresses_need_tokens(store):
     """Without tokens, the service refuses to listen there, in one clear sentence."""
-    _, said = run("serve", store, "--host", "192.0.2.1", code=1)
+    _, message = run("serve", store, "--host", "192.0.2.1", code=1)
 
-    assert "can be reached from other machines" in said
-    assert "polytopic token create" in said
+    assert "can be reached from other machines" in message
+    assert "polytopic token create" in message
 
 
 def test_what_cannot_be_served(tmp_path):

@@ -43,8 +43,8 @@ def test_a_stream(store):
     receipts, _ = run("store", "learn", store, stdin=f"{line}\n")
 
     assert receipts[-1]["new_labels"] == ["grain"]
-    _, said = run("store", "learn", store, stdin="{", code=1)
-    assert "line 1" in said
+    _, message = run("store", "learn", store, stdin="{", code=1)
+    assert "line 1" in message
 
 
 def test_every_document_needs_an_id(store, tmp_path):
@@ -52,9 +52,9 @@ def test_every_document_needs_an_id(store, tmp_path):
     before = Store(store).revision
     (tmp_path / "more.jsonl").write_text('{"text": "Rye and oats.", "labels": ["grain"]}\n')
 
-    _, said = run("store", "learn", store, tmp_path / "more.jsonl", code=1)
+    _, message = run("store", "learn", store, tmp_path / "more.jsonl", code=1)
 
-    assert "line 1: id == None, must be" in said
+    assert "line 1: id == None, must be" in message
     assert Store(store).revision == before
 
 
@@ -90,14 +90,14 @@ def test_many_at_once(store, tmp_path):
 
 def test_counts_of_a_moment(store):
     """The table is that of a revision, with the number of documents forgotten since."""
-    rows, said = run("store", "counts", store, "--as-of", "1")
+    rows, message = run("store", "counts", store, "--as-of", "1")
     assert sum(row["documents"] for row in rows) == 200
-    assert said == "Revision 1: 200 documents.\n"
+    assert message == "Revision 1: 200 documents.\n"
 
     run("store", "forget", store, load_sample()[0].id)
-    rows, said = run("store", "counts", store, "--as-of", "1")
+    rows, message = run("store", "counts", store, "--as-of", "1")
     assert sum(row["documents"] for row in rows) == 199
-    assert said == "Revision 1: 199 documents; 1 more has since been forgotten.\n"
+    assert message == "Revision 1: 199 documents; 1 more has since been forgotten.\n"
     table = Store(store).counts(as_of=1)
     assert rows[0]["counts"] == {
         table.terms[k]: n
@@ -109,14 +109,14 @@ def test_models_of_a_store(store, tmp_path):
     """Publish, learn, refresh, roll back, and publish a model that was fitted elsewhere."""
     (first,), _ = run("store", "publish", store, "--fit", "nb", "--note", "first")
     assert (first["id"], first["name"], first["note"], first["current"]) == (1, "nb", "first", True)
-    _, said = run("store", "refresh", store)
-    assert said == "Nothing to refresh.\n"
+    _, message = run("store", "refresh", store)
+    assert message == "Nothing to refresh.\n"
 
     run("store", "forget", store, load_sample()[0].id)
     (second,), _ = run("store", "refresh", store)
     assert (second["id"], second["origin"]["revision"]) == (2, 3)
-    _, said = run("store", "rollback", store, code=1)
-    assert "model 1 has seen a document that has since been forgotten" in said
+    _, message = run("store", "rollback", store, code=1)
+    assert "model 1 has seen a document that has since been forgotten" in message
 
     Labeler("nb").fit(load_sample()).save(tmp_path / "nb.model")
     (third,), _ = run("store", "publish", store, tmp_path / "nb.model")
@@ -148,10 +148,10 @@ def test_a_store_is_a_model(store, monkeypatch, arguments):
     """Commands that take a model take a store, and use what it has learned."""
     monkeypatch.chdir(store.parent)
 
-    lines, said = run(*arguments)
+    lines, message = run(*arguments)
 
     assert lines
-    assert said == ""
+    assert message == ""
     if arguments[0] == "suggest":
         model = Store(store).labeler()
         expected = model.predict([document.text for document in load_sample()])
@@ -165,15 +165,15 @@ def test_a_model_after_a_rollback(store):
     run("store", "publish", store)
     run("store", "publish", store, "--fit", "nb")
     run("store", "rollback", store)
-    (drawn,), said = run("map", store)
+    (drawn,), message = run("map", store)
     assert "private" in json.dumps(drawn)
-    assert not said
+    assert not message
 
     run("store", "forget", store, "new")
 
-    (drawn,), said = run("map", store)
+    (drawn,), message = run("map", store)
     assert "private" not in json.dumps(drawn)
-    assert "has seen a document that has since been forgotten" in said
+    assert "has seen a document that has since been forgotten" in message
     (fresh,), _ = run("store", "refresh", store)
     assert (fresh["id"], fresh["name"], fresh["marked"], fresh["current"]) == (
         3,
@@ -181,9 +181,9 @@ def test_a_model_after_a_rollback(store):
         None,
         True,
     )
-    (drawn,), said = run("map", store)
+    (drawn,), message = run("map", store)
     assert "private" not in json.dumps(drawn)
-    assert not said
+    assert not message
 
 
 DAMAGED = [
@@ -205,13 +205,13 @@ def test_a_damaged_store(store, command):
         content[start : start + 4096] = b"\x55" * 4096
     store.write_bytes(content)
     name, *rest = command
-    given = [name, rest[0], store, *rest[1:]] if rest else [name, store]
+    call = [name, rest[0], store, *rest[1:]] if rest else [name, store]
 
-    _, said = run(*given, code=1)
+    _, message = run(*call, code=1)
 
-    assert said.startswith("Error: ")
-    assert "damaged" in said
-    assert "unexpected" not in said
+    assert message.startswith("Error: ")
+    assert "damaged" in message
+    assert "unexpected" not in message
 
 
 def test_export_and_import(store, tmp_path):
@@ -226,9 +226,9 @@ def test_export_and_import(store, tmp_path):
     receipts, _ = run("store", "import", store, tmp_path / "news.export")
     assert receipts[-1]["unchanged"] == 348
     cut = "".join(json.dumps(line) + "\n" for line in lines[:100])
-    receipts, said = run("store", "import", tmp_path / "cut.db", "-", stdin=cut, code=1)
+    receipts, message = run("store", "import", tmp_path / "cut.db", "-", stdin=cut, code=1)
     assert receipts == []
-    assert "the export is incomplete" in said
+    assert "the export is incomplete" in message
     (merged,), _ = run("store", "merge", tmp_path / "other.db", store)
     assert merged["unchanged"] == 348
 
@@ -256,11 +256,11 @@ def test_errors_are_one_sentence(store, monkeypatch, arguments, sentence):
     """One sentence, and the store is unchanged."""
     monkeypatch.chdir(store.parent)
 
-    _, said = run("store", *arguments, code=1)
+    _, message = run("store", *arguments, code=1)
 
-    assert sentence in said
-    assert said.startswith("Error: ")
-    assert said.count("\n") == 1
+    assert sentence in message
+    assert message.startswith("Error: ")
+    assert message.count("\n") == 1
     assert Store(store).verify().ok
     assert Store(store).revision == 2
 
@@ -273,9 +273,9 @@ def test_on_a_terminal(store):
     assert "most frequent words" in on_a_terminal("store", "counts", store, "-k", 2)
     assert "No problems found." in on_a_terminal("store", "verify", store)
     assert "pmm1" in on_a_terminal("store", "history", store)
-    seen = on_a_terminal("store", "relabel", store, load_sample()[0].id, "rye")
-    assert "new labels" in seen
-    assert "rye" in seen
+    screen = on_a_terminal("store", "relabel", store, load_sample()[0].id, "rye")
+    assert "new labels" in screen
+    assert "rye" in screen
     assert "348" in on_a_terminal("info", store)
 
 

@@ -102,8 +102,8 @@ def test_compare_writes_its_files_without_a_reader(folder, tmp_path):
     assert again.returncode == 0, again.stderr
     assert done.stdout.splitlines()[-1] == b"1"  # the results had no reader
     for name in names:
-        with open(name, "rb") as lost, open(name.replace("table", "again"), "rb") as read:
-            assert lost.read() == read.read()
+        with open(name, "rb") as unread, open(name.replace("table", "again"), "rb") as read:
+            assert unread.read() == read.read()
 
 
 @pytest.mark.parametrize(

@@ -163,16 +163,18 @@ def test_select(folder, tmp_path):
         selected = [json.loads(line) for line in file]
     originals = {d["id"]: d for d in lines(gzip.decompress(corpus.read_bytes()).decode())}
     answers = lines(run("suggest", folder / "nb.model", corpus)[0])
-    wanted = [a["id"] for a in answers if a["labels"][0].startswith(("sport/", "culture/film"))]
-    assert [d["id"] for d in selected] == wanted
+    expected_ids = [
+        a["id"] for a in answers if a["labels"][0].startswith(("sport/", "culture/film"))
+    ]
+    assert [d["id"] for d in selected] == expected_ids
     for document in selected:
-        found = document.pop("selected")
-        assert all(what["labels"] and "share" not in what for what in found.values())
+        topics = document.pop("selected")
+        assert all(what["labels"] and "share" not in what for what in topics.values())
         assert document == originals[document["id"]]
     sport = sum(a["labels"][0].startswith("sport/") for a in answers)
     assert err == (
-        f"Read 348 documents and selected {len(wanted)} "
-        f"(sport {sport}, culture/film {len(wanted) - sport}); 0 had no known words.\n"
+        f"Read 348 documents and selected {len(expected_ids)} "
+        f"(sport {sport}, culture/film {len(expected_ids) - sport}); 0 had no known words.\n"
     )
 
 
@@ -184,9 +186,9 @@ def test_select_keeps_lines_as_they_are(folder):
     out, err = run("select", folder / "nb.model", "--topic", "sport", stdin=lines_in.encode())
 
     first, second = out.splitlines()
-    found = '"selected": {"sport": {"labels": ["sport/football"]}}'
-    assert first == f"{line[:-1]}, {found}}}"
-    assert second == f'{{"text": "goal", {found}}}'
+    selected = '"selected": {"sport": {"labels": ["sport/football"]}}'
+    assert first == f"{line[:-1]}, {selected}}}"
+    assert second == f'{{"text": "goal", {selected}}}'
     assert "Read 3 documents and selected 2 (sport 2); 1 had no known words." in err
 
 

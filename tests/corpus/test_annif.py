@@ -20,9 +20,9 @@ label_signs = characters.filter(lambda sign: sign not in "\0<" and not sign.issp
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_tsv(write, pack):
     """A text, a tab, and URIs with or without brackets; no header."""
-    found = list(read_documents(write("train.tsv", pack(TSV.encode())), format="annif"))
+    read_back = list(read_documents(write("train.tsv", pack(TSV.encode())), format="annif"))
 
-    assert found == [
+    assert read_back == [
         Document("1", text="Wheat rose.", labels=[f"{URI}corn", f"{URI}wheat"]),
         Document("3", text="No labels"),
         Document("4", text="bare", labels=[f"{URI}oil"]),
@@ -31,9 +31,9 @@ def test_tsv(write, pack):
 
 def test_a_line_without_a_tab():
     """The error names the line, and the other lines are read."""
-    found, errors = read(["a\t<b>\n", "words\n", "c\t\n"], format="annif")
+    documents, errors = read(["a\t<b>\n", "words\n", "c\t\n"], format="annif")
 
-    assert [document.id for document in found] == ["1", "3"]
+    assert [document.id for document in documents] == ["1", "3"]
     assert errors == [
         "input, line 2: has no tab, must be a text, a tab, and URIs separated by spaces."
     ]
@@ -50,8 +50,8 @@ def test_round_trip(tmp_path_factory, corpus):
 
     write_documents(corpus, path, format="annif")
 
-    found = list(read_documents(path, format="annif"))
-    assert [(d.text, d.labels) for d in found] == [(d.text, d.labels) for d in corpus]
+    read_back = list(read_documents(path, format="annif"))
+    assert [(d.text, d.labels) for d in read_back] == [(d.text, d.labels) for d in corpus]
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def folder(write, tmp_path):
 @pytest.mark.parametrize("format", [None, "annif"])
 def test_a_folder(folder, format):
     """Each text is a document with the labels of the file next to it; its name is the id."""
-    found = list(read_documents(folder, format=format))
+    documents = list(read_documents(folder, format=format))
 
-    assert found == [
+    assert documents == [
         Document("a", text="Ropa zdražila.", labels=[f"{URI}oil", f"{URI}prices"]),
         Document("b", text="Wheat\nrose.\n", labels=["grain trade", "wheat"]),
         Document("c", text="No labels"),
@@ -99,9 +99,9 @@ def test_bad_files_of_a_folder(folder):
     (folder / "a.tsv").write_bytes(b"<x>\n\xff\n")
     (folder / "c.txt.gz").write_bytes(gzip.compress(b"\0"))
 
-    found, errors = read(folder)
+    documents, errors = read(folder)
 
-    assert [document.id for document in found] == ["b"]
+    assert [document.id for document in documents] == ["b"]
     assert errors == [
         f"{folder / 'a.tsv'}: not valid UTF-8 (byte 0xff at position 1) in line 2.",
         f"{folder / 'c.txt.gz'}: contains a NUL byte in line 1.",

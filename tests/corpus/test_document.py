@@ -66,9 +66,9 @@ def test_dictionary_round_trip():
 
 def test_from_dict_ignores_unknown_keys():
     """Unknown keys of JSON objects are ignored; null means missing."""
-    given = {"id": 7, "text": "a", "author": "x", "labels": None, "time": None, "split": ""}
+    values = {"id": 7, "text": "a", "author": "x", "labels": None, "time": None, "split": ""}
 
-    document = Document.from_dict(given)
+    document = Document.from_dict(values)
 
     assert document == Document("7", text="a")
 

@@ -114,11 +114,11 @@ def test_text_holds_lines(corpus):
 @given(corpus=documents(id=names, time=times, split=splits))
 def test_nothing_is_lost_silently(format, corpus):
     """A format holds all of a document except its id, or rejects it."""
-    held = [document for document in corpus if accepted(document, format)]
+    writable = [document for document in corpus if accepted(document, format)]
 
-    again = written(held, format)
+    again = written(writable, format)
 
-    assert [replace(d, id="1") for d in again] == [replace(d, id="1") for d in held]
+    assert [replace(d, id="1") for d in again] == [replace(d, id="1") for d in writable]
 
 
 @pytest.mark.parametrize(

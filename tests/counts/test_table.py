@@ -23,9 +23,9 @@ def test_table_is_the_sum_by_label_set(pairs):
     assert counts.label_sets == sorted(expected)
     for row, labels in enumerate(counts.label_sets):
         documents, words = expected[labels]
-        found = dict(zip(counts.terms, counts.matrix[row].toarray()[0], strict=True))
+        row_counts = dict(zip(counts.terms, counts.matrix[row].toarray()[0], strict=True))
         assert counts.set_docs[row] == documents
-        assert {t: n for t, n in found.items() if n} == {t: n for t, n in words.items() if n}
+        assert {t: n for t, n in row_counts.items() if n} == {t: n for t, n in words.items() if n}
 
 
 @given(bags())
@@ -41,7 +41,7 @@ def test_document_frequency_counts_documents(pairs):
 
 @given(bags(), bags())
 def test_remove_undoes_add(one, other):
-    """Counts return to where they were, exactly."""
+    """After adding and removing, the counts are exactly as before."""
     counts = LabelSetCounts(one)
     before = counts.copy()
 
@@ -166,7 +166,7 @@ def test_arrays_round_trip(pairs):
 
 
 def test_negative_counts_are_refused():
-    """A bag of words holds no negative or infinite counts."""
+    """Negative and infinite counts are rejected."""
     with pytest.raises(ValueError, match=r"numbers from 0 to 1e\+100"):
         LabelSetCounts([({"goal": -1}, ["sport"])])
 
@@ -188,7 +188,7 @@ def test_more_words_than_documents_can_have_had():
     ],
 )
 def test_bad_matrices_are_refused(arguments, sentence):
-    """Matrices are judged as bags of words are."""
+    """The counts of a matrix are checked like those of bags of words."""
     X, Y = arguments
 
     with pytest.raises(ValueError, match=sentence):

@@ -1,4 +1,4 @@
-"""The kernels that read cuts, and normalise scores, against their twins."""
+"""Kernels that read cuts and normalise scores, compared with their twins."""
 
 import numpy as np
 import pytest
@@ -57,9 +57,9 @@ def test_next_cuts(scores, size):
     cut, ties = np.empty((1, 2)), np.empty((1, 2), np.int32)
 
     for ratio, z in ((0.0, out), (0.8, few)):
-        given = np.array([scores])
+        matrix = np.array([scores])
         ratios = np.array([ratio, 1.0])
-        kernels.next_cuts(given, given.view(np.int64), size, ratios, False, z, cut, ties)
+        kernels.next_cuts(matrix, matrix.view(np.int64), size, ratios, False, z, cut, ties)
 
     if max(scores) == np.inf or not known:
         assert out[0].tolist() == few[0].tolist() == scores

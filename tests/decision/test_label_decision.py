@@ -56,21 +56,21 @@ ON_REGRESSIONS = [
 def fails(estimator):
     """Return the checks that fail, and why."""
     if isinstance(estimator.estimator, NaiveBayes):
-        reason = "feeds negative numbers, and word counts have none"
+        reason = "feeds negative numbers, which word counts cannot be"
         return {"check_decision_proba_consistency": reason}
     return {}
 
 
 @parametrize_with_checks([ON_COUNTS[3], ON_REGRESSIONS[-1]], expected_failed_checks=fails)
 def test_scikit_learn_checks(estimator, check):
-    """A rule on naive Bayes, or on logistic regressions, is an estimator of scikit-learn's."""
+    """A rule on naive Bayes or on logistic regressions passes scikit-learn's checks."""
     check(estimator)
 
 
 @pytest.mark.long
 @parametrize_with_checks(ON_COUNTS + ON_REGRESSIONS, expected_failed_checks=fails)
 def test_scikit_learn_checks_with_every_rule(estimator, check):
-    """So it is with every rule."""
+    """The same holds for every rule."""
     check(estimator)
 
 
@@ -85,7 +85,7 @@ def test_scikit_learn_checks_with_every_rule(estimator, check):
     ],
 )
 def test_any_estimator_will_do(estimator):
-    """Ours and scikit-learn's, with names or indicators."""
+    """Estimators of ours and of scikit-learn work, with names or indicators."""
     indicator = [[0, 1], [1, 0], [1, 1], [1, 0]]
 
     by_name = LabelDecision(estimator, TopK(1)).fit(X, Y)
@@ -94,27 +94,27 @@ def test_any_estimator_will_do(estimator):
     assert by_name.classes_.tolist() == ["f", "s"]
     assert by_name.predict([[9, 0, 1]]).tolist() == [[0, 1]]
     np.testing.assert_array_equal(by_name.predict(X), by_column.predict(X))
-    assert by_name.predict([[0, 0, 0]]).tolist() == [[1, 0]]  # no words: the commonest set
+    assert by_name.predict([[0, 0, 0]]).tolist() == [[1, 0]]  # no words: the most frequent set
 
 
 class ByLogarithm(LogisticRegression):
-    """One label a document by nature; here it has logarithms of probabilities alone."""
+    """An estimator that has only logarithms of probabilities."""
 
     decision_function = predict_proba = property()
 
     def fit(self, X, y):
-        """Learn each label by itself."""
+        """Fit one classifier per label."""
         self.inner_ = OneVsRestClassifier(LogisticRegression()).fit(X, y)
         self.classes_ = self.inner_.classes_
         return self
 
     def predict_log_proba(self, X):
-        """Return logarithms of the probabilities."""
+        """Return the logarithms of the probabilities."""
         return np.log(self.inner_.predict_proba(X))
 
 
 def test_any_kind_of_score():
-    """Logarithms of probabilities will do where there is no decision function."""
+    """Logarithms of probabilities are used if there is no decision function."""
     model = LabelDecision(ByLogarithm(), TNorm(1.0)).fit(X, np.array([[0, 1], [1, 0]] * 2))
 
     assert not hasattr(model, "decision_function")
@@ -123,7 +123,7 @@ def test_any_kind_of_score():
 
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_on_naive_bayes(rule):
-    """Answers are those of the rule on the scores; a pickle gives the same."""
+    """Predictions are those of the rule on the scores, also after pickling."""
     model = LabelDecision(NaiveBayes(), rule).fit(X, Y)
     fresh = [[2, 1, 0], [0, 0, 4]]
     inner = model.estimator_
@@ -138,7 +138,7 @@ def test_every_rule_on_naive_bayes(rule):
 
 
 def test_rules_on_an_estimator_of_texts():
-    """A labeler is given texts and names, in fitting and in tuning."""
+    """A labeler gets texts and names, in fitting and in tuning."""
     texts = ["goal match", "orbit moon", "goal orbit", "match moon goal", "moon star"] * 6
     names = [["sport"], ["space"], ["space", "sport"], ["space", "sport"], ["space"]] * 6
 
@@ -153,7 +153,7 @@ def test_rules_on_an_estimator_of_texts():
 
 
 def test_siblings_by_names():
-    """The tree speaks of names, which the estimator knows the columns of."""
+    """The tree has names of labels; the estimator knows their columns."""
     X, Y = np.eye(4), [["arts/a"], ["arts/b"], ["play/c"], ["play/d"]]
     tree = LabelTree.from_names([name for names in Y for name in names])
     doc = [[4, 3, 1, 0]]
@@ -166,7 +166,7 @@ def test_siblings_by_names():
 
 
 def test_sparse_in_sparse_out():
-    """Fitted on a sparse indicator, it answers with one."""
+    """Fitted on a sparse indicator, it predicts a sparse indicator."""
     indicator = sparse.csr_matrix([[0, 1], [1, 0], [1, 1], [1, 0]])
 
     answers = LabelDecision(NaiveBayes(), TNorm()).fit(X, indicator).predict(X)
@@ -175,25 +175,25 @@ def test_sparse_in_sparse_out():
 
 
 def test_rejecting_leaves_documents_without_labels():
-    """With reject=True even a document without words gets none."""
+    """With reject=True, even a document without words gets no label."""
     model = LabelDecision(NaiveBayes(), Threshold(1e9, reject=True)).fit(X, Y)
 
     assert not model.predict([[9, 0, 1], [0, 0, 0]]).any()
 
 
 def test_weights_are_those_of_the_estimator():
-    """Labels that weigh nothing are unknown, and the commonest set is weighed."""
-    gone = LabelDecision(NaiveBayes(), TopK(1)).fit(
+    """Labels of weight 0 are unknown, and the most frequent set is counted with weights."""
+    weightless = LabelDecision(NaiveBayes(), TopK(1)).fit(
         [[1, 0], [0, 1], [1, 1]], [["a"], ["b"], ["a"]], sample_weight=[1, 0, 1]
     )
     heavy = LabelDecision(NaiveBayes(), TopK(1)).fit(X, Y, sample_weight=[1, 1, 9, 1])
 
-    assert gone.predict([[1, 0]]).tolist() == [[1]]
+    assert weightless.predict([[1, 0]]).tolist() == [[1]]
     assert heavy.predict([[0, 0, 0]]).tolist() == [[1, 1]]
 
 
 def test_weights_are_routed():
-    """With scikit-learn's routing of metadata, the estimator gets what it asks for."""
+    """With scikit-learn's metadata routing, the estimator gets the weights that it requests."""
     with sklearn.config_context(enable_metadata_routing=True):
         asking = NaiveBayes().set_fit_request(sample_weight=True)
         model = LabelDecision(asking, TopK(1)).fit(X, Y, sample_weight=[1, 1, 9, 1])
@@ -224,7 +224,7 @@ def test_on_a_pipeline_of_texts():
     ],
 )
 def test_rules_are_open_to_search(rule, grid):
-    """Parameters of rule and estimator can be searched together; clones are independent."""
+    """Parameters of rule and estimator can be searched together, and clones are independent."""
     indicator = np.array([[0, 1], [1, 0], [1, 1], [1, 0]] * 3)
     model = LabelDecision(NaiveBayes(), rule)
 
@@ -238,14 +238,14 @@ def test_rules_are_open_to_search(rule, grid):
 
 
 def test_a_rule_may_be_replaced():
-    """Another rule needs no other fit."""
+    """Another rule needs no new fit."""
     model = LabelDecision(NaiveBayes(), TopK(1)).fit(X, Y)
 
     assert model.set_params(rule=TopK(2)).predict(X).all()
 
 
-def test_a_rule_without_its_reference_is_told():
-    """A model without a general model cannot be judged against it."""
+def test_a_rule_without_its_reference_is_rejected():
+    """An estimator without a general model has no reference for such a rule."""
     model = LabelDecision(PMM1(), WorldModel()).fit(X, Y)
 
     with pytest.raises(ValueError, match="PMM1 has no world_score"):
@@ -253,7 +253,7 @@ def test_a_rule_without_its_reference_is_told():
 
 
 def test_documents_without_any_score():
-    """Where the logarithms of all probabilities are -inf, documents get the commonest set."""
+    """If the logarithms of all probabilities are -inf, documents get the most frequent set."""
     indicator = np.array([[1, 0], [0, 0], [1, 1], [0, 0]])
 
     model = LabelDecision(DecisionTreeClassifier(random_state=0), TNorm()).fit(X, indicator)
@@ -266,32 +266,32 @@ def test_documents_without_any_score():
     "estimator", [DecisionTreeClassifier(), OneVsRestClassifier(MultinomialNB())]
 )
 def test_one_label_by_its_probability(estimator):
-    """Of the probabilities of no and yes, the second is the label's."""
+    """Of two columns, absence and presence, the second is the label's probability."""
     model = LabelDecision(estimator, Threshold(-0.1, reject=True)).fit(X, [["a"], [], ["a"], []])
 
     assert model.predict(X).shape == (4, 1)
 
 
 def test_a_label_that_all_documents_have():
-    """One-vs-rest then claims a decision function that its models do not have."""
+    """One-vs-rest then claims to have a decision function that its models lack."""
     model = LabelDecision(OneVsRestClassifier(MultinomialNB()), TopK(2))
 
     assert model.fit(X, [["a"], ["a", "b"], ["a"], ["a", "b"]]).predict(X).all()
 
 
-def test_what_scikit_learn_is_told():
-    """They are those of the estimator, but labels are not those that score above zero."""
+def test_tags():
+    """Tags are the estimator's, except that labels are not those with a score above zero."""
     for estimator in (NaiveBayes(), LogisticRegression()):
-        inner, found = get_tags(estimator), get_tags(LabelDecision(estimator, TopK()))
+        inner, tags = get_tags(estimator), get_tags(LabelDecision(estimator, TopK()))
 
-        assert found.input_tags == inner.input_tags
-        assert found.classifier_tags == inner.classifier_tags
-        assert not found.target_tags.multi_output
-        assert found.target_tags.required == inner.target_tags.required
+        assert tags.input_tags == inner.input_tags
+        assert tags.classifier_tags == inner.classifier_tags
+        assert not tags.target_tags.multi_output
+        assert tags.target_tags.required == inner.target_tags.required
 
 
 class _Scoreless(BaseEstimator):
-    """An estimator whose method for scores is not there when it is called."""
+    """An estimator whose method for scores fails when it is called."""
 
     def fit(self, X, y):
         """Learn nothing."""
@@ -306,7 +306,7 @@ class _Broken(_Scoreless):
 
 
 def test_estimators_without_scores():
-    """What is missing is named: a method, or what the method itself misses."""
+    """The error names the missing method, or what the method itself lacks."""
     X, Y = np.eye(2), np.eye(2, dtype=int)
 
     with pytest.raises(ValueError, match=r"_Scoreless has no scores; it needs one of"):
@@ -316,13 +316,13 @@ def test_estimators_without_scores():
 
 
 def test_no_labelled_document():
-    """There is no label set to give to a document without words."""
+    """Without labels, there is no label set for documents without words."""
     with pytest.raises(ValueError, match="Y has no labelled document"):
         LabelDecision(_Scoreless(), TopK()).fit(np.eye(2), np.zeros((2, 2), dtype=int))
 
 
 def test_a_decision_is_not_what_scores_above_zero():
-    """scikit-learn would check that of an estimator with several outputs."""
+    """scikit-learn's check of multi-label estimators would require that."""
     tree = DecisionTreeClassifier()
 
     assert get_tags(tree).target_tags.multi_output

@@ -1,4 +1,4 @@
-"""A rule written along CONTRIBUTING works wherever rules are used."""
+"""A rule written as CONTRIBUTING describes works wherever rules are used."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def listed(monkeypatch):
 
 
 def test_it_decides():
-    """Labels near the best are accepted, by itself and on a model."""
+    """Labels near the best are accepted, on bare scores and on a model's."""
     scores = np.array([[0.0, -0.5, -3.0], [1.0, 1.0, 0.0]])
     X, Y = [[3, 0, 1], [0, 2, 1], [2, 2, 0]], [["sport"], ["film"], ["film", "sport"]]
 

@@ -28,7 +28,7 @@ from tests.twins import decision as twins
 
 KINDS = [entry.load() for entry in RULES.values()]
 LABELS = ["arts/film", "arts/opera", "arts/song", "science", "sport/golf", "sport/judo", "zoo"]
-TREE = LabelTree.from_names(LABELS[:-1])  # which does not know the zoo
+TREE = LabelTree.from_names(LABELS[:-1])  # "zoo" is not in the tree
 PARENTS = ["arts", "arts", "arts", None, "sport", "sport", "zoo"]
 SIBLINGS = {
     c: [o for o, p in enumerate(PARENTS) if o != c and p == PARENTS[c]] for c in range(len(PARENTS))
@@ -66,32 +66,37 @@ def rules(draw, *kinds):
 
 
 def decide(rule, scores, order=None):
-    """Return the answer of a rule as an array of booleans; some reference where it needs one."""
+    """Return a rule's decision as booleans; a rule that needs a reference gets one."""
     order = np.arange(scores.shape[1]) if order is None else order
     rule.fit(scores, classes=[LABELS[c % len(LABELS)] + "+" * (c // len(LABELS)) for c in order])
     return rule.decide(scores, reference=np.linspace(-2, 1, len(scores))).toarray() > 0
 
 
+def assert_as_twin(accepted, rule, row, **arguments):
+    """Assert that the twin accepts the same labels, except where rounding may decide."""
+    right, labels = twins.decide(rule, row, **arguments), set(np.flatnonzero(accepted))
+    assert right.accepted - right.doubtful <= labels <= right.accepted | right.doubtful
+
+
 @given(scores=score_arrays(), rule=rules(), single=st.booleans())
 def test_rules_do_what_they_say(scores, rule, single):
-    """Equal to the slow twin for ties, negative, missing and infinite scores; never empty."""
+    """Rules agree with their twins for ties and negative, missing and infinite scores."""
     scores = scores.astype(np.float32) if single else scores
     known = range(scores.shape[1])
     siblings = {c: [o for o in SIBLINGS[c] if o in known] for c in known}
 
     decided = decide(rule, scores)
 
-    for row, found, reference in zip(scores, decided, np.linspace(-2, 1, len(scores)), strict=True):
-        right = twins.decide(rule, row, reference=reference, siblings=siblings)
-        found = set(np.flatnonzero(found))
-        assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
-        assert found or rule.reject or row.max() == -np.inf
-        assert all(row[c] > -np.inf for c in found)
+    references = np.linspace(-2, 1, len(scores))
+    for row, accepted, reference in zip(scores, decided, references, strict=True):
+        assert_as_twin(accepted, rule, row, reference=reference, siblings=siblings)
+        assert accepted.any() or rule.reject or row.max() == -np.inf
+        assert (row[accepted] > -np.inf).all()
 
 
 @given(rule=rules(), seed=st.integers(0, 2**32 - 1), single=st.booleans())
 def test_rules_on_many_labels(rule, seed, single):
-    """The same for hundreds of labels, of which many may be equal."""
+    """The same for hundreds of labels, many of them with equal scores."""
     rng = np.random.default_rng(seed)
     scores = rng.normal(-300, 40, (3, 260))
     scores[1] = np.round(scores[1], -1)
@@ -111,10 +116,8 @@ def test_rules_on_many_labels(rule, seed, single):
 
     decided = rule.decide(scores, reference=np.full(3, -310.0)).toarray() > 0
 
-    for row, found in zip(scores, decided, strict=True):
-        right = twins.decide(rule, row, reference=-310.0, siblings=siblings)
-        found = set(np.flatnonzero(found))
-        assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
+    for row, accepted in zip(scores, decided, strict=True):
+        assert_as_twin(accepted, rule, row, reference=-310.0, siblings=siblings)
 
 
 @given(
@@ -124,7 +127,7 @@ def test_rules_on_many_labels(rule, seed, single):
     high=st.floats(0, 1),
 )
 def test_monotone_in_the_ratio(scores, rule, low, high):
-    """A higher ratio never accepts more, also where the best is negative."""
+    """A higher ratio never accepts more labels, even if the best score is negative."""
     low, high = sorted([low, high])
 
     many = decide(clone(rule).set_params(ratio=low), scores)
@@ -143,7 +146,7 @@ def is_clear(rule, row):
 
 @given(scores=score_arrays(), rule=rules(), seed=st.integers(0, 99))
 def test_order_does_not_matter(scores, rule, seed):
-    """Documents in another order have the same labels; so have labels, but for equal scores."""
+    """The order of documents, and except for equal scores that of labels, does not matter."""
     rng = np.random.default_rng(seed)
     reference = np.zeros(len(scores))
     docs, columns = rng.permutation(len(scores)), rng.permutation(scores.shape[1])
@@ -165,7 +168,7 @@ def test_order_does_not_matter(scores, rule, seed):
     shift=st.integers(-1000, 1000),
 )
 def test_a_shift_changes_nothing(scores, rule, shift):
-    """A constant added to all scores of a document does not matter to what compares them."""
+    """Rules that compare scores ignore a constant that is added to all of them."""
     clear = [isinstance(rule, MeanPlusStd) or is_clear(rule, row) for row in scores]
 
     decided, shifted = decide(rule, scores), decide(rule, scores + shift)
@@ -175,7 +178,7 @@ def test_a_shift_changes_nothing(scores, rule, shift):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_scores(kind):
-    """If all labels are equally good, ratio rules accept all; others accept all, or the first."""
+    """If all labels are equally good, ratio rules accept all, and others all or the first."""
     rule = kind(TREE) if kind is TreeCohort else kind()
 
     decided = decide(rule, np.full((2, 7), -0.1))
@@ -202,7 +205,7 @@ def test_one_label(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_forms_of_scores(kind, monkeypatch):
-    """Integers, single precision, any memory layout, lists, blocks of any size, no document."""
+    """Scores may have any type and memory layout, and there may be no document."""
     rng = np.random.default_rng(0)
     scores = rng.integers(-50, 50, (40, 7))
     rule = kind(TREE) if kind is TreeCohort else kind()
@@ -219,7 +222,7 @@ def test_forms_of_scores(kind, monkeypatch):
 
 
 def test_the_paper_for_a_negative_best():
-    """Where the best is below the general model, the literal ratio would accept none."""
+    """If the best is below the general model, the literal ratio would accept no label."""
     scores, reference = [[-30.0, -33.0, -60.0]], [-20.0]
 
     assert WorldModel(0.7).decide(scores, reference=reference).toarray().tolist() == [[1, 1, 0]]
@@ -228,7 +231,7 @@ def test_the_paper_for_a_negative_best():
 
 
 def test_a_cohort_of_the_next_labels():
-    """The paper's cohort by hand: ties share a cohort, lists may be short, the last has zero."""
+    """The paper's cohort by hand: ties share one, it may be small, and it is empty for the last."""
     scores = [[-1.0, -4.0, -4.0, -9.0, -10.0, -np.inf]]  # z: 3, 5.5, 5.5, 1, 0, none
 
     def accepted(ratio):
@@ -242,26 +245,26 @@ def test_a_cohort_of_the_next_labels():
 
 @given(scores=score_arrays(), rule=rules())
 def test_a_higher_score_is_never_worse(scores, rule):
-    """What scores more than an accepted label is accepted too.
+    """A label that scores higher than an accepted one is accepted, too.
 
-    Not by the siblings, and not by the next labels, of which that holds for the best score only.
+    This does not hold for siblings; with a cohort of next labels, it holds for the best score only.
     """
-    for row, found in zip(scores, decide(rule, scores), strict=True):
-        if found.any() and getattr(rule, "cohort", None) == "next":
-            assert found[row == row.max()].all()
-        elif found.any() and not isinstance(rule, TreeCohort):
-            assert found[row > row[found].min()].all()
+    for row, accepted in zip(scores, decide(rule, scores), strict=True):
+        if accepted.any() and getattr(rule, "cohort", None) == "next":
+            assert accepted[row == row.max()].all()
+        elif accepted.any() and not isinstance(rule, TreeCohort):
+            assert accepted[row > row[accepted].min()].all()
 
 
 @given(rule=rules(UnconstrainedCohort, WorldModel, TNorm), scores=score_arrays())
 def test_equal_scores_have_equal_answers(scores, rule):
-    """Whatever the ratio and the cohort."""
-    for row, found in zip(scores, decide(rule, scores), strict=True):
-        assert all(len(set(found[row == score])) == 1 for score in set(row.tolist()))
+    """Labels with equal scores are accepted together, for any ratio and cohort."""
+    for row, accepted in zip(scores, decide(rule, scores), strict=True):
+        assert all(len(set(accepted[row == score])) == 1 for score in set(row.tolist()))
 
 
 def test_siblings_by_the_tree():
-    """Siblings share a parent among the scored labels; others are compared with all."""
+    """Siblings share a parent among the scored labels; labels without any are compared with all."""
     rule = TreeCohort(TREE).fit(classes=LABELS)
 
     groups = [np.flatnonzero(rule.group_ == g).tolist() for g in np.unique(rule.group_)]
@@ -272,7 +275,7 @@ def test_siblings_by_the_tree():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nan_is_rejected(kind):
-    """Wherever it is, even if nothing else is known."""
+    """NaN is rejected anywhere, even if all other scores are missing."""
     rule = kind(TREE) if kind is TreeCohort else kind()
     for place in range(3):
         scores = np.array([[1.0, -np.inf, 0.5], [-np.inf] * 3])
@@ -308,7 +311,7 @@ def test_nan_is_rejected(kind):
     ],
 )
 def test_bad_scores_and_parameters(decide, sentence):
-    """Each fault gets its sentence."""
+    """The error says in one sentence what is wrong."""
     with pytest.raises(ValueError, match=sentence):
         decide()
 
@@ -322,8 +325,8 @@ def test_copies_of_rules(kind):
     again = pickle.loads(pickle.dumps(rule))  # noqa: S301
 
     assert clone(rule).get_params() == rule.get_params()
-    found, expected = (r.decide(scores, reference=np.zeros(5)) for r in (again, rule))
-    assert (found != expected).nnz == 0
+    answers, expected = (r.decide(scores, reference=np.zeros(5)) for r in (again, rule))
+    assert (answers != expected).nnz == 0
 
 
 @given(
@@ -332,7 +335,7 @@ def test_copies_of_rules(kind):
     seed=st.integers(0, 99),
 )
 def test_counting_along_a_parameter(scores, rule, seed):
-    """One pass counts what deciding for each value gives."""
+    """One pass counts the same labels as a decision for each value."""
     values = {"k": [6, 3, 2, 1], "value": [-3.0, 0.0, 0.5], "ratio": [0.0, 0.3, 0.8, 1.0]}.get(
         rule.swept
     )
@@ -354,7 +357,7 @@ def test_counting_along_a_parameter(scores, rule, seed):
 
 @pytest.mark.parametrize("kind", [WorldModel, UnconstrainedCohort, TreeCohort, TNorm])
 def test_a_ratio_that_is_no_number(kind):
-    """It is rejected, not treated as a ratio of one."""
+    """NaN is rejected, not treated as a ratio of one."""
     rule = kind(TREE) if kind is TreeCohort else kind()
 
     with pytest.raises(ValueError, match="ratio == nan"):
@@ -364,7 +367,7 @@ def test_a_ratio_that_is_no_number(kind):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("power", [1, 8, 40])
 def test_scores_that_lie_far_below_the_best(dtype, power):
-    """Probabilities, of which one is near 1 and the others near 0, also with equal ones."""
+    """Rules agree with their twins if one probability is near 1 and the others near 0."""
     rng = np.random.default_rng(power)
     scores = (1e-12 * rng.random((6, 300)) ** power).astype(dtype)
     scores[3:] = np.round(scores[3:], 13)
@@ -378,13 +381,12 @@ def test_scores_that_lie_far_below_the_best(dtype, power):
         for rule in (TopK(size), *cohorts):
             decided = rule.decide(scores).toarray() > 0
 
-            for row, found in zip(scores, decided, strict=True):
-                right, found = twins.decide(rule, row), set(np.flatnonzero(found))
-                assert right.accepted - right.doubtful <= found <= right.accepted | right.doubtful
+            for row, accepted in zip(scores, decided, strict=True):
+                assert_as_twin(accepted, rule, row)
 
 
 @pytest.mark.parametrize("reject", [1, None, "no"])
 def test_rejecting_is_true_or_false(reject):
-    """Anything else is a mistake."""
+    """Any other value of reject raises an error."""
     with pytest.raises(TypeError, match=r"reject == .*, must be True or False"):
         TopK(reject=reject).decide([[0.5, 0.2]])

@@ -1,4 +1,4 @@
-"""Tuning: rule, ratio and size from one pass over held-out scores."""
+"""Tuning: the best rule, ratio and size, from one pass over held-out scores."""
 
 import builtins
 
@@ -65,24 +65,26 @@ class Counting(NaiveBayes):
     fits = 0
 
     def fit(self, X, y, sample_weight=None):
-        """Count, and learn."""
+        """Count the call, and fit."""
         Counting.fits += 1
         return super().fit(X, y, sample_weight)
 
 
 def make(point):
-    """Return the rule of a point of the surface."""
+    """Return the rule at a point of the surface."""
     kinds = (TopK, Threshold, MeanPlusStd, WorldModel, UnconstrainedCohort, TreeCohort, TNorm)
     (kind,) = (kind for kind in kinds if kind.__name__ == point["rule"])
     names = ("size", "ratio", "cohort", "k", "value")
-    given = {name: point[name] for name in names if point[name] is not None}
-    return kind(**given, reject=point["reject"], **({"tree": TREE} if kind is TreeCohort else {}))
+    parameters = {name: point[name] for name in names if point[name] is not None}
+    return kind(
+        **parameters, reject=point["reject"], **({"tree": TREE} if kind is TreeCohort else {})
+    )
 
 
 @pytest.mark.parametrize("reject", [False, True])
 @pytest.mark.parametrize("estimator", [NaiveBayes(), OneVsRestClassifier(LogisticRegression())])
-def test_surface_is_what_decisions_reach(estimator, reject):
-    """All measures at all points equal those of a LabelDecision fitted on the same folds."""
+def test_surface_is_that_of_decisions(estimator, reject):
+    """All metrics at all points equal those of a LabelDecision fitted on the same folds."""
     X, Y = corpus()
     rules = [TopK(), Threshold(), MeanPlusStd(), TNorm(), TreeCohort()]
     rules += [UnconstrainedCohort(), UnconstrainedCohort(cohort="best")]
@@ -105,8 +107,8 @@ def test_surface_is_what_decisions_reach(estimator, reject):
             assert point[measure] == pytest.approx(right, abs=1e-12), (point, measure)
 
 
-def test_one_fit_a_fold():
-    """Hundreds of points cost no fit but those of the folds; a fitted estimator none at all."""
+def test_one_fit_per_fold():
+    """Hundreds of points need one fit per fold, and none with a fitted estimator."""
     X, Y = corpus()
     Counting.fits = 0
 
@@ -120,7 +122,7 @@ def test_one_fit_a_fold():
 
 
 def test_the_best_of_all():
-    """The best rule has the highest score, is ready to use, and comes out the same again."""
+    """The best rule has the highest score, is ready to use, and tuning again gives the same."""
     X, Y = corpus()
 
     tuned, again = (tune_decision(NaiveBayes(), X, names_of(Y), tree=TREE, cv=3) for _ in "ab")
@@ -134,7 +136,7 @@ def test_the_best_of_all():
 
 
 def test_the_middle_of_equal_points():
-    """Of equally good ratios next to each other the middle one is taken."""
+    """Of neighbouring ratios that are equally good, the middle one is chosen."""
     X, Y = np.eye(3)[[0, 1, 2] * 4] * 9, np.eye(3, dtype=int)[[0, 1, 2] * 4]
 
     tuned = tune_decision(NaiveBayes(), X, Y, [TNorm(0.3)], cv=2)
@@ -144,8 +146,8 @@ def test_the_middle_of_equal_points():
 
 
 @pytest.mark.parametrize("metric", ["macro_f1", "hierarchical_f1", metrics.macro_f1])
-def test_any_measure(metric):
-    """Measures that are not counted by document are taken of decided labels."""
+def test_any_metric(metric):
+    """Metrics that are not means over documents are computed from the decided labels."""
     X, Y = corpus()
     names = names_of(Y)
 
@@ -159,15 +161,15 @@ def test_any_measure(metric):
     for train, test in folds(Y, 3):
         model = LabelDecision(NaiveBayes(), tuned.best_rule).fit(X[train], Y[train])
         predicted[test] = model.predict(X[test])
-    kept = {"tree": TREE, "classes": NAMES} if name == "hierarchical_f1" else {}
-    right = getattr(metrics, name)(Y[used], predicted[used], **kept)
+    settings = {"tree": TREE, "classes": NAMES} if name == "hierarchical_f1" else {}
+    right = getattr(metrics, name)(Y[used], predicted[used], **settings)
     assert tuned.metric == name
     assert tuned.best_score == pytest.approx(right)
     assert tuned.best_score == max(point[name] for point in tuned.surface)
 
 
 def test_other_estimators_and_forms():
-    """MML, pipelines of texts, sparse labels, splitters, pairs of rows, tables."""
+    """MML, pipelines on texts, sparse labels, splitters, pairs of rows and tables work."""
     pandas = pytest.importorskip("pandas")
     X, Y = corpus()
     texts = [" ".join("abcdefgh"[w] * 3 for w in np.repeat(np.arange(8), x)) for x in X]
@@ -185,7 +187,7 @@ def test_other_estimators_and_forms():
 
 
 def test_names_that_a_fold_never_saw():
-    """A label whose documents are all held out has no score there, as with an indicator."""
+    """A label whose documents are all held out has no score, as with an indicator."""
     X, Y = corpus()
     Y[:, 0] = 0
     Y[3, 0] = 1
@@ -197,22 +199,22 @@ def test_names_that_a_fold_never_saw():
 
 
 def test_labels_that_the_model_never_saw():
-    """They count as missed, as everywhere."""
+    """They count as missed, as in all metrics."""
     X, Y = corpus()
     names = names_of(Y)
     model = NaiveBayes().fit(X, names)
-    seen = tune_decision(model, X, names, [TopK()], cv="prefit", grid={"k": [2]})
+    tuned = tune_decision(model, X, names, [TopK()], cv="prefit", grid={"k": [2]})
 
     more = [row | {"zoo"} for row in names]
     missed = tune_decision(model, X, more, [TopK(reject=True)], cv="prefit", grid={"k": [2]})
 
-    assert missed.best_score < seen.best_score
+    assert missed.best_score < tuned.best_score
     inside = LabelDecision(OneVsRestClassifier(LogisticRegression()), TopK()).fit(X, names)
     assert tune_decision(inside, X, names, cv="prefit").best_score > 0
 
 
 def test_documents_without_labels_count_where_they_may_be_rejected():
-    """They are the open set, which a rejecting rule is right to leave without a label."""
+    """A rule that may reject is right to leave documents without true labels unlabelled."""
     X, Y = np.eye(3)[[0, 1, 2, 2] * 4] * 9, np.eye(3, dtype=int)[[0, 1, 2, 2] * 4]
     Y[:, 2] = 0
 
@@ -249,7 +251,7 @@ def test_documents_without_labels_count_where_they_may_be_rejected():
     ],
 )
 def test_bad_arguments(arguments, sentence):
-    """Each fault gets its sentence."""
+    """The error says in one sentence what is wrong."""
     X, Y = corpus()
     given = {"estimator": NaiveBayes(), "X": X, "Y": Y} | arguments
     given["Y"] = names_of(Y) if isinstance(given["Y"], str) else given["Y"]
@@ -259,7 +261,7 @@ def test_bad_arguments(arguments, sentence):
 
 
 def test_shown_as_a_table():
-    """One line a rule with its parameters, the best first."""
+    """There is one line per rule with its parameters, the best first."""
     tuned = tune_decision(NaiveBayes(), *corpus(), [TopK(), MeanPlusStd(), TNorm()], cv=3)
 
     first, header, *rows = repr(tuned).splitlines()
@@ -278,7 +280,7 @@ def test_shown_as_a_table():
 
 
 def test_plot():
-    """The papers' figures: by ratio for each rule, by ratio and by size for each cohort."""
+    """The plots are the paper's figures: by ratio for each rule, and by size for each cohort."""
     pytest.importorskip("matplotlib")
 
     figure = tune_decision(NaiveBayes(), *corpus(), cv=3).plot()
@@ -295,7 +297,7 @@ def test_plot():
 
 
 def test_both_cohorts():
-    """Both are tried unless a rule is given; a grid may name them."""
+    """Both kinds of cohort are tried unless a rule is given; a grid may name them."""
     cohort = UnconstrainedCohort(cohort="best")
 
     def kinds(**settings):
@@ -317,7 +319,7 @@ def test_both_cohorts():
 
 
 def test_plot_without_matplotlib(monkeypatch):
-    """It says what to install."""
+    """The error says what to install."""
     tuned = tune_decision(NaiveBayes(), *corpus(), [TopK()], cv=3)
     real = builtins.__import__
 
@@ -333,7 +335,7 @@ def test_plot_without_matplotlib(monkeypatch):
 
 
 def test_documents_without_any_score():
-    """They get the commonest label set in tuning as in a decision."""
+    """They get the most frequent label set, as in a decision."""
     X, Y = corpus()
     rows = [(range(40), range(40, 60))]
 
@@ -347,7 +349,7 @@ def test_documents_without_any_score():
 
 
 class _Given:
-    """An estimator that is fitted, and gives the scores that it is given as documents."""
+    """A fitted estimator whose scores are the documents themselves."""
 
     def __init__(self, n_labels):
         self.classes_ = np.arange(n_labels)
@@ -358,15 +360,15 @@ class _Given:
 
 
 def test_the_grid():
-    """Unless another one is given: the values that the documentation lists."""
+    """By default, the values are those that the documentation lists."""
     rng = np.random.default_rng(0)
     scores, Y = rng.normal(size=(30, 130)), (rng.random((30, 130)) < 0.05).astype(int)
     rules = [UnconstrainedCohort(), TopK(), Threshold()]
 
-    found = tune_decision(_Given(130), scores, Y, rules, cv="prefit").surface
+    surface = tune_decision(_Given(130), scores, Y, rules, cv="prefit").surface
 
     by_rule = {
-        name: [point for point in found if point["rule"] == name]
+        name: [point for point in surface if point["rule"] == name]
         for name in ("UnconstrainedCohort", "TopK", "Threshold")
     }
     sizes = {point["size"] for point in by_rule["UnconstrainedCohort"]}
@@ -377,51 +379,51 @@ def test_the_grid():
 
 
 def test_thresholds_to_try():
-    """They accept from an eighth to eight times as many labels as are true."""
+    """Thresholds accept from an eighth to eight times as many labels as are true."""
     rng = np.random.default_rng(0)
     scores, Y = rng.normal(size=(200, 40)), (rng.random((200, 40)) < 0.05).astype(int)
     Y[np.arange(200), np.arange(200) % 40] = 1
 
-    found = tune_decision(_Given(40), scores, Y, [Threshold()], cv="prefit").surface
+    surface = tune_decision(_Given(40), scores, Y, [Threshold()], cv="prefit").surface
 
-    values = sorted(point["value"] for point in found)
+    values = sorted(point["value"] for point in surface)
     accepted = [(scores >= value).sum() / Y.sum() for value in (values[0], values[-1])]
     assert len(values) == 101
     assert accepted == pytest.approx([8, 0.125], rel=0.02)
 
 
 def test_thresholds_without_any_finite_score():
-    """There is nothing to choose, so zero is as good as any."""
+    """Without scores to choose from, the threshold is zero."""
     scores = np.full((4, 2), -np.inf)
 
-    found = tune_decision(_Given(2), scores, np.eye(2)[[0, 1, 0, 1]], [Threshold()], cv="prefit")
+    tuned = tune_decision(_Given(2), scores, np.eye(2)[[0, 1, 0, 1]], [Threshold()], cv="prefit")
 
-    assert [point["value"] for point in found.surface] == [0.0]
+    assert [point["value"] for point in tuned.surface] == [0.0]
 
 
 def test_nothing_to_measure_by():
-    """Held-out documents need labels."""
+    """At least one held-out document must have a label."""
     with pytest.raises(ValueError, match="No held-out document has a label"):
         tune_decision(_Given(2), np.eye(2), np.zeros((2, 2), dtype=int), [TopK()], cv="prefit")
 
 
 def test_scores_of_other_labels():
-    """An estimator gives one score for each of its labels."""
+    """An estimator must give one score for each of its labels."""
     with pytest.raises(ValueError, match=r"3 scores for 2 labels in classes_"):
         tune_decision(_Given(2), np.eye(3), np.eye(2)[[0, 1, 0]], [TopK()], cv="prefit")
 
 
-def test_a_measure_of_labels_where_documents_may_be_rejected():
-    """A measure that is not counted by document is that of the labels that are decided."""
+def test_a_metric_of_labels_if_documents_may_be_rejected():
+    """A metric that is not a mean over documents is that of the decided labels."""
     rng = np.random.default_rng(0)
     scores, Y = rng.normal(size=(30, 4)), (rng.random((30, 4)) < 0.4).astype(int)
     Y[0] = 1
     rules = [Threshold(reject=True)]
 
-    found = tune_decision(
+    tuned = tune_decision(
         _Given(4), scores, Y, rules, metric="macro_f1", cv="prefit", grid={"value": [0.0, 1.0]}
     )
 
-    for point in found.surface:
+    for point in tuned.surface:
         decided = Threshold(point["value"], reject=True).decide(scores)
         assert point["macro_f1"] == pytest.approx(metrics.macro_f1(Y, decided))

@@ -19,12 +19,12 @@ from tests.labeler.test_files import same_arrays
 
 def lines_of(folder):
     """Return all lines of a folder of results, in order."""
-    found = []
+    lines = []
     for path in sorted(folder.glob("part-*.jsonl*")):
         content = path.read_bytes()
         content = gzip.decompress(content) if path.suffix == ".gz" else content
-        found += content.decode().split("\n")[:-1]
-    return found
+        lines += content.decode().split("\n")[:-1]
+    return lines
 
 
 @pytest.mark.parametrize("name", ["nb", "pmm1", "pmm2", "pdmm"])
@@ -50,15 +50,15 @@ def test_tuning_does_not_depend_on_the_order(client, news, documents, pmm1):
 
 def test_answers_are_the_same(client, news, documents, pmm1, tmp_path):
     """Files of suggestions have the lines that one machine writes, in its order."""
-    asked = {"k": 3, "exclude": ["culture/film"]}
-    answers = pmm1.suggest(documents, **asked)
+    options = {"k": 3, "exclude": ["culture/film"]}
+    answers = pmm1.suggest(documents, **options)
     expected = [
         json.dumps({"id": d.id, **answer.to_dict(pmm1.name, digits=6)}, ensure_ascii=False)
         for d, answer in zip(documents, answers, strict=True)
     ]
 
-    written = suggest(pmm1, news, tmp_path / "out", **asked, blocksize=9_000, client=client)
-    suggest(pmm1, news, tmp_path / "zipped", **asked, zipped=True, client=client)
+    written = suggest(pmm1, news, tmp_path / "out", **options, blocksize=9_000, client=client)
+    suggest(pmm1, news, tmp_path / "zipped", **options, zipped=True, client=client)
 
     assert written.documents == len(documents)
     assert lines_of(tmp_path / "out") == expected
@@ -84,7 +84,7 @@ def test_selection_is_the_same(client, news, documents, pmm1, tmp_path, min_shar
     """The same documents are selected, with the same shares and counts."""
     pmm1.tree = LabelTree.from_names(pmm1.classes_.tolist())
     selector = Selector(pmm1, ["culture", "sport"], min_share=min_share)
-    found = [topics for topics in selector.select(documents) if topics]
+    topics_found = [topics for topics in selector.select(documents) if topics]
 
     fresh = Selector(pmm1, ["culture", "sport"], min_share=min_share)
     written = select(fresh, news, tmp_path / "out", blocksize=9_000, client=client)
@@ -93,7 +93,7 @@ def test_selection_is_the_same(client, news, documents, pmm1, tmp_path, min_shar
     assert written.topics == selector.topic_counts
     lines = [json.loads(line)["selected"] for line in lines_of(tmp_path / "out")]
     assert [{t: x["labels"] for t, x in one.items()} for one in lines] == [
-        {t: x.labels for t, x in one.items()} for one in found
+        {t: x.labels for t, x in one.items()} for one in topics_found
     ]
 
 

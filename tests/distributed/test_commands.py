@@ -97,7 +97,7 @@ def test_compare_on_a_cluster(client, news, tmp_path):
     command = ("compare", news, "--models", "knn,svm", "--tune", "0", "--protocol", "given")
     cluster = ("--dask", client.scheduler.address)
 
-    found = polytopic(*command, *cluster, "--folder", tmp_path / "a")
+    output = polytopic(*command, *cluster, "--folder", tmp_path / "a")
     alone = polytopic(*command, "--folder", tmp_path / "b")
     again = polytopic(*command, *cluster, "--folder", tmp_path / "a")
 
@@ -105,6 +105,6 @@ def test_compare_on_a_cluster(client, news, tmp_path):
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         return [(row["method"], row["samples_f1"], row["subset_accuracy"]) for row in rows]
 
-    assert found.returncode == 0, found.stderr
-    assert measures(found) == measures(alone) == measures(again)
+    assert output.returncode == 0, output.stderr
+    assert measures(output) == measures(alone) == measures(again)
     assert "2 of 2 results are known already" in again.stderr

@@ -53,11 +53,11 @@ def test_any_partitioning_gives_the_same_table(pairs, cuts, size):
     analyzer, whole = Analyzer(None), TextSample(size)
     table = count_texts(corpus, None, analyzer, None, whole)
 
-    found = sum_results([count_part(part, ({}, analyzer, None, None, size)) for part in parts])
+    sums = sum_results([count_part(part, ({}, analyzer, None, None, size)) for part in parts])
 
-    assert same_bytes(found.counts, table)
-    assert found.sample.texts == whole.count_terms(analyzer, None).texts
-    assert found.sample.labels == whole.labels
+    assert same_bytes(sums.counts, table)
+    assert sums.sample.texts == whole.count_terms(analyzer, None).texts
+    assert sums.sample.labels == whole.labels
 
 
 @given(st.lists(st.binary(max_size=6), max_size=8), st.integers(1, 9), st.integers(3, 20))
@@ -69,13 +69,13 @@ def test_pieces_hold_each_line_once(tmp_path_factory, lines, size, max_bytes):
     starts = range(0, max(len(content), 1), size)
 
     with open(path, "rb") as file:
-        found = [
+        pieces = [
             line
             for start in starts
             for line in Piece(file, "lines", start, start + size, max_bytes=max_bytes)
         ]
 
-    assert found == [line[: max_bytes + 1] for line in content.splitlines(keepends=True)] or (
+    assert pieces == [line[: max_bytes + 1] for line in content.splitlines(keepends=True)] or (
         b"\r" in content or b"\x0b" in content or b"\x0c" in content
     )
 
@@ -128,9 +128,9 @@ def test_bags_and_dataframes(client, documents, table):
 
     for items in (documents, mappings, [json.dumps(m) for m in mappings]):
         assert same_bytes(count(bag.from_sequence(items, npartitions=3), client=client), table)
-    found = count(frames.from_pandas(frame, npartitions=3), client=client, **columns)
+    counts = count(frames.from_pandas(frame, npartitions=3), client=client, **columns)
 
-    assert same_bytes(found, table)
+    assert same_bytes(counts, table)
 
 
 def test_split_and_bad_lines(client, news, documents, tmp_path):

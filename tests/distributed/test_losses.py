@@ -78,14 +78,14 @@ def same(one, other):
 )
 def test_one_pass(client, cluster, news, pmm1, tmp_path, job):
     """Counting, labelling, selecting and evaluating give the same result."""
-    given = {"news": news, "pmm1": pmm1}
+    arguments = {"news": news, "pmm1": pmm1}
     killer = Killer(cluster, after=3)
 
-    expected = job(client, killer=None, folder=tmp_path / "whole", **given)
-    found = job(cluster, killer=killer, folder=tmp_path / "lost", **given)
+    expected = job(client, killer=None, folder=tmp_path / "whole", **arguments)
+    result = job(cluster, killer=killer, folder=tmp_path / "lost", **arguments)
 
     assert killer.killed
-    assert same(found, expected)
+    assert same(result, expected)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,10 @@ def test_steps_and_rounds(client, cluster, news, model):
     how = {"split": "train", "parts": 3, "blocksize": 30_000}
 
     expected = fit(Labeler(model), news, **how, client=client)
-    found = fit(Labeler(model), news, **how, client=cluster, progress=killer)
+    labeler = fit(Labeler(model), news, **how, client=cluster, progress=killer)
 
     assert killer.killed
-    assert same_arrays(found.model_, expected.model_)
+    assert same_arrays(labeler.model_, expected.model_)
 
 
 @pytest.mark.long
@@ -113,11 +113,11 @@ def test_count_models(client, cluster, news, documents):
     """A count model and its table are the same."""
     killer = Killer(cluster, after=2)
 
-    found = fit(Labeler("pmm1"), news, blocksize=9_000, client=cluster, progress=killer)
+    labeler = fit(Labeler("pmm1"), news, blocksize=9_000, client=cluster, progress=killer)
 
     assert killer.killed
-    assert found.counts_ == count_texts(documents, None, Analyzer("en"), None)
-    assert same_arrays(found.model_, Labeler("pmm1").fit(documents).model_)
+    assert labeler.counts_ == count_texts(documents, None, Analyzer("en"), None)
+    assert same_arrays(labeler.model_, Labeler("pmm1").fit(documents).model_)
 
 
 @pytest.mark.long
@@ -133,9 +133,9 @@ def test_comparison(cluster, documents, tmp_path):
 
     alone = compare(documents, methods, folder=tmp_path / "one", **how)
     how |= {"client": cluster, "progress": progress}
-    found = compare(documents, methods, folder=tmp_path / "two", **how)
+    comparison = compare(documents, methods, folder=tmp_path / "two", **how)
 
     assert killer.killed
-    assert [row.method for row in found.rows] == [row.method for row in alone.rows]
-    for row, other in zip(found.rows, alone.rows, strict=True):
+    assert [row.method for row in comparison.rows] == [row.method for row in alone.rows]
+    for row, other in zip(comparison.rows, alone.rows, strict=True):
         assert row.values("samples_f1").tolist() == other.values("samples_f1").tolist()

@@ -63,5 +63,5 @@ def test_more_than_memory(tmp_path):
     assert max(peaks) < LIMIT, peaks
     assert counts.n_docs == written.documents == 200 * times
     assert (counts.matrix != alone.counts_.matrix * times).nnz == 0
-    found = [json.loads(line)["labels"] for line in lines_of(tmp_path / "out")]
-    assert found == alone.predict(texts) * times
+    answers = [json.loads(line)["labels"] for line in lines_of(tmp_path / "out")]
+    assert answers == alone.predict(texts) * times

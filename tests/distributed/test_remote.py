@@ -42,9 +42,9 @@ def test_a_corpus_on_a_server(client, news, pmm1, documents, remote):
 
     assert same_bytes(counts, count(news, client=client))
     files = sorted((folder / "out").iterdir())
-    found = [json.loads(line)["labels"] for file in files for line in file.open()]
+    answers = [json.loads(line)["labels"] for file in files for line in file.open()]
     assert len(files) > 2
-    assert found == pmm1.predict(documents)
+    assert answers == pmm1.predict(documents)
     assert done.documents == len(documents)
     with pytest.raises(PolytopicError, match="already contains files"):
         suggest(pmm1, corpus, f"{address}/out", client=client)
@@ -80,5 +80,5 @@ def test_urls_of_files(tmp_path, news):
     file.write_bytes(news.read_bytes())
 
     assert [part.path for part in read(f"file://{file}").parts] == [f"file://{file}"]
-    found = read(f"file://{tmp_path}/*.jsonl", blocksize=50_000).parts
-    assert {part.path for part in found} == {f"file://{file}"}
+    parts = read(f"file://{tmp_path}/*.jsonl", blocksize=50_000).parts
+    assert {part.path for part in parts} == {f"file://{file}"}

@@ -37,7 +37,7 @@ FAST = ["knn", "nb-one-vs-rest", "svm"]
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def comparison(tmp_path_factory):
     """Return a comparison of three methods and one that is missing."""
     return compare(
         load_sample(),
@@ -49,13 +49,13 @@ def found(tmp_path_factory):
     )
 
 
-def test_rows(found):
+def test_rows(comparison):
     """The best comes first; a method that cannot run comes last, with the reason."""
-    assert [row.method for row in found.rows][-1] == "absent"
-    assert found.rows[-1].failure == LACKING
-    means = [row.mean("samples_f1") for row in found.rows[:-1]]
+    assert [row.method for row in comparison.rows][-1] == "absent"
+    assert comparison.rows[-1].failure == LACKING
+    means = [row.mean("samples_f1") for row in comparison.rows[:-1]]
     assert means == sorted(means, reverse=True)
-    for row in found.rows[:-1]:
+    for row in comparison.rows[:-1]:
         assert len(row.results) == 2
         assert row.mean("fit_seconds") >= 0
         assert row.mean("memory_mb") >= 0
@@ -94,12 +94,12 @@ def test_a_killed_run_continues(tmp_path):
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    kept = {file.name: file.read_text() for file in cells.glob("*.json")}
+    contents = {file.name: file.read_text() for file in cells.glob("*.json")}
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
 
-    assert kept
-    for name, text in kept.items():
+    assert contents
+    for name, text in contents.items():
         assert (cells / name).read_text() == text
     assert len(list(cells.glob("*.json"))) == 9
     assert len(done.stdout.splitlines()) == 3
@@ -107,7 +107,7 @@ def test_a_killed_run_continues(tmp_path):
 
 def test_failures_are_rows(tmp_path):
     """A method that raises, crashes or takes too long gets a row that says so."""
-    found = compare(
+    comparison = compare(
         load_sample(),
         [*FAILING, "knn"],
         protocol=Protocol("random", repeats=1),
@@ -117,7 +117,7 @@ def test_failures_are_rows(tmp_path):
         timeout=10,
     )
 
-    failures = {row.method: row.failure for row in found.rows}
+    failures = {row.method: row.failure for row in comparison.rows}
     assert failures == {
         "knn": None,
         "raises": "RuntimeError: no luck",
@@ -127,26 +127,26 @@ def test_failures_are_rows(tmp_path):
     assert len(list((tmp_path / "cells").iterdir())) == 1
 
 
-def test_tables(found):
+def test_tables(comparison):
     """The best is bold in each column; a method that cannot run has the reason."""
-    markdown, latex = found.to_markdown(), found.to_latex()
+    markdown, latex = comparison.to_markdown(), comparison.to_latex()
 
     assert f"| Absent | {LACKING} |" in markdown
     assert markdown.count("**") >= 2 * 6
     assert latex.count(r"\\") == 5
     assert r"Absent & \multicolumn{9}{l}{no\_such\_package is not installed" in latex
     assert "\\textbf{" in latex
-    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    rows = list(csv.DictReader(io.StringIO(comparison.to_csv())))
     assert len(rows) == 7
     assert rows[-1]["failure"] == LACKING
-    best = found.best("samples_f1")
+    best = comparison.best("samples_f1")
     values = [float(row["samples_f1"]) for row in rows if row["method"] == best.method]
     assert np.mean(values) == pytest.approx(best.mean("samples_f1"))
 
 
-def test_bold_is_best(found):
+def test_bold_is_best(comparison):
     """A cell is best if and only if no other method has a better mean."""
-    table = entries(found)
+    table = entries(comparison)
     for column in zip(*table, strict=True):
         means = [cell.mean for cell in column]
         higher = column[0].digits == 3
@@ -157,9 +157,9 @@ def test_bold_is_best(found):
             assert not (cell.best and cell.worse)
 
 
-def test_report(found, tmp_path):
+def test_report(comparison, tmp_path):
     """The page is self-contained: embedded figures, no script, no network, escaped names."""
-    page = found.to_html()
+    page = comparison.to_html()
 
     assert page.count("data:image/svg+xml;base64,") >= 3
     assert "<script" not in page
@@ -167,7 +167,9 @@ def test_report(found, tmp_path):
     assert "In short" in page
     assert "has the best samples F1" in page
     assert "alpha 1" in page  # settings as text
-    evil = Comparison("<img src=x>", found.about, found.protocol, found.splits, found.rows)
+    evil = Comparison(
+        "<img src=x>", comparison.about, comparison.protocol, comparison.splits, comparison.rows
+    )
     assert "<img src=x>" not in evil.to_html()
 
 
@@ -214,21 +216,21 @@ def test_a_curve_is_summarized_by_its_largest_part():
         Row("a", "A", [result(0.5, 10), result(0.9, 20)]),
         Row("b", "B", [result(0.8, 10), result(0.7, 20)]),
     ]
-    found = Comparison("c", {}, Protocol("curve"), ["10 of random 1", "20 of random 1"], rows)
+    comparison = Comparison("c", {}, Protocol("curve"), ["10 of random 1", "20 of random 1"], rows)
 
-    largest = found.largest()
+    largest = comparison.largest()
 
     assert [row.method for row in largest.rows] == ["a", "b"]
     assert [row.mean("samples_f1") for row in largest.rows] == [0.9, 0.7]
 
 
-def test_the_report_of_a_curve_says_what_more_documents_gained(found):
+def test_the_report_of_a_curve_says_what_more_documents_gained(comparison):
     """The sentence is about the method that is best at the end."""
-    (best, *_) = found.rows
+    (best, *_) = comparison.rows
     small = [one | {"n_train": 10} for one in best.results]
     curve = Comparison(
         "c",
-        found.about,
+        comparison.about,
         Protocol("curve"),
         ["10 of random 1", "10 of random 2", "20 of random 1", "20 of random 2"],
         [Row(best.method, best.title, small + [one | {"n_train": 20} for one in best.results])],

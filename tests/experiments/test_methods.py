@@ -57,17 +57,17 @@ def test_every_method_learns_and_predicts(parts, name):
     method = METHODS[name]
 
     answer = method.fit(train, method.settings, 0)(test)
-    found = measure(train, test, answer)
+    metrics = measure(train, test, answer)
 
     assert answer.sets.shape == test.Y.shape
-    assert found["metrics"]["samples_f1"] > 0.15  # at random: .09
-    assert np.mean(found["documents"]["samples_f1"]) == pytest.approx(
-        found["metrics"]["samples_f1"], abs=1e-4
+    assert metrics["metrics"]["samples_f1"] > 0.15  # at random: .09
+    assert np.mean(metrics["documents"]["samples_f1"]) == pytest.approx(
+        metrics["metrics"]["samples_f1"], abs=1e-4
     )
-    assert sum(one["documents"] for one in found["by_size"]) == test.Y.shape[0]
+    assert sum(one["documents"] for one in metrics["by_size"]) == test.Y.shape[0]
     if answer.proba is not None:
         assert ((answer.proba >= 0) & (answer.proba <= 1)).all()
-        assert sum(one["pairs"] for one in found["calibration"]) == answer.proba.size
+        assert sum(one["pairs"] for one in metrics["calibration"]) == answer.proba.size
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_neighbours_and_their_twin(seed):
     X, Y = random_part(seed)
     new, _ = random_part(seed + 100, n_docs=7)
 
-    found = CosineNeighbours(k=5).fit(X, Y).proba(new)
+    proba = CosineNeighbours(k=5).fit(X, Y).proba(new)
 
     dense, queries = X.toarray(), new.toarray()
     for doc, query in enumerate(queries):
@@ -101,7 +101,7 @@ def test_neighbours_and_their_twin(seed):
         if np.partition(-similarity, 5)[4] == np.partition(-similarity, 5)[5]:
             continue  # a tie: which one is taken does not matter
         votes = similarity[near] @ Y[near] / similarity[near].sum()
-        assert found[doc] == pytest.approx(votes)
+        assert proba[doc] == pytest.approx(votes)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -113,7 +113,7 @@ def test_mlknn_and_its_twin(seed):
     own = np.vstack([model.count_labels(near) for near, _ in model.neighbours(X, leave_out=True)])
     theirs = np.vstack([model.count_labels(near) for near, _ in model.neighbours(new)])
 
-    found = model.proba(new)
+    proba = model.proba(new)
 
     for label in range(Y.shape[1]):
         has = Y[:, label] > 0
@@ -123,7 +123,7 @@ def test_mlknn_and_its_twin(seed):
             yes = (1 + (own[has, label] == c).sum()) / (5 + has.sum())
             no = (1 + (own[~has, label] == c).sum()) / (5 + (~has).sum())
             posterior = prior * yes / (prior * yes + (1 - prior) * no)
-            assert found[doc, label] == pytest.approx(posterior)
+            assert proba[doc, label] == pytest.approx(posterior)
 
 
 @pytest.mark.parametrize("common", [False, True])
@@ -169,11 +169,11 @@ def test_binary_naive_bayes_and_scikit_learn(seed):
     X, Y = random_part(seed)
     new, _ = random_part(seed + 100, n_docs=7)
 
-    found = BinaryNaiveBayes(smoothing=0.5).fit(X, Y).decision_function(new)
+    scores = BinaryNaiveBayes(smoothing=0.5).fit(X, Y).decision_function(new)
 
     for label in range(Y.shape[1]):
         log_proba = MultinomialNB(alpha=0.5).fit(X, Y[:, label]).predict_log_proba(new)
-        assert found[:, label] == pytest.approx(log_proba[:, 1] - log_proba[:, 0])
+        assert scores[:, label] == pytest.approx(log_proba[:, 1] - log_proba[:, 0])
 
 
 def test_log_odds_of_long_documents_do_not_underflow():
@@ -193,13 +193,13 @@ def test_cost_svm_and_scikit_learn(pair):
     X, Y = random_part(1)
     new, _ = random_part(101, n_docs=7)
 
-    found = CostSVM([pair]).fit(X, Y).decision_function(new)
+    scores = CostSVM([pair]).fit(X, Y).decision_function(new)
 
     C, J = pair
     rows, queries = (normalize(part, norm="l1").toarray() for part in (X, new))
     for label in range(Y.shape[1]):
         model = SVC(C=C, kernel="linear", class_weight={1: J}).fit(rows, Y[:, label])
-        assert found[:, label] == pytest.approx(model.decision_function(queries), abs=1e-2)
+        assert scores[:, label] == pytest.approx(model.decision_function(queries), abs=1e-2)
 
 
 def test_costs_are_chosen_on_held_out_documents():
@@ -212,12 +212,12 @@ def test_costs_are_chosen_on_held_out_documents():
     rows = normalize(X, norm="l1").toarray()
     held, rest = np.split(np.random.default_rng(4).permutation(90), [30])
     for label, chosen in model.costs_.items():
-        found = []
+        best_pairs = []
         for C, J in pairs:
             svm = SVC(C=C, kernel="linear", class_weight={1: J}).fit(rows[rest], Y[rest, label])
             predicted, true = svm.predict(rows[held]), Y[held, label]
-            found.append(2 * (true * predicted).sum() / max(true.sum() + predicted.sum(), 1))
-        assert found[pairs.index(chosen)] == pytest.approx(max(found))
+            best_pairs.append(2 * (true * predicted).sum() / max(true.sum() + predicted.sum(), 1))
+        assert best_pairs[pairs.index(chosen)] == pytest.approx(max(best_pairs))
 
 
 def test_cost_svm_of_labels_that_none_or_all_have():
@@ -289,17 +289,19 @@ def test_metrics_by_document_and_by_group():
     Y, sets = (sparse.csr_matrix(rng.random((30, 5)) < 0.4, dtype=float) for _ in range(2))
     part = Part(sparse.csr_matrix((30, 1)), Y, [""] * 30)
 
-    found = measure(part, part, Prediction(sets))
+    metrics = measure(part, part, Prediction(sets))
 
     true, predicted = Y.toarray() > 0, sets.toarray() > 0
-    assert np.mean(found["documents"]["samples_f1"]) == pytest.approx(samples_f1(Y, sets), abs=1e-5)
-    assert np.mean(found["documents"]["subset_accuracy"]) == subset_accuracy(Y, sets)
-    for group in found["by_size"]:
+    assert np.mean(metrics["documents"]["samples_f1"]) == pytest.approx(
+        samples_f1(Y, sets), abs=1e-5
+    )
+    assert np.mean(metrics["documents"]["subset_accuracy"]) == subset_accuracy(Y, sets)
+    for group in metrics["by_size"]:
         own = true.sum(axis=1) == group["size"]
         assert group["documents"] == own.sum()
         assert group["f1"] == pytest.approx(samples_f1(true[own], predicted[own]))
     n_docs = true.sum(axis=0)
-    for group, ends in zip(found["by_frequency"], [(5, 20)], strict=True):
+    for group, ends in zip(metrics["by_frequency"], [(5, 20)], strict=True):
         own = (n_docs >= ends[0]) & (n_docs < ends[1])
         assert (group["from"], group["labels"]) == (ends[0], own.sum())
         assert group["f1"] == pytest.approx(macro_f1(true[:, own], predicted[:, own]))
@@ -310,11 +312,11 @@ def test_settings_are_chosen(parts):
     train, _ = parts
     method = METHODS["svm-threshold"]
 
-    found = tune_settings(method, train, 0, None)
+    settings = tune_settings(method, train, 0, None)
 
-    assert found == tune_settings(method, train, 0, None)
-    assert found["threshold"] < 0
-    assert set(found) == {"C", "class_weight", "threshold"}
+    assert settings == tune_settings(method, train, 0, None)
+    assert settings["threshold"] < 0
+    assert set(settings) == {"C", "class_weight", "threshold"}
 
 
 def test_thresholds_need_no_fits(parts):
@@ -356,6 +358,6 @@ def test_optuna_searches(parts):
     pytest.importorskip("optuna", reason="optuna is not installed")
     train, _ = parts
 
-    found = tune_settings(METHODS["knn"], train, 0, 4)
+    settings = tune_settings(METHODS["knn"], train, 0, 4)
 
-    assert 5 <= found["k"] <= 30
+    assert 5 <= settings["k"] <= 30

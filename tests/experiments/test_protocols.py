@@ -113,10 +113,14 @@ def test_protocols_that_do_not_fit(sample, protocol, sentence):
 def test_round_trip(sample, tmp_path):
     """A corpus that is written for other processes is read back unchanged."""
     sample.save(tmp_path)
-    found = CountedCorpus.load(tmp_path)
+    loaded = CountedCorpus.load(tmp_path)
 
-    assert (found.X != sample.X).nnz == (found.Y != sample.Y).nnz == 0
-    assert (found.labels, found.texts, found.times) == (sample.labels, sample.texts, sample.times)
+    assert (loaded.X != sample.X).nnz == (loaded.Y != sample.Y).nnz == 0
+    assert (loaded.labels, loaded.texts, loaded.times) == (
+        sample.labels,
+        sample.texts,
+        sample.times,
+    )
 
 
 def test_terms_are_those_of_training_documents(sample):

@@ -1,4 +1,4 @@
-"""A small corpus whose labels can be told apart by their words."""
+"""A small corpus whose labels have different words."""
 
 from polytopic import Labeler
 

@@ -1,4 +1,4 @@
-"""The page: whole, safe, and the same text."""
+"""The page of an explanation: complete, safe, and with the text unchanged."""
 
 import re
 from contextlib import redirect_stdout
@@ -24,7 +24,7 @@ VOID = {"meta", "br", "img", "link"}
 
 
 class Page(HTMLParser):
-    """Reads a page, and fails where a tag is not closed in its place."""
+    """A parser that fails if a tag is not closed where it must be."""
 
     def __init__(self, html):
         super().__init__()
@@ -36,7 +36,7 @@ class Page(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attrs):
-        """Remember the tag and its attributes."""
+        """Record the tag and its attributes."""
         attrs = dict(attrs)
         self.tags.append(tag)
         self.attributes += attrs.items()
@@ -55,7 +55,7 @@ class Page(HTMLParser):
             self.text = None
 
     def handle_data(self, data):
-        """Keep what the text says."""
+        """Record the text."""
         if self.text is not None:
             self.text += data
 
@@ -66,8 +66,8 @@ def page(text=TEXT, labels=None, labeler=None, **options):
     return to_html(explanation, text, **options)
 
 
-def test_the_page_is_whole():
-    """Every tag is closed in its place, and there is one of each part."""
+def test_the_page_is_complete():
+    """Every tag is closed where it must be, and every part occurs once."""
     html = page(why_not="film")
     tags = Page(html).tags
 
@@ -79,14 +79,14 @@ def test_the_page_is_whole():
 
 @given(text=st.text(max_size=60) | st.just(HOSTILE))
 def test_the_text_is_shown_as_it_is(text):
-    """Whatever a text holds, the page shows it; only control characters are blank."""
+    """The page shows any text unchanged, except for control characters."""
     shown = Page(page(text, labeler=LABELER)).pieces
 
     assert shown == [re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", " ", text)]
 
 
 def test_nothing_in_a_text_or_a_name_is_markup():
-    """Scripts in the text, its words, the labels and the title are text."""
+    """Scripts in the text, its words, the labels and the title are shown as text."""
     labeler = Labeler(language=None).fit([HOSTILE, "film"], [[HOSTILE], ["<i>film"]])
 
     html = page(HOSTILE, labeler=labeler, title=HOSTILE, language='"><script>', why_not="<i>film")
@@ -98,7 +98,7 @@ def test_nothing_in_a_text_or_a_name_is_markup():
 
 
 def test_the_page_stands_alone():
-    """Nothing is loaded: no script, no link, no address of any kind."""
+    """The page loads nothing: it has no scripts, links or addresses."""
     read = Page(page())
 
     assert not {"script", "link", "img", "iframe", "object", "form"} & set(read.tags)
@@ -107,8 +107,8 @@ def test_the_page_stands_alone():
     assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in read.attributes
 
 
-def test_words_tell_what_they_say():
-    """A known word has its term, its shares and its evidence at hand."""
+def test_words_have_tooltips():
+    """The tooltip of a known word has its term, its shares and its evidence."""
     titles = Page(page("Goals in orbit", ["space", "sport"])).titles
 
     assert len(titles) == 2
@@ -131,7 +131,7 @@ def test_words_tell_what_they_say():
     ],
 )
 def test_only_all_is_a_hundred_percent(part, shown):
-    """On the page and the terminal, of shares and of probabilities; only nothing is 0%."""
+    """On the page and the terminal, only 1 is shown as 100%, and only 0 as 0%."""
     explanation = fitted().explain(TEXT, ["sport"])
     reason = replace(explanation.labels[0], share=part, probability=part)
     explanation = replace(explanation, labels=[reason])
@@ -145,7 +145,7 @@ def test_only_all_is_a_hundred_percent(part, shown):
 
 
 def test_fields_are_shown_one_by_one():
-    """Each field is a part of its own, with its own words marked."""
+    """Each field has its own part, in which its words are marked."""
     text = {"title": "A goal", "body": "The <match>"}
 
     read = Page(page(text, ["sport"]))
@@ -162,15 +162,15 @@ def test_a_bag_of_words_has_no_text():
     assert "goal ×2" in html
 
 
-def test_the_language_is_told():
-    """The text says its language; the page around it is English."""
+def test_the_language_is_declared():
+    """The text is marked with its language; the page around it is in English."""
     attributes = Page(page(language="cs")).attributes
 
     assert [value for name, value in attributes if name == "lang"] == ["en", "cs"]
 
 
-def test_names_are_shown_beside_ids():
-    """A label with a name shows it everywhere; nothing else changes."""
+def test_names_are_shown_with_ids():
+    """The name of a label is shown everywhere; nothing else changes."""
     explanation = fitted().explain("goal rover orbit", ["space", "sport"], why_not="film")
     names = {"sport": "Sport & games", "film": "Cinema", "space": "space"}
 
@@ -185,16 +185,16 @@ def test_names_are_shown_beside_ids():
 
 
 def test_marks_take_the_strongest_label():
-    """A word takes the colour of the label with its largest share; the strongest word is full."""
+    """A word has the colour of the label with its largest share; the strongest word is opaque."""
     explanation = fitted().explain("goal rover orbit symphony", ["space", "sport"])
     order = [reason.label for reason in explanation.labels]
 
-    found = {mark.place.term: mark for mark in marks(explanation)}
+    mark_of = {mark.place.term: mark for mark in marks(explanation)}
 
-    assert order[found["goal"].label] == "sport"
-    assert order[found["orbit"].label] == "space"
-    assert max(mark.strength for mark in found.values()) == 1
-    assert found["symphony"].strength == 0
+    assert order[mark_of["goal"].label] == "sport"
+    assert order[mark_of["orbit"].label] == "space"
+    assert max(mark.strength for mark in mark_of.values()) == 1
+    assert mark_of["symphony"].strength == 0
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_a_linear_model_has_a_page_of_its_own():
+def test_the_page_of_a_linear_model():
     """Its evidence adds to a score, so the page mentions no likelihoods or logarithms."""
     explanation = fitted("mml").explain(TEXT, ["space", "sport"], why_not="music")
 

@@ -1,4 +1,4 @@
-"""The map of labels: correlations, clusters, terms and topics, compared with slow twins."""
+"""The label map: correlations, clusters, terms and topics, compared with slow twins."""
 
 import json
 import re
@@ -13,7 +13,8 @@ from scipy.spatial.distance import squareform
 
 from polytopic import LabelTree
 from polytopic.errors import PolytopicError
-from polytopic.explain import LabelMap, label_map
+from polytopic.explain import LabelMap
+from polytopic.explain import label_map as make_map
 from polytopic.explain.dendrogram import Dendrogram
 from tests.explain.news import fitted
 from tests.explain.test_html import HOSTILE, Page
@@ -41,7 +42,7 @@ def mapped(labels=LABELS, seed=0, **changed) -> LabelMap:
     arrays = drawn(seed, len(labels)) | changed
     if arrays["set_docs"] is None:
         arrays["set_docs"] = np.arange(1, len(arrays["sets"]) + 1)
-    return label_map(labels, **arrays)
+    return make_map(labels, **arrays)
 
 
 def documents(arrays):
@@ -54,19 +55,19 @@ def documents(arrays):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_phi_is_the_correlation_of_documents(seed):
-    """Every pair that occurs has NumPy's correlation over the documents, and no other."""
+    """Exactly the pairs that occur have a correlation, which is NumPy's over the documents."""
     Y = documents(drawn(seed))
 
-    found = mapped(seed=seed)
+    label_map = mapped(seed=seed)
 
     with np.errstate(invalid="ignore", divide="ignore"):
         expected = np.corrcoef(Y.T)
     expected[(Y.T @ Y == 0) | np.eye(5, dtype=bool)] = np.nan
-    np.testing.assert_allclose(found.correlations, expected, atol=1e-12)
+    np.testing.assert_allclose(label_map.correlations, expected, atol=1e-12)
 
 
 def test_strongest_pairs():
-    """Those above zero and those below, strongest first, with the documents that have both."""
+    """Positive and negative pairs are strongest first, with the documents that have both labels."""
     Y = documents(drawn(1))
     correlations = np.corrcoef(Y.T)
     pairs = [(LABELS[c], LABELS[d]) for c in range(5) for d in range(c + 1, 5)]
@@ -74,46 +75,46 @@ def test_strongest_pairs():
     value = {pair: correlations[tuple(map(LABELS.index, pair))] for pair in pairs}
     seen = [pair for pair in sorted(pairs, key=value.get) if together[pair]]
 
-    found = mapped(seed=1, n_pairs=3)
+    label_map = mapped(seed=1, n_pairs=3)
 
     below = [pair for pair in seen if value[pair] < 0][:3]
     above = [pair for pair in seen[::-1] if value[pair] > 0][:3]
     assert below
     assert above
-    assert [pair[:2] for pair in found.negative] == below
-    assert [pair[:2] for pair in found.positive] == above
-    for pair in found.positive + found.negative:
+    assert [pair[:2] for pair in label_map.negative] == below
+    assert [pair[:2] for pair in label_map.positive] == above
+    for pair in label_map.positive + label_map.negative:
         assert pair.documents == together[pair[:2]]
         assert pair.correlation == pytest.approx(value[pair[:2]])
 
 
 def test_a_covariance_is_known_up_to_a_common_shift():
-    """Correlations are those of P Σ P, where labels occur together as often as they tell."""
+    """Correlations are those of P Σ P, which a common shift does not change."""
     rng = np.random.default_rng(3)
     root = rng.normal(size=(5, 5))
     sigma, P = root @ root.T, np.eye(5) - 1 / 5
     sets = np.array([[1, 1, 1, 1, 0], [0, 0, 0, 0, 1]])
 
-    found = mapped(sets=sets, covariance=sigma)
+    label_map = mapped(sets=sets, covariance=sigma)
     shifted = mapped(sets=sets, covariance=sigma + 7.0)
 
     known = P @ sigma @ P
     expected = known / np.sqrt(np.outer(known.diagonal(), known.diagonal()))
     upper = np.triu_indices(4, 1)
     expected = np.where(expected > 0, expected, np.nan)  # the four are always together
-    np.testing.assert_allclose(found.correlations[upper], expected[upper])
-    np.testing.assert_allclose(shifted.correlations, found.correlations)
-    assert np.isnan(found.correlations[4]).all()
-    assert (found.measure, mapped().measure) == ("covariance", "phi")
-    assert len(found.positive) == (expected[upper] > 0).sum() > 0
-    assert found.negative == []
+    np.testing.assert_allclose(label_map.correlations[upper], expected[upper])
+    np.testing.assert_allclose(shifted.correlations, label_map.correlations)
+    assert np.isnan(label_map.correlations[4]).all()
+    assert (label_map.measure, mapped().measure) == ("covariance", "phi")
+    assert len(label_map.positive) == (expected[upper] > 0).sum() > 0
+    assert label_map.negative == []
 
 
 def test_two_labels_have_no_correlation_by_a_covariance():
-    """It could only be -1, whatever the model."""
-    found = mapped(["a", "b"], sets=[[1, 1]], covariance=np.eye(2))
+    """The correlation could only be -1, whatever the model."""
+    label_map = mapped(["a", "b"], sets=[[1, 1]], covariance=np.eye(2))
 
-    assert found.positive == found.negative == []
+    assert label_map.positive == label_map.negative == []
 
 
 # Clusters
@@ -129,9 +130,9 @@ def test_hellinger_distance_by_hand():
 
 
 def test_neighbours_are_as_alike_as_the_joins_allow():
-    """No turning of joins makes the way along the labels shorter."""
+    """Neighbours in the dendrogram are as similar as its joins allow: no flip improves that."""
     proba = drawn(2)["word_proba"]
-    found = Dendrogram.from_words(LABELS, proba)
+    dendrogram = Dendrogram.from_words(LABELS, proba)
     rest = proba - proba.min(axis=1, keepdims=True)
     roots = np.sqrt(rest / rest.sum(axis=1, keepdims=True))
     apart = np.sqrt(np.clip(1 - roots @ roots.T, 0, 1))
@@ -142,10 +143,10 @@ def test_neighbours_are_as_alike_as_the_joins_allow():
         first, second = map(orders, node["children"])
         return [way for one in first for other in second for way in (one + other, other + one)]
 
-    lengths = [sum(apart[way[:-1], way[1:]]) for way in orders(found.to_dict())]
+    lengths = [sum(apart[way[:-1], way[1:]]) for way in orders(dendrogram.to_dict())]
 
     assert len(lengths) == 2**4
-    assert sum(apart[found.order[:-1], found.order[1:]]) == pytest.approx(min(lengths))
+    assert sum(apart[dendrogram.order[:-1], dendrogram.order[1:]]) == pytest.approx(min(lengths))
     assert max(lengths) > min(lengths) + 1e-3
 
 
@@ -169,20 +170,20 @@ def test_agreement_by_hand():
     heights = [0.2, 0.9, 0.9, 0.9, 0.9, 0.5]  # ab ac ad bc bd cd
     steps = [2, 2, 3, 2, 3, 3]
 
-    found = Dendrogram(("s/a", "s/b", "s/c", "t"), linkage)
+    dendrogram = Dendrogram(("s/a", "s/b", "s/c", "t"), linkage)
     strange = Dendrogram(("s/a", "s/b", "s/c", "new"), linkage)
 
-    assert found.agreement(tree) == pytest.approx(np.corrcoef(heights, steps)[0, 1])
-    assert strange.agreement(tree) == pytest.approx(found.agreement(tree))
+    assert dendrogram.agreement(tree) == pytest.approx(np.corrcoef(heights, steps)[0, 1])
+    assert strange.agreement(tree) == pytest.approx(dendrogram.agreement(tree))
 
 
 def test_agreement_with_itself_and_with_nothing():
-    """A tree that joins the same labels agrees wholly; where nothing differs there is no number."""
+    """A tree with the same joins agrees fully; if no distances differ, there is no agreement."""
     linkage = np.array([[0, 1, 0.25, 2], [2, 3, 0.5, 3]])
-    found = Dendrogram(("a", "b", "c"), linkage)
+    dendrogram = Dendrogram(("a", "b", "c"), linkage)
 
-    assert found.agreement(LabelTree({"a": "x", "b": "x"})) == pytest.approx(1)
-    assert np.isnan(found.agreement(LabelTree({})))
+    assert dendrogram.agreement(LabelTree({"a": "x", "b": "x"})) == pytest.approx(1)
+    assert np.isnan(dendrogram.agreement(LabelTree({})))
     assert np.isnan(Dendrogram(("a",), np.empty((0, 4))).agreement(LabelTree({})))
     with pytest.raises(ValueError, match="no tree of their own"):
         mapped().agreement()
@@ -226,11 +227,11 @@ def leaves(tree):
 
 
 def test_newick_keeps_the_distances():
-    """The branches between two labels add up to the height they join at."""
-    found = mapped()
-    joined = squareform(cophenet(found.dendrogram.linkage))
+    """The branches between two labels add up to the height at which they join."""
+    label_map = mapped()
+    joined = squareform(cophenet(label_map.dendrogram.linkage))
 
-    paths = dict(leaves(read_newick(found.newick())))
+    paths = dict(leaves(read_newick(label_map.newick())))
 
     assert sorted(paths) == LABELS
     for one, first in paths.items():
@@ -242,18 +243,18 @@ def test_newick_keeps_the_distances():
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
 def test_newick_keeps_every_name(names):
-    """Whatever a name holds; a blank stands for what cannot be printed."""
-    found = mapped(names, sets=np.eye(len(names)))
+    """Any name is kept; a blank replaces characters that cannot be printed."""
+    label_map = mapped(names, sets=np.eye(len(names)))
 
-    read = [name for name, _ in leaves(read_newick(found.newick()))]
+    read = [name for name, _ in leaves(read_newick(label_map.newick()))]
 
     printable = ["".join(c if c.isprintable() else " " for c in name) for name in names]
     assert sorted(read) == sorted(printable)
 
 
 def test_nested_joins_are_those_of_the_linkage():
-    """Heights fall from the root to the labels, and all labels are there once."""
-    found = mapped()
+    """Heights fall from the root to the labels, and each label occurs once."""
+    label_map = mapped()
 
     def heights(node, above):
         if "label" in node:
@@ -262,20 +263,20 @@ def test_nested_joins_are_those_of_the_linkage():
         (one, first), (other, second) = (heights(c, node["height"]) for c in node["children"])
         return one + other, [node["height"], *first, *second]
 
-    labels, joined = heights(found.to_dict()["dendrogram"], 1.0)
+    labels, joined = heights(label_map.to_dict()["dendrogram"], 1.0)
 
-    assert labels == [label.label for label in found.in_order]
-    assert sorted(joined) == found.dendrogram.linkage[:, 2].tolist()
+    assert labels == [label.label for label in label_map.in_order]
+    assert sorted(joined) == label_map.dendrogram.linkage[:, 2].tolist()
 
 
 def test_lines():
-    """The tree in box characters: a join that falls on another is drawn as one with it."""
+    """The tree is drawn in box characters; joins at the same place are drawn as one."""
     linkage = np.array([[0, 1, 0.1, 2], [2, 3, 0.85, 2], [5, 6, 0.85, 4], [4, 7, 1.0, 5]])
-    found = Dendrogram(tuple("abcde"), linkage)
+    dendrogram = Dendrogram(tuple("abcde"), linkage)
 
     lines = [
-        f"{line} {found.labels[place]}"
-        for line, place in zip(found.lines(20), found.order, strict=True)
+        f"{line} {dendrogram.labels[place]}"
+        for line, place in zip(dendrogram.lines(20), dendrogram.order, strict=True)
     ]
 
     assert lines == [
@@ -291,13 +292,13 @@ def test_lines():
 
 
 def test_relevant_terms():
-    """The best by p(w|c) / p(w)^0.3, each with its probability and lift."""
+    """Terms are ranked by p(w|c) / p(w)^0.3, each with its probability and lift."""
     arrays = drawn(4)
     proba, world = arrays["word_proba"], arrays["world_proba"]
 
-    found = mapped(seed=4, k=4)
+    label_map = mapped(seed=4, k=4)
 
-    for label, p in zip(found.labels, proba, strict=True):
+    for label, p in zip(label_map.labels, proba, strict=True):
         relevance = {term: p[k] / world[k] ** 0.3 for k, term in enumerate(TERMS)}
         assert [t.term for t in label.terms] == sorted(TERMS, key=relevance.get)[:-5:-1]
         for term, probability, lift in label.terms:
@@ -306,44 +307,48 @@ def test_relevant_terms():
 
 
 def test_terms_that_a_label_never_has_are_not_relevant():
-    """What smoothing alone gives is no term of a label, even if nothing else is left."""
+    """A term with a probability from smoothing alone is not listed, even if no other is left."""
     proba = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.3, 0.5]])
     world = np.array([0.97, 0.01, 0.01, 0.01])
 
-    found = label_map(["a", "b"], proba, world, TERMS[:4], sets=np.eye(2), set_docs=[1, 1])
+    label_map = make_map(["a", "b"], proba, world, TERMS[:4], sets=np.eye(2), set_docs=[1, 1])
 
-    assert [[t.term for t in label.terms] for label in found.labels] == [["w0"], ["w3", "w2"]]
+    assert [[t.term for t in label.terms] for label in label_map.labels] == [["w0"], ["w3", "w2"]]
 
 
 def test_topics():
-    """Most used first; unnoticed topics and labels are left out, and labels without documents."""
+    """Topics are ranked by use; rarely used ones, and labels without documents, are left out."""
     words = np.eye(12)[:4] * 0.9 + 0.1 / 12
     prior = np.array([[8.0, 2, 0, 0], [0, 5, 0.1, 4.9], [0, 0, 9, 1]])
     sets = np.array([[1, 0, 0], [0, 1, 0]])
 
-    found = mapped(["a", "b", "c"], sets=sets, set_docs=[10, 30], topics=(words, prior))
+    label_map = mapped(["a", "b", "c"], sets=sets, set_docs=[10, 30], topics=(words, prior))
 
-    assert [topic.topic for topic in found.topics] == [1, 3, 0]
-    assert [topic.documents for topic in found.topics] == pytest.approx([17, 14.7, 8])
-    assert [topic.terms[0].term for topic in found.topics] == ["w1", "w3", "w0"]
-    assert [[use.label for use in topic.labels] for topic in found.topics] == [
+    assert [topic.topic for topic in label_map.topics] == [1, 3, 0]
+    assert [topic.documents for topic in label_map.topics] == pytest.approx([17, 14.7, 8])
+    assert [topic.terms[0].term for topic in label_map.topics] == ["w1", "w3", "w0"]
+    assert [[use.label for use in topic.labels] for topic in label_map.topics] == [
         ["b", "a"],
         ["b"],
         ["a"],
     ]
-    assert [use.share for use in found.topics[0].labels] == pytest.approx([0.5, 0.2])
-    assert [[topic for topic, _ in label.topics] for label in found.labels] == [[0, 1], [1, 3], []]
+    assert [use.share for use in label_map.topics[0].labels] == pytest.approx([0.5, 0.2])
+    assert [[topic for topic, _ in label.topics] for label in label_map.labels] == [
+        [0, 1],
+        [1, 3],
+        [],
+    ]
     assert mapped().topics == mapped().labels[0].topics == []
 
 
-# The whole map
+# The complete map
 
 
 def test_a_permutation_of_labels_permutes_the_map():
     """Nothing depends on the order of labels, of label sets or of words."""
     arrays = drawn(6)
     order, words = [3, 0, 4, 1, 2], np.random.default_rng(0).permutation(len(TERMS))
-    found = mapped(seed=6)
+    label_map = mapped(seed=6)
 
     other = mapped(
         [LABELS[c] for c in order],
@@ -357,78 +362,82 @@ def test_a_permutation_of_labels_permutes_the_map():
     def pairs(side):
         return {(frozenset(p[:2]), round(p.correlation, 12), p.documents) for p in side}
 
-    assert pairs(other.positive) == pairs(found.positive)
-    assert pairs(other.negative) == pairs(found.negative)
-    assert sorted(other.labels) == found.labels
-    heights = squareform(cophenet(found.dendrogram.linkage))[np.ix_(order, order)]
+    assert pairs(other.positive) == pairs(label_map.positive)
+    assert pairs(other.negative) == pairs(label_map.negative)
+    assert sorted(other.labels) == label_map.labels
+    heights = squareform(cophenet(label_map.dendrogram.linkage))[np.ix_(order, order)]
     np.testing.assert_allclose(squareform(cophenet(other.dendrogram.linkage)), heights)
 
 
 def test_to_dict_is_strict_json():
-    """What is not known is None, and numbers of documents are whole."""
+    """Unknown values are None, and numbers of documents are integers."""
     tree = LabelTree.from_names(["x/a", "x/b"])
 
-    found = json.loads(json.dumps(mapped(tree=tree).to_dict(), allow_nan=False))
+    values = json.loads(json.dumps(mapped(tree=tree).to_dict(), allow_nan=False))
 
-    assert found["agreement"] is None
-    assert found["documents"] == len(documents(drawn()))
-    assert [label["label"] for label in found["labels"]] == LABELS
-    assert set(found["positive"][0]) == {"first", "second", "correlation", "documents"}
-    assert all(isinstance(pair["documents"], int) for pair in found["negative"])
+    assert values["agreement"] is None
+    assert values["documents"] == len(documents(drawn()))
+    assert [label["label"] for label in values["labels"]] == LABELS
+    assert set(values["positive"][0]) == {"first", "second", "correlation", "documents"}
+    assert all(isinstance(pair["documents"], int) for pair in values["negative"])
 
 
 @pytest.mark.parametrize("n_labels", [1, 2])
 def test_few_labels(n_labels):
-    """A map of one label or two is small and whole."""
-    found = mapped(LABELS[:n_labels], sets=np.eye(n_labels))
+    """A map of one or two labels is complete."""
+    label_map = mapped(LABELS[:n_labels], sets=np.eye(n_labels))
 
-    names = [name for name, _ in leaves(read_newick(found.newick()))]
+    names = [name for name, _ in leaves(read_newick(label_map.newick()))]
     assert sorted(names) == LABELS[:n_labels]
-    assert found.positive == found.negative == []
-    assert len(found.dendrogram.lines(10)) == n_labels
-    assert Page(found.to_html()).tags.count("li") == n_labels
-    assert [t.get_text() for t in found.plot().axes[1].get_yticklabels()] == names
+    assert label_map.positive == label_map.negative == []
+    assert len(label_map.dendrogram.lines(10)) == n_labels
+    assert Page(label_map.to_html()).tags.count("li") == n_labels
+    assert [t.get_text() for t in label_map.plot().axes[1].get_yticklabels()] == names
 
 
 def test_labels_without_documents():
-    """They are on the map, without terms and without pairs."""
+    """Labels without documents are on the map, but have no terms and no pairs."""
     proba = np.vstack([drawn()["word_proba"][:3], np.full((2, 12), 1 / 12)])
     sets = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [1, 0, 0, 0, 0]])
 
-    found = mapped(word_proba=proba, sets=sets, covariance=np.eye(5))
+    label_map = mapped(word_proba=proba, sets=sets, covariance=np.eye(5))
 
-    assert [(label.documents, bool(label.terms)) for label in found.labels[3:]] == [(0, False)] * 2
-    assert not {"d", "e"} & {name for pair in found.positive + found.negative for name in pair[:2]}
-    assert sorted(found.dendrogram.order) == list(range(5))
+    assert [(label.documents, bool(label.terms)) for label in label_map.labels[3:]] == [
+        (0, False)
+    ] * 2
+    assert not {"d", "e"} & {
+        name for pair in label_map.positive + label_map.negative for name in pair[:2]
+    }
+    assert sorted(label_map.dendrogram.order) == list(range(5))
 
 
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [({"n_pairs": 0}, "n_pairs == 0"), ({"k": 0}, "k == 0")],
 )
-def test_nothing_to_show_is_refused(changed, sentence):
-    """At least one pair and one term are asked for."""
+def test_numbers_of_pairs_and_terms(changed, sentence):
+    """At least one pair and one term must be requested."""
     with pytest.raises(ValueError, match=sentence):
         mapped(**changed)
 
 
-def test_no_labels_are_refused():
-    """A map needs something to show."""
+def test_a_map_without_labels():
+    """A map needs at least one label."""
     with pytest.raises(ValueError, match="labels is empty"):
-        label_map([], np.zeros((0, 1)), [1.0], ["w"], sets=np.zeros((1, 0)), set_docs=[1])
+        make_map([], np.zeros((0, 1)), [1.0], ["w"], sets=np.zeros((1, 0)), set_docs=[1])
 
 
 # Pages and drawings
 
 
 def test_nothing_in_a_name_or_a_term_is_markup():
-    """Scripts in labels, names, terms and the title are text, and nothing is loaded."""
+    """Scripts in labels, names, terms and the title are shown as text, and nothing is loaded."""
     names = [HOSTILE, *NASTY[1:]]
     prior = np.ones((5, 2))
     terms = [HOSTILE, *TERMS[1:]]
 
-    found = mapped(NASTY, names=names, terms=terms, topics=(np.eye(12)[:2], prior))
-    html = found.to_html(title=HOSTILE)
+    label_map = mapped(NASTY, names=names, terms=terms, topics=(np.eye(12)[:2], prior))
+    html = label_map.to_html(title=HOSTILE)
     read = Page(html)
 
     assert not {"script", "img", "b", "link"} & set(read.tags)
@@ -439,33 +448,33 @@ def test_nothing_in_a_name_or_a_term_is_markup():
 
 
 def test_the_page_shows_the_map():
-    """Labels in the order of the clusters, all pairs, and the agreement where there is a tree."""
+    """The page has the labels by cluster, all pairs and, with a tree, the agreement."""
     names = [f"Name {label}" for label in LABELS]
-    found = mapped(names=names, tree=LabelTree({"a": "x", "b": "x"}))
+    label_map = mapped(names=names, tree=LabelTree({"a": "x", "b": "x"}))
 
-    html = found.to_html()
+    html = label_map.to_html()
 
-    beside = re.findall(r'<strong title="(\w) · Name \1">', html)
-    assert beside == [label.label for label in found.in_order]
-    for pair in found.positive + found.negative:
+    mixture_map = re.findall(r'<strong title="(\w) · Name \1">', html)
+    assert mixture_map == [label.label for label in label_map.in_order]
+    for pair in label_map.positive + label_map.negative:
         assert f"{pair.first} · Name {pair.first}<br>{pair.second} · Name {pair.second}" in html
-    assert f"{found.agreement():+.2f}".replace("-", "−") in html
+    assert f"{label_map.agreement():+.2f}".replace("-", "−") in html
     assert html.count("<path ") == 1
     (path,) = re.findall(r'<path d="([^"]*)"', html)
     assert len(path.split("M")) == len(LABELS)
 
 
 def test_plot():
-    """The correlations stand in the order of the names, which are no formulas."""
-    found = mapped(NASTY)
+    """Correlations are in the order of the names, in which dollar signs are no formulas."""
+    label_map = mapped(NASTY)
 
-    figure = found.plot()
+    figure = label_map.plot()
     figure.canvas.draw()
 
     left, right = figure.axes[:2]
     image = np.ma.filled(right.images[-1].get_array(), np.nan)
-    order = found.dendrogram.order
-    np.testing.assert_array_equal(image, found.correlations[np.ix_(order, order)])
+    order = label_map.dendrogram.order
+    np.testing.assert_array_equal(image, label_map.correlations[np.ix_(order, order)])
     shown = [text.get_text() for text in right.get_yticklabels()]
     assert shown == [
         "".join(c if c.isprintable() else " " for c in NASTY[place]) for place in order
@@ -474,7 +483,7 @@ def test_plot():
 
 
 def test_the_plot_grows_with_the_labels():
-    """There is room for a line of text a label."""
+    """The plot has space for one line of text per label."""
     many = [f"label {k}" for k in range(60)]
 
     small, large = mapped().plot(), mapped(many, sets=np.eye(60)).plot()
@@ -483,7 +492,7 @@ def test_the_plot_grows_with_the_labels():
 
 
 def test_plot_without_matplotlib(monkeypatch):
-    """One sentence says what to install."""
+    """The error says in one sentence what to install."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
 
     with pytest.raises(PolytopicError, match=r"pip install 'polytopic\[plots\]'"):
@@ -494,48 +503,48 @@ def test_plot_without_matplotlib(monkeypatch):
 
 
 def test_a_labeler_with_words():
-    """A model with distributions gives its own; correlations are of its documents."""
+    """A model with word distributions uses its own; correlations are those of its documents."""
     parents = {"sport": "fun", "film": "fun", "music": "fun", "space": None}
     labeler = fitted(tree=LabelTree(parents, {"sport": "Sport!"}))
     labeler.learn(["A match in orbit."], [["space", "sport"]])
 
-    found = labeler.map(3, n_pairs=5)
+    label_map = labeler.map(3, n_pairs=5)
 
-    assert [label.label for label in found.labels] == labeler.classes_.tolist()
-    assert [label.documents for label in found.labels] == [2, 2, 4, 4]
-    assert found.labels[3].display_name == "sport · Sport!"
-    assert [len(label.terms) for label in found.labels] == [3] * 4
-    term = found.labels[0].terms[0]
+    assert [label.label for label in label_map.labels] == labeler.classes_.tolist()
+    assert [label.documents for label in label_map.labels] == [2, 2, 4, 4]
+    assert label_map.labels[3].display_name == "sport · Sport!"
+    assert [len(label.terms) for label in label_map.labels] == [3] * 4
+    term = label_map.labels[0].terms[0]
     column = labeler.vocabulary_.terms.index(term.term)
     assert term.probability == labeler.model_.word_proba_[0, column]
-    assert found.positive == [("space", "sport", pytest.approx(4 / 24), 2)]
-    assert -1 <= found.agreement() <= 1
+    assert label_map.positive == [("space", "sport", pytest.approx(4 / 24), 2)]
+    assert -1 <= label_map.agreement() <= 1
 
 
-def test_a_labeler_without_words_has_a_mixture_beside_it():
+def test_a_labeler_without_words_uses_a_mixture():
     """The words of mml's labels are those of a pmm1 of the same counts."""
-    found, beside = fitted("mml").map(), fitted("pmm1").map()
+    label_map, mixture_map = fitted("mml").map(), fitted("pmm1").map()
 
-    assert found.labels == beside.labels
-    assert found.newick() == beside.newick()
+    assert label_map.labels == mixture_map.labels
+    assert label_map.newick() == mixture_map.newick()
 
 
 def test_a_labeler_with_topics_and_covariance():
-    """What a model knows of labels and topics is on the map."""
+    """The map shows the covariance of labels and the topics of a model."""
     labeler = fitted()
     labeler.model_.has_topics = True
     labeler.model_.label_covariance_ = np.diag([1.0, 2, 3, 4])
     labeler.model_.topic_word_proba_ = labeler.model_.word_proba_[:2]
     labeler.model_.label_topics_ = np.full((4, 2), 0.5)
 
-    found = labeler.map()
+    label_map = labeler.map()
 
-    assert found.measure == "covariance"
-    assert [topic.documents for topic in found.topics] == [5, 5]
+    assert label_map.measure == "covariance"
+    assert [topic.documents for topic in label_map.topics] == [5, 5]
 
 
 def test_a_labeler_without_counts(tmp_path):
-    """One sentence says what is lacking."""
+    """The error says in one sentence what is missing."""
     from polytopic import load
 
     fitted().save(tmp_path / "m", counts=False)

@@ -1,4 +1,4 @@
-"""The neighbours of one label: as on the map of all, without a table of all pairs."""
+"""The neighbours of one label: the same as on the map, but without a table of all pairs."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def drawn(seed):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("measure", ["phi", "covariance"])
 def test_correlations_are_those_of_the_map(seed, measure):
-    """Each label has its row of the table of all pairs."""
+    """The neighbours of a label are its row in the table of all pairs."""
     sets, set_docs = drawn(seed)
     together, n_docs = documents_together(sets, set_docs), set_docs.sum()
     covariance = None
@@ -38,21 +38,23 @@ def test_correlations_are_those_of_the_map(seed, measure):
         expected = weight_correlations(covariance, together, n_docs)
 
     for column, label in enumerate(LABELS):
-        found = labels_together(LABELS, column, sets, set_docs, covariance=covariance, n_pairs=7)
+        neighbours = labels_together(
+            LABELS, column, sets, set_docs, covariance=covariance, n_pairs=7
+        )
 
-        values = {pair.second: pair.correlation for pair in found}
+        values = {pair.second: pair.correlation for pair in neighbours}
         row = dict(zip(LABELS, expected[column].tolist(), strict=True))
         assert values == pytest.approx({k: v for k, v in row.items() if v > 0 or v < 0})
-        assert {pair.first for pair in found} <= {label}
-        assert all(p.documents == together[column, LABELS.index(p.second)] for p in found)
+        assert {pair.first for pair in neighbours} <= {label}
+        assert all(p.documents == together[column, LABELS.index(p.second)] for p in neighbours)
 
 
 def test_the_strongest_come_first():
-    """Above zero, then below; so many of each at most."""
+    """Positive correlations come first, then negative ones, at most the given number of each."""
     sets, set_docs = drawn(2)
 
-    found = labels_together(LABELS, 0, sets, set_docs, n_pairs=2)
-    values = [pair.correlation for pair in found]
+    neighbours = labels_together(LABELS, 0, sets, set_docs, n_pairs=2)
+    values = [pair.correlation for pair in neighbours]
 
     above, below = [v for v in values if v > 0], [v for v in values if v < 0]
     assert values == sorted(above, reverse=True) + sorted(below)
@@ -61,7 +63,7 @@ def test_the_strongest_come_first():
 
 
 def test_labels_with_similar_words():
-    """By the Hellinger distance of the words of their documents; strangers are left out."""
+    """Labels are ranked by the Hellinger distance of their words, if they have one in common."""
     sets = sparse.csr_matrix(np.eye(4))
     matrix = sparse.csr_matrix([[4.0, 4, 0, 0], [1, 9, 0, 0], [5, 5, 1, 0], [0, 0, 0, 3]])
 
@@ -77,17 +79,17 @@ def test_many_labels_take_little_memory():
     ]
     labeler = Labeler("nb", min_df=1).fit(documents)
 
-    found = labeler.neighbours("l0")
+    neighbours = labeler.neighbours("l0")
     drawn = labeler.map(n_labels=20)
 
-    assert [pair.second for pair in found.together] == ["m0"]
-    assert len(found.alike) == 5
+    assert [pair.second for pair in neighbours.together] == ["m0"]
+    assert len(neighbours.alike) == 5
     assert (len(drawn.labels), drawn.n_labels) == (20, 30_009)
     assert {f"m{k}" for k in range(9)} < {label.label for label in drawn.labels}
 
 
 def test_a_map_of_the_most_frequent_labels():
-    """It has the correlations that the map of all labels has; also without words of its own."""
+    """It has the same correlations as the map of all labels, with any model."""
     labeler = Labeler("mml").fit(load_sample())
     whole = labeler.map()
 

@@ -1,4 +1,4 @@
-"""Reasons: evidence adds up, keywords follow the labels, and why not another label."""
+"""Explanations: evidence adds up, keywords depend on the labels, and why not another label."""
 
 import json
 import math
@@ -17,15 +17,15 @@ from tests.strategies import texts as corpora
 
 TEXT = "A goal, a match and a rover in orbit; the goal of an orchestra. Zebra!"
 questions = st.lists(st.sampled_from([*TERMS, "unknown"]), max_size=12).map(" ".join)
-JUDGING_ALL = [name for name in model_names() if name != "col"]  # whose sets all have a score
+JUDGING_ALL = [name for name in model_names() if name != "col"]  # models that score every label set
 
 
-# Their scores are sums in single precision, and the evidence of their words in double.
+# Their scores are sums in single precision, the evidence of words is in double precision.
 SINGLE_PRECISION = ("svm", "knn", "stack")
 
 
 def close(value, other, scale=1.0, model=None):
-    """Tell whether two sums of numbers of this size, or two scores of a model, are the same."""
+    """Return whether two sums of numbers of this size, or two scores of a model, are equal."""
     tolerance = 1e-6 if model in SINGLE_PRECISION else 1e-9
     return math.isclose(value, other, rel_tol=tolerance, abs_tol=tolerance * max(1.0, abs(scale)))
 
@@ -36,14 +36,14 @@ def all_words(explanation):
 
 
 def set_score(labeler, text, labels):
-    """Return the model's score of a label set, not by way of its words."""
+    """Return the model's own score of a label set, which does not come from its words."""
     model, x = labeler.model_, labeler.transform([text])
     if hasattr(model, "log_joint"):
         return model.log_joint(x, [labels])[0]
     if not hasattr(model, "predict_sets"):  # it scores each label on its own
         return model.decision_function(x)[0, np.isin(model.classes_, labels)].sum()
-    found = model.predict_sets(x, n_best=2**labeler.classes_.size)
-    return dict(zip(found.sets[0], found.scores[0], strict=False))[tuple(labels)]
+    ranked = model.predict_sets(x, n_best=2**labeler.classes_.size)
+    return dict(zip(ranked.sets[0], ranked.scores[0], strict=False))[tuple(labels)]
 
 
 @st.composite
@@ -61,7 +61,7 @@ def labelers(draw, model):
 @pytest.mark.parametrize("model", JUDGING_ALL)
 @given(data=st.data())
 def test_the_breakdown_adds_up_to_the_models_score(model, data):
-    """Corpus, words and mixing make the log likelihood, and this the score that the model gives."""
+    """The parts of corpus, words and mixing add up to the log likelihood, and so to the score."""
     labeler, text, labels = data.draw(labelers(model))
     b = labeler.explain(text, labels).breakdown
 
@@ -76,7 +76,7 @@ def test_the_breakdown_adds_up_to_the_models_score(model, data):
 @pytest.mark.parametrize("model", model_names())
 @given(data=st.data())
 def test_all_evidence_is_in_the_breakdown(model, data):
-    """The evidence of all words of all labels, and of all places, is that of the breakdown."""
+    """The evidence of all words, by label or by place, adds up to that of the breakdown."""
     labeler, text, labels = data.draw(labelers(model))
     explanation = labeler.explain(text, labels)
     words = explanation.breakdown.words
@@ -89,7 +89,7 @@ def test_all_evidence_is_in_the_breakdown(model, data):
 @pytest.mark.parametrize("model", model_names())
 @given(data=st.data())
 def test_shares_sum_to_one(model, data):
-    """The shares of the text, of each word and of each place sum to one."""
+    """The labels' shares of the text, of each word and of each place sum to one."""
     labeler, text, labels = data.draw(labelers(model))
     explanation = labeler.explain(text, labels)
     shares: dict[str, float] = {}
@@ -104,7 +104,7 @@ def test_shares_sum_to_one(model, data):
 @pytest.mark.parametrize("model", JUDGING_ALL)
 @given(data=st.data())
 def test_why_not_adds_up(model, data):
-    """Words, mixing and prior make the difference to the best set with the label."""
+    """Words, mixing and prior add up to the difference from the best set with the label."""
     labeler, text, labels = data.draw(labelers(model))
     others = sorted(set(labeler.classes_) - set(labels))
     reasons = labeler.explain(text, labels, why_not=others).why_not
@@ -121,7 +121,7 @@ def test_why_not_adds_up(model, data):
 
 
 def test_scores_are_those_of_suggestions():
-    """Each label has the score and the probability that it is suggested with."""
+    """Each label has the score and the probability of its suggestion."""
     labeler = fitted()
 
     reasons = {reason.label: reason for reason in labeler.explain(TEXT, ["film", "sport"]).labels}
@@ -133,7 +133,7 @@ def test_scores_are_those_of_suggestions():
 
 
 def test_predicted_labels_are_explained():
-    """Without labels, those of predict are explained, also where a rule decides."""
+    """Without labels, those of predict are explained, also with a rule."""
     for labeler in (fitted(), fitted("nb"), fitted("nb", rule=TopK(3))):
         explained = [reason.label for reason in labeler.explain(TEXT).labels]
 
@@ -141,7 +141,7 @@ def test_predicted_labels_are_explained():
 
 
 def test_keywords_are_ranked_by_entropy():
-    """The entropy of a word's label shares rises, and is that of the shares given."""
+    """Keywords are sorted by the entropy of their label shares."""
     explanation = fitted().explain(TEXT, ["space", "sport"])
     shares = {place.term: np.array([*place.shares.values()]) for place in explanation.places}
     entropies = [keyword.entropy for keyword in explanation.keywords]
@@ -169,7 +169,7 @@ def test_keywords_change_with_the_labels():
 
 
 def test_keywords_in_the_order_of_the_paper():
-    """All words by the increasing sum of p log p: those that labels share most evenly first."""
+    """All words are sorted by increasing sum of p log p: those shared most evenly come first."""
     labeler, labels = fitted("pdmm"), ["music", "space", "sport"]
     text = f"{TEXT} An orchestra played in the hall."
 
@@ -193,7 +193,7 @@ def test_keywords_in_the_order_of_the_paper():
 
 @pytest.mark.parametrize("likelihood", ["bound", "paper"])
 def test_the_own_mixture_of_a_text_changes_nothing(likelihood):
-    """Its shares given back, by name or in order, give the same explanation."""
+    """A text's own shares, given by name or in order, give the same explanation."""
     labeler, labels = fitted(PDMM(likelihood=likelihood)), ["music", "space", "sport"]
     plain = labeler.explain(TEXT, labels, why_not="film")
     shares = {reason.label: reason.share for reason in plain.labels}
@@ -202,18 +202,20 @@ def test_the_own_mixture_of_a_text_changes_nothing(likelihood):
     in_order = labeler.explain(TEXT, mixture=[shares[one] for one in labels], labels=labels)
     named = labeler.explain(TEXT, mixture=shares, shares=True)
 
-    for found in (by_name, in_order, named):
-        assert {r.label: r.share for r in found.labels} == pytest.approx(shares)
-        assert [word.term for word in found.keywords] == [word.term for word in plain.keywords]
-        assert found.breakdown.score == pytest.approx(plain.breakdown.score)
-        for place, other in zip(found.places, plain.places, strict=True):
+    for explanation in (by_name, in_order, named):
+        assert {r.label: r.share for r in explanation.labels} == pytest.approx(shares)
+        assert [word.term for word in explanation.keywords] == [
+            word.term for word in plain.keywords
+        ]
+        assert explanation.breakdown.score == pytest.approx(plain.breakdown.score)
+        for place, other in zip(explanation.places, plain.places, strict=True):
             assert place.shares == pytest.approx(other.shares, abs=1e-8)
             assert place.evidence == pytest.approx(other.evidence, abs=1e-7)
     assert by_name.why_not[0].difference == pytest.approx(plain.why_not[0].difference)
 
 
 def test_words_follow_the_mixture():
-    """A label with more of the text has more of its words; with all of it, it has them all."""
+    """A label with a larger share of the text has more of its words, up to all of them."""
     labeler, labels = fitted("pdmm"), ["space", "sport"]
 
     explained = [labeler.explain(TEXT, labels, mixture=[p, 1 - p]) for p in (0.2, 0.5, 0.9, 1.0)]
@@ -253,14 +255,14 @@ def test_words_follow_the_mixture():
     ],
 )
 def test_mixtures_that_make_no_sense(labels, mixture, reason):
-    """One sentence says what is wrong."""
+    """The error says in one sentence what is wrong."""
     with pytest.raises(ValueError, match=reason):
         fitted("pdmm").explain(TEXT, labels, mixture=mixture)
 
 
 @pytest.mark.parametrize("model", ["pmm1", "mml"])
-def test_only_texts_with_mixtures_of_their_own_take_others(model):
-    """Other models say which one does."""
+def test_a_given_mixture_needs_a_mixture_of_documents(model):
+    """Other models name one that accepts a mixture."""
     with pytest.raises(ValueError, match="Use model='pdmm'"):
         fitted(model).explain(TEXT, mixture={"space": 0.5, "sport": 0.5}, shares=True)
 
@@ -275,8 +277,8 @@ def test_keywords_of_one_label_are_ranked_by_evidence():
     assert {keyword.term for keyword in keywords} == {"orbit", "rover"}
 
 
-def test_a_word_for_another_label_speaks_against():
-    """A word of the labels speaks against a set without them, one of the other label for it."""
+def test_evidence_against_another_label():
+    """Words of the labels are evidence against a set without them, those of the other for it."""
     (reason,) = fitted().explain(TEXT, ["sport"], why_not="music").why_not
     amounts = dict(reason.words)
 
@@ -284,16 +286,16 @@ def test_a_word_for_another_label_speaks_against():
     assert reason.words[-1].term == "orchestra"
 
 
-def test_a_worse_set_is_told_by_a_negative_difference():
-    """Labels that were given may be worse than those with the label asked about."""
+def test_a_better_set_with_another_label():
+    """Given labels may be worse than the best set with the label in question."""
     (reason,) = fitted().explain("goal match striker", ["film"], why_not=["sport"]).why_not
 
     assert reason.labels == ["sport"]
     assert reason.difference < 0
 
 
-def test_bad_questions_get_a_sentence():
-    """A label that is explained, or that is not known, cannot be asked about."""
+def test_labels_that_cannot_be_asked_about():
+    """``why_not`` rejects explained labels and unknown ones."""
     labeler = fitted()
 
     with pytest.raises(ValueError, match="why_not == 'sport', must not be one of the expl"):
@@ -304,8 +306,8 @@ def test_bad_questions_get_a_sentence():
         labeler.explain("A goal", [])
 
 
-def test_nothing_known_can_be_explained():
-    """A text without a known word has equal shares, no keywords, and a score of no words."""
+def test_a_text_without_known_words():
+    """A text without known words has equal shares, no keywords, and no evidence."""
     explanation = fitted().explain("Zebra", ["film", "sport"], why_not="music")
 
     assert [reason.share for reason in explanation.labels] == [0.5, 0.5]
@@ -316,7 +318,7 @@ def test_nothing_known_can_be_explained():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "words"),
     [
         ("İstanbul GOAL ﬁlm", ["GOAL", "ﬁlm"]),
         ("दूरबीन orbit ‏ירח orbit", ["orbit", "orbit"]),
@@ -324,31 +326,31 @@ def test_nothing_known_can_be_explained():
         ("go\u00adal, \u202egoal", ["go\u00adal", "goal"]),
     ],
 )
-def test_places_are_right_in_odd_scripts(text, found):
-    """Places are those of the text as it was given, whatever comes before them."""
+def test_places_in_any_script(text, words):
+    """Places are positions in the given text, whatever characters precede them."""
     places = fitted().explain(text).places
 
-    assert [text[place.start : place.end] for place in places] == found
+    assert [text[place.start : place.end] for place in places] == words
 
 
 def test_places_in_fields():
-    """A place names its field, and its evidence has the field's weight."""
+    """A place has the name of its field, and its evidence is multiplied by the field's weight."""
     labeler = fitted(fields={"title": 2, "note": 0})
     text = {"title": "A goal", "body": "The match: goal", "note": "goal"}
 
     explanation = labeler.explain(Document("1", fields=text))
 
-    found = [
+    places = [
         (place.field, text[place.field][place.start : place.end]) for place in explanation.places
     ]
-    assert found == [("title", "goal"), ("body", "match"), ("body", "goal")]
+    assert places == [("title", "goal"), ("body", "match"), ("body", "goal")]
     first, _, last = explanation.places
     assert first.evidence == pytest.approx(2 * last.evidence)
     assert sum(p.evidence for p in explanation.places) == pytest.approx(explanation.breakdown.words)
 
 
 def test_a_bag_of_words_has_no_places():
-    """Words that were counted by someone else stand nowhere, and are explained all the same."""
+    """The words of a bag have no places, but are explained."""
     explanation = fitted().explain({"goal": 2, "match": 1, "zebra": 1})
 
     assert explanation.places == []
@@ -357,7 +359,7 @@ def test_a_bag_of_words_has_no_places():
 
 
 def test_json_is_strict():
-    """An infinite score, as of the only label there is, becomes null."""
+    """An infinite score, as of a single label, becomes null."""
     labeler = Labeler("pmm1").fit(["goal", "match"], [["sport"], ["sport"]])
 
     explanation = json.loads(json.dumps(labeler.explain("goal").to_dict(), allow_nan=False))
@@ -384,7 +386,7 @@ def test_json_is_strict():
 
 
 def test_evidence_of_a_linear_model_is_exact():
-    """A word's evidence is what it adds to the score; counts are those of the text."""
+    """A word's evidence is what it adds to the score, and its count is that of the text."""
     labeler = fitted("mml")
     text = "A goal, a goal, a match and a rover in orbit"
 
@@ -405,8 +407,8 @@ def test_evidence_of_a_linear_model_is_exact():
 
 
 @pytest.mark.parametrize("shares", [False, True])
-def test_a_word_of_every_text_weighs_nothing(shares):
-    """By ltc; it is listed all the same, for all labels, with its count and no evidence."""
+def test_a_word_of_every_text_has_no_weight(shares):
+    """With ltc, it is listed for all labels with its count, but without evidence."""
     labeler = Labeler("mml").fit([f"{text} News." for text in TEXTS], LABELS)
     text = "News of a goal in orbit: news!"
 
@@ -425,19 +427,19 @@ def test_a_word_of_every_text_weighs_nothing(shares):
     assert explanation.unknown == []
 
 
-def test_a_mixture_beside_shares_the_words():
-    """Shares come from PMM1 of the same counts, fitted once; the evidence stays the model's."""
+def test_shares_of_a_mixture():
+    """Shares are those of a PMM1 that is fitted once; the evidence stays the model's."""
     labeler, mixture = fitted("mml"), fitted("pmm1")
 
-    beside = labeler.explain(TEXT, ["space", "sport"], shares=True)
+    shared = labeler.explain(TEXT, ["space", "sport"], shares=True)
     own, mixed = (each.explain(TEXT, ["space", "sport"]) for each in (labeler, mixture))
 
-    assert {r.label: r.share for r in beside.labels} == pytest.approx(
+    assert {r.label: r.share for r in shared.labels} == pytest.approx(
         {r.label: r.share for r in mixed.labels}
     )
-    for place, other in zip(beside.places, mixed.places, strict=True):
+    for place, other in zip(shared.places, mixed.places, strict=True):
         assert place.shares == pytest.approx(other.shares)
-    assert {r.label: r.evidence for r in beside.labels} == {r.label: r.evidence for r in own.labels}
-    assert beside.breakdown == own.breakdown
+    assert {r.label: r.evidence for r in shared.labels} == {r.label: r.evidence for r in own.labels}
+    assert shared.breakdown == own.breakdown
     assert labeler.state_.mixture is labeler.state_.mixture
     assert mixture.explain(TEXT, shares=True).to_dict() == mixture.explain(TEXT).to_dict()

@@ -1,4 +1,4 @@
-"""Runs a fuzz target on seeds and their mutants, and keeps what fails."""
+"""Run a fuzz target on mutants of seeds."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from random import Random
 from typing import Any
 
 CORPUS = Path(__file__).with_name("corpus")
-FEW = 150  # mutants of a target in a short run
-SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))  # for a target in a long run
+FEW = 150  # mutants per target in a short run
+SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))  # per target in a long run
 
 
 def seeds(folder: str) -> list[Path]:
@@ -26,9 +26,9 @@ def fuzz(
     *,
     long: bool,
 ) -> int:
-    """Run a target on mutants of sources; return how many, or raise with what repeats the failure.
+    """Run a target on mutants of sources; return their number, or raise how to repeat a failure.
 
-    A short run tries the same few each time. A long one tries others each time.
+    A short run tries the same few mutants each time, a long one tries new ones.
     """
     seed = int(os.environ.get("FUZZ_SEED", Random().randrange(1 << 32) if long else 0))
     random, end, n = Random(seed), time.monotonic() + SECONDS, 0

@@ -1,4 +1,4 @@
-"""Mutations of bytes and of plain values, by a random number generator."""
+"""Random mutations of bytes and of plain values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def mutated_bytes(content: bytes, random: Random) -> bytes:
 
 
 def mutated_value(value: Any, random: Random) -> Any:
-    """Return a plain value, as of JSON, that differs in one place."""
+    """Return a plain value, such as one from JSON, that differs in one place."""
     if isinstance(value, dict) and value and random.random() < 0.9:
         changed = dict(value)
         name = random.choice(list(changed))

@@ -1,4 +1,4 @@
-"""Documents and trees in every format: whatever a file holds, it is read, or told in a sentence."""
+"""Documents and trees in every format: any file is read, or rejected in one sentence."""
 
 import logging
 import warnings
@@ -13,7 +13,7 @@ from polytopic.errors import PolytopicError
 from tests.fuzz.fuzzing import fuzz, seeds
 from tests.fuzz.mutation import mutated_bytes
 
-NAMED = {"ohsumed", "annif"}  # formats that no ending tells
+NAMED = {"ohsumed", "annif"}  # formats without a file extension
 DOCUMENTS = [(path.name, path.read_bytes()) for path in seeds("documents")]
 TREES = [(path.name, path.read_bytes()) for path in seeds("trees")]
 
@@ -24,7 +24,7 @@ def mutated_file(file: tuple[str, bytes], random: Random) -> tuple[str, bytes]:
 
 
 def read_file(path: Path) -> None:
-    """Read documents, in a strict and in a lenient manner."""
+    """Read documents twice: stopping at invalid lines, and skipping them."""
     format = path.suffix[1:] if path.suffix[1:] in NAMED else None
     for on_error in ("stop", "skip"):
         try:
@@ -47,8 +47,8 @@ def read_tree(path: Path) -> None:
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("read", "files"), [(read_file, DOCUMENTS), (read_tree, TREES)])
 def test_files(tmp_path, caplog, read, files, long):
-    """The seeds themselves, and files that differ from them anywhere."""
-    # rdflib logs what it finds in a file, half characters too, which pytest-xdist cannot send
+    """Seeds are read, and so is any file that differs from one of them."""
+    # rdflib logs parts of a file, even half characters, which pytest-xdist cannot send
     caplog.set_level(logging.CRITICAL + 1)
 
     def target(file):

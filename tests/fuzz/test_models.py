@@ -1,4 +1,4 @@
-"""Model files: whatever they hold, loading raises a ModelFileError, or all answers are sound."""
+"""Model files: loading any file raises a ModelFileError, or the model works."""
 
 import warnings
 from dataclasses import replace
@@ -63,7 +63,7 @@ def with_few_labels(documents):
 
 
 def load_and_ask(content: bytes) -> None:
-    """Load a model file and ask it everything."""
+    """Load a model file and call all methods of the labeler."""
     try:
         labeler = from_bytes(content, "mutant")
     except ModelFileError:
@@ -74,14 +74,14 @@ def load_and_ask(content: bytes) -> None:
 
 
 def ask(labeler: Labeler) -> None:
-    """Ask a labeler all that it answers."""
+    """Call all methods of a labeler, and check their results."""
     labels = set(labeler.classes_.tolist())
     for proba in (labeler.predict_proba(TEXTS), labeler.certainty(TEXTS)):
         assert ((proba >= 0) & (proba <= 1)).all()
     assert not np.isnan(labeler.decision_function(TEXTS)).any()
-    assert all(labels.issuperset(found) for found in labeler.predict(TEXTS))
-    for found in labeler.suggest(TEXTS, 3):
-        assert all(0 <= one.probability <= 1 and one.label in labels for one in found)
+    assert all(labels.issuperset(answer) for answer in labeler.predict(TEXTS))
+    for answer in labeler.suggest(TEXTS, 3):
+        assert all(0 <= one.probability <= 1 and one.label in labels for one in answer)
     labeler.suggest(TEXTS, exclude=[sorted(labels)[0]] if len(labels) > 1 else None)
     labeler.label_terms(3)
     for text in TEXTS:
@@ -147,11 +147,11 @@ def mutated_parts(content: bytes, random: Random) -> bytes:
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("mutate", [mutated_bytes, mutated_parts])
 def test_model_files(mutate, long):
-    """Bytes that are changed anywhere, and parts that are changed with the digest to match."""
+    """Bytes change anywhere, or parts change together with the digest."""
     assert fuzz(load_and_ask, files(), mutate, long=long) > 0
 
 
 def test_seeds_are_sound():
-    """The files that mutants are made from answer everything."""
+    """The files that mutants are made from work."""
     for content in files():
         ask(from_bytes(content, "seed"))

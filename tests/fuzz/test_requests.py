@@ -1,4 +1,4 @@
-"""HTTP bodies: whatever is sent to any route, the answer is a status below 500."""
+"""HTTP requests: for any body on any route, the status is below 500."""
 
 import json
 import warnings
@@ -49,7 +49,7 @@ def requests_of(app) -> list[tuple]:
 
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_requests(tmp_path, long):
-    """Bodies that differ from sound ones anywhere, on every route, with the highest rights."""
+    """Valid bodies are changed anywhere, and sent to every route with an admin's token."""
     with Store(tmp_path / "news.db") as store:
         store.learn(load_sample()[:40])
         store.tokens.create("admin", "admin", TOKENS["admin"])

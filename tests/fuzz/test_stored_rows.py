@@ -1,4 +1,4 @@
-"""Stored rows: whatever a table's values are, a call works or raises a PolytopicError."""
+"""Stored rows: for any values in a table, a call works or raises a PolytopicError."""
 
 import shutil
 import sqlite3
@@ -26,7 +26,7 @@ CALLS = {
 
 
 def damaged(seed, random: Random):
-    """Return which value of which table to replace, and by what."""
+    """Draw a value of a table, and its replacement."""
     table, column, rowid, value = random.choice(seed)
     kinds = [None, "", "x", b"", *(n for n in NUMBERS if abs(n) < 2**63), "\0", -(2**62)]
     if isinstance(value, bytes):
@@ -41,7 +41,7 @@ def damaged(seed, random: Random):
 
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_stored_rows(tmp_path, long):
-    """Each value of each table in turn is replaced by another, of its own type or not."""
+    """Each value of each table is replaced in turn, by one of its own or of another type."""
     sound, path = tmp_path / "sound.db", tmp_path / "damaged.db"
     with Store(sound) as store:
         store.learn(load_sample()[:30])

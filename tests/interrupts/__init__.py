@@ -1,1 +1,1 @@
-"""Ctrl+C at any time: nothing crashes, nothing is half-written, and it comes soon."""
+"""Ctrl+C works at any time: soon, without a crash, and without leaving incomplete data."""

@@ -1,8 +1,8 @@
-"""A session that is interrupted again and again, as in a notebook: a program of its own.
+"""A program that is interrupted repeatedly, like a session in a notebook.
 
-For each line of standard input, it works until it is interrupted, and says so. At the end of the
-input, it works once more and says whether the result is still the same. SIGUSR1 prints the stack of
-every thread.
+For each line of standard input, it repeats a task until it is interrupted, and reports that. At the
+end of the input, it runs the task once more, and prints whether the result is still the same.
+SIGUSR1 prints the stack of every thread.
 """
 
 import faulthandler
@@ -34,37 +34,40 @@ from polytopic.text import Analyzer
 DOCUMENTS = load_sample()
 TEXTS = [document.text for document in DOCUMENTS]
 FOLDER = tempfile.TemporaryDirectory()
-ANALYZER = Analyzer("en")  # whose words are learned by many calls
+ANALYZER = Analyzer("en")  # shared by all calls, which add words to its cache
 COUNTS, _ = ANALYZER.count(TEXTS)
 LABELS = [document.labels for document in DOCUMENTS]
 
 
 def fit(model):
-    """Return the probabilities of labels by a model."""
+    """Fit a model on the sample; return the probabilities of labels."""
     return model.fit(COUNTS, LABELS).predict_proba(COUNTS)
 
 
 def fit_few(model):
-    """Return the probabilities of a few labels by a model that can learn no more."""
+    """Fit a model that is too slow for the sample on a small part of it, as :func:`fit` does."""
     Y = MultiLabelBinarizer().fit_transform(LABELS)[:60, :5]
     return model.fit(COUNTS[:60], Y).predict_proba(COUNTS)
 
 
 def count(begin=0):
-    """Return counts of texts that have new words each time, and of the sample's."""
-    new = [f"{text} word{number}x" for number, text in enumerate(TEXTS, start=begin)]
+    """Return the counts of the sample, and of the same texts with words that are new each time."""
+    new_texts = [f"{text} word{number}x" for number, text in enumerate(TEXTS, start=begin)]
     matrix, terms = ANALYZER.count(TEXTS)
-    known = Analyzer("en").count(new)[0]
+    new_matrix = Analyzer("en").count(new_texts)[0]
     names = np.array(terms)[matrix[:50].indices]
-    return matrix.toarray().tobytes(), names.tobytes(), known.toarray().tobytes()
+    return matrix.toarray().tobytes(), names.tobytes(), new_matrix.toarray().tobytes()
 
 
 def learn():
-    """Return the digest of a store that has learned all; documents of a batch come together."""
+    """Let a store learn the sample and forget it; return the digest in between.
+
+    Documents of a batch are learned together, so an interrupt never leaves a part of a batch.
+    """
     store = open_store()
     for begin in range(0, len(DOCUMENTS), 20):
-        known = store.info()["documents"]
-        assert known % 20 == 0 or known == len(DOCUMENTS)
+        n_docs = store.info()["documents"]
+        assert n_docs % 20 == 0 or n_docs == len(DOCUMENTS)
         store.learn(DOCUMENTS[begin : begin + 20])
     store.verify()
     digest = store.info()["digest"]
@@ -74,11 +77,11 @@ def learn():
 
 @cache
 def open_store():
-    """Return a store that stays open: what an interrupt leaves open delays the next change."""
+    """Return a store that stays open, so that a lock left by an interrupt would be noticed."""
     return Store(Path(FOLDER.name) / "store.db", analyzer=ANALYZER)
 
 
-WORK = {
+TASKS = {
     "mml": lambda: fit(MML()),
     "mml-neighbours": lambda: fit(MML(labels="neighbours", C=1.0)),
     "pmm1": lambda: fit(PMM1()),
@@ -94,9 +97,9 @@ WORK = {
 }
 
 
-def digest_of(found):
-    """Return a digest of what work has made."""
-    parts = found if isinstance(found, tuple) else (found,)
+def digest_of(result):
+    """Return a digest of the result of a task."""
+    parts = result if isinstance(result, tuple) else (result,)
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode() if isinstance(part, str) else np.ascontiguousarray(part))
@@ -104,19 +107,19 @@ def digest_of(found):
 
 
 def main(name):
-    """Work and be interrupted, a time for each line of standard input."""
+    """Run a task and wait for an interrupt, once for each line of standard input."""
     faulthandler.register(signal.SIGUSR1)
     warnings.simplefilter("ignore")
-    work = WORK[name]
-    before = digest_of(work())
+    task = TASKS[name]
+    before = digest_of(task())
     for _ in sys.stdin:
         try:
             print("begun", flush=True)
             while True:
-                work()
+                task()
         except KeyboardInterrupt:
             print("interrupted", flush=True)
-    print("same" if digest_of(work()) == before else "changed", flush=True)
+    print("same" if digest_of(task()) == before else "changed", flush=True)
 
 
 if __name__ == "__main__":

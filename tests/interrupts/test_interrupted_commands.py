@@ -1,4 +1,4 @@
-"""Commands that are interrupted exit with 130, soon, and leave nothing half-written."""
+"""Interrupted commands exit with 130 soon, and leave no incomplete files."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from polytopic.text import Analyzer
 pytestmark = pytest.mark.compiled
 
 N_DOCS = 6000
-SOON = 120  # seconds: one or two, where the machine is not busy
+SOON = 120  # seconds; one or two if the machine is not busy
 POLYTOPIC = [sys.executable, "-m", "polytopic"]
 COMMANDS = {  # each reads all documents from standard input
     "train": ["train", "-", "--to", "new.model"],
@@ -29,7 +29,7 @@ COMMANDS = {  # each reads all documents from standard input
     "select": ["select", "news.model", "-", "--topic", "l1", "--to", "selected.jsonl"],
     "eval": ["eval", "news.model", "-"],
     "audit": ["audit", "-", "--model", "pmm1"],
-    "compare": ["compare", "-", "--models", "pmm1,mml", "--folder", "kept"],
+    "compare": ["compare", "-", "--models", "pmm1,mml", "--folder", "results"],
     "store learn": ["store", "learn", "news.db", "-"],
 }
 NEW_FILES = ("new.model", "selected.jsonl")
@@ -56,7 +56,7 @@ def folder(tmp_path_factory):
 
 
 class Command:
-    """A command that runs in a folder, in a group of processes of its own."""
+    """A command that runs in a folder, in its own process group."""
 
     def __init__(self, folder, *arguments):
         self.errors = folder.parent / "stderr"
@@ -68,23 +68,23 @@ class Command:
                 stdout=out,
                 stderr=errors,
                 start_new_session=True,
-                # a shell's background job passes on that interrupts are to be ignored
+                # a background job of a shell inherits that interrupts are ignored
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
 
-    def give(self, path):
-        """Give it a file as standard input; when this returns, it has read nearly all."""
+    def send_file(self, path):
+        """Send a file to its standard input; nearly all of it has been read when this returns."""
         with self.process.stdin as stdin:
             stdin.write(path.read_bytes())
 
     def wait_for(self, word):
-        """Wait until it writes something to standard error."""
+        """Wait until it writes a word to standard error."""
         wait_until(lambda: word in self.errors.read_text())
 
     def interrupt(self, *, group=False):
-        """Interrupt it, or as a terminal does its whole group; return its exit code and errors.
+        """Interrupt it, or its whole group as a terminal does; return its exit code and errors.
 
-        No process of the group may be left.
+        Fails if a process of the group is left.
         """
         if group:
             os.killpg(self.process.pid, signal.SIGINT)
@@ -103,7 +103,7 @@ class Command:
 
 
 def _group(number):
-    """Return the group of a process, None if it has ended."""
+    """Return the group of a process; None if it has ended."""
     try:
         return os.getpgid(number)
     except ProcessLookupError:
@@ -111,7 +111,7 @@ def _group(number):
 
 
 def wait_until(condition):
-    """Wait until something is so; fail if it takes too long."""
+    """Wait until a condition holds; fail if it takes too long."""
     begin = time.monotonic()
     while not condition():
         assert time.monotonic() - begin < SOON
@@ -122,30 +122,30 @@ def wait_until(condition):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_interrupted_command_exits_soon(folder, name, delay):
     """It exits with 130 and one short line, and leaves no file and no process."""
-    found = interrupted(folder, name, delay)
+    outcome = run_and_interrupt(folder, name, delay)
 
-    while delay and found[0] in (0, -signal.SIGINT):  # it was faster than we
-        for new in NEW_FILES:
-            (folder / new).unlink(missing_ok=True)
+    while delay and outcome[0] in (0, -signal.SIGINT):  # it ended before the interrupt
+        for file in NEW_FILES:
+            (folder / file).unlink(missing_ok=True)
         delay /= 2
-        found = interrupted(folder, name, delay)
+        outcome = run_and_interrupt(folder, name, delay)
 
-    assert found == (130, "Interrupted.\n")
-    kept = {"kept", "news.db-shm", "news.db-wal"}  # what was compared, and a log of the store's
-    assert set(os.listdir(folder)) - kept == {"news.jsonl", "news.model", "news.db"}
+    assert outcome == (130, "Interrupted.\n")
+    expected_files = {"results", "news.db-shm", "news.db-wal"}  # the last two: the store's log
+    assert set(os.listdir(folder)) - expected_files == {"news.jsonl", "news.model", "news.db"}
 
 
-def interrupted(folder, name, delay):
+def run_and_interrupt(folder, name, delay):
     """Run a command, interrupt it after a delay, and return its exit code and errors."""
     command = Command(folder, *COMMANDS[name])
-    command.give(folder / "news.jsonl")
+    command.send_file(folder / "news.jsonl")
     time.sleep(delay)
     return command.interrupt()
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.7])
 def test_an_interrupted_cluster_ends(folder, delay):
-    """Its processes end too, which a terminal interrupts as well."""
+    """Its workers end as well: a terminal interrupts the whole group."""
     command = Command(folder, "train", "news.jsonl", "--to", "new.model", "--workers", "2")
     command.wait_for("dashboard")
     time.sleep(delay)
@@ -153,12 +153,12 @@ def test_an_interrupted_cluster_ends(folder, delay):
     code, errors = command.interrupt(group=True)
 
     assert code == 130
-    assert errors.splitlines()[-1] == "Interrupted."  # Dask's workers may tell of it as well
+    assert errors.splitlines()[-1] == "Interrupted."  # Dask's workers may report it before
     assert not (folder / "new.model").exists()
 
 
 def test_an_interrupted_store_has_whole_batches(folder, tmp_path):
-    """What receipts tell has been learned; a last one may not have been told."""
+    """Every batch with a receipt was learned; the receipt of the last one may be missing."""
     path = str(tmp_path / "new.db")
     Store(path, analyzer=Analyzer(None)).close()
     command = Command(folder, "store", "learn", path, "news.jsonl", "--batch", "100")
@@ -167,14 +167,14 @@ def test_an_interrupted_store_has_whole_batches(folder, tmp_path):
 
     assert command.interrupt() == (130, "Interrupted.\n")
 
-    told = out.read_text().splitlines()
+    n_receipts = len(out.read_text().splitlines())
     with Store(path, create=False) as store:
         store.verify()
-        assert store.info()["documents"] in {100 * len(told), 100 * len(told) + 100}
+        assert store.info()["documents"] in {100 * n_receipts, 100 * n_receipts + 100}
 
 
 def test_an_interrupted_service_ends(folder):
-    """It ends what it does, and exits as other commands do."""
+    """It finishes pending requests, and exits like other commands."""
     command = Command(folder, "serve", "news.model", "--port", "0")
     command.wait_for("Serving")
 

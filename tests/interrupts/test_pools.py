@@ -1,4 +1,4 @@
-"""Wherever Ctrl+C interrupts a pool of threads, the pool works on."""
+"""Wherever Ctrl+C interrupts a thread pool, the pool stays usable."""
 
 import subprocess
 import sys
@@ -17,8 +17,8 @@ WORK = {
 }
 
 
-def interrupted(work, step):
-    '''Work, receive an interrupt at this step of the pool's code, and return whether it came.'''
+def is_interrupted(work, step):
+    '''Work, and interrupt at this step of the pool's code; return False if it has fewer steps.'''
     steps = itertools.count()
 
     def trace(frame, event, argument):
@@ -43,9 +43,9 @@ for step in itertools.count(step=int(sys.argv[2])):
     child = os.fork()
     if not child:
         signal.alarm(20)
-        came = interrupted(work, step)
+        was_interrupted = is_interrupted(work, step)
         assert work() == [0, 1, 2]
-        sys.exit(130 if came else 0)
+        sys.exit(130 if was_interrupted else 0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code != 130:
         print(step, code)
@@ -55,8 +55,8 @@ for step in itertools.count(step=int(sys.argv[2])):
 
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("work", ["blocks", "tasks"])
-def test_a_pool_works_on_after_an_interrupt(monkeypatch, work, stride):
-    """Interrupt the pool's code at some or all of its lines and returns, work again, and exit."""
+def test_a_pool_works_after_an_interrupt(monkeypatch, work, stride):
+    """Interrupt the pool's code at some or all of its lines and returns, then use it again."""
     monkeypatch.setenv("POLYTOPIC_NUM_THREADS", "2")
 
     done = subprocess.run(

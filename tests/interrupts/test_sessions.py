@@ -1,4 +1,4 @@
-"""Sessions that are interrupted go on; kernels return what survives an interrupt."""
+"""An interrupted session can continue; kernels return only what survives an interrupt."""
 
 import ast
 import random
@@ -15,17 +15,17 @@ import pytest
 
 import polytopic
 from tests import compiling
-from tests.interrupts.session import WORK
+from tests.interrupts.session import TASKS
 
 PACKAGE = Path(polytopic.__file__).parent
 PATIENCE = 20  # seconds until an interrupt counts as dropped
-MOST_REPEATED = 2  # interrupts of a session that may be
-LIMIT = 300  # seconds in which a session ends that is no longer interrupted
+MAX_REPEATED = 2  # interrupts that may have to be sent again, per session
+LIMIT = 300  # seconds in which a session must end that is no longer interrupted
 SCALARS = numba.types.Number, numba.types.Boolean, numba.types.NoneType
 
 
 def interrupt(name, times, longest):
-    """Interrupt a session so many times, each within a time; return what it says at its end."""
+    """Interrupt a session after random times; return its exit code, last output and errors."""
     random_times, repeated = random.Random(0), 0
     session = subprocess.Popen(
         [sys.executable, "-m", "tests.interrupts.session", name],
@@ -33,7 +33,7 @@ def interrupt(name, times, longest):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # a shell's background job passes on that interrupts are to be ignored
+        # a background job of a shell inherits that interrupts are ignored
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     with session:
@@ -48,7 +48,7 @@ def interrupt(name, times, longest):
                 # Python drops an interrupt that it notices in a finalizer; this is rare
                 while not select.select([session.stdout], [], [], PATIENCE)[0]:
                     repeated += 1
-                    assert repeated <= MOST_REPEATED, f"interrupts are lost\n{stacks(session)}"
+                    assert repeated <= MAX_REPEATED, f"interrupts are lost\n{stacks(session)}"
                     session.send_signal(signal.SIGINT)
                 if not says(session, "interrupted"):
                     break
@@ -57,7 +57,7 @@ def interrupt(name, times, longest):
             except subprocess.TimeoutExpired:
                 pytest.fail(f"the session does not end\n{stacks(session)}")
         finally:
-            session.kill()  # otherwise, a session that was not interrupted would go on forever
+            session.kill()  # otherwise, a session that was not interrupted would run forever
     return session.returncode, last, errors
 
 
@@ -77,31 +77,31 @@ def stacks(session):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", WORK)
-def test_a_session_goes_on_after_interrupts(name):
-    """Each gives KeyboardInterrupt, none a crash or SystemError, and work gives the same after."""
-    assert_goes_on(name, times=25, longest=0.1)
+@pytest.mark.parametrize("name", TASKS)
+def test_a_session_continues_after_interrupts(name):
+    """Each raises KeyboardInterrupt, none a crash or SystemError, and results stay the same."""
+    assert_continues(name, times=25, longest=0.1)
 
 
-def assert_goes_on(name, times, longest):
-    """Check that a session that was interrupted gives the same afterwards."""
+def assert_continues(name, times, longest):
+    """Check that an interrupted session computes the same result as before."""
     code, last, errors = interrupt(name, times, longest)
     assert (code, last, errors) == (0, "same\n", ""), errors
 
 
 @pytest.mark.long
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", WORK)
-def test_a_session_goes_on_after_many_interrupts(name):
+@pytest.mark.parametrize("name", TASKS)
+def test_a_session_continues_after_many_interrupts(name):
     """The same, hundreds of times."""
-    assert_goes_on(name, times=500, longest=0.2)
+    assert_continues(name, times=500, longest=0.2)
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_kernels_return_scalars_to_python():
-    """Arrays are filled, not returned: numba makes no Python object well while one interrupts.
+    """Arrays are filled, not returned: an interrupt while numba boxes a result is not safe.
 
-    It crashes with a named tuple, and raises SystemError with other tuples and arrays.
+    With a named tuple numba crashes; with other tuples and arrays it raises SystemError.
     """
     for models in compiling.MODELS.values():
         for model in models:
@@ -117,7 +117,7 @@ def test_kernels_return_scalars_to_python():
         for module, name in kernels_called_from_python()
     }
 
-    assert [name for name, types in returned.items() if not types] == []  # it was not called
+    assert [name for name, types in returned.items() if not types] == []  # all were called
     assert {
         name: types
         for name, types in returned.items()

@@ -1,4 +1,4 @@
-"""An analyzer remembers terms from call to call, even if one of them was interrupted."""
+"""An analyzer's cache of terms survives an interrupted call."""
 
 import sys
 
@@ -7,18 +7,18 @@ from polytopic.text.packed_words import pack
 
 
 def is_interrupted(function, line):
-    """Call a function, and interrupt it before a line of those where it numbers terms.
+    """Call a function, and interrupt it before this line of the code that numbers terms.
 
-    Returns False if these are fewer.
+    Returns False if that code has fewer lines.
     """
-    left = line
+    n_left = line
 
     def trace(frame, event, argument):
-        nonlocal left
+        nonlocal n_left
         if frame.f_code.co_filename != packed_words.__file__:
             return None
-        left -= event == "line"
-        if left < 0:
+        n_left -= event == "line"
+        if n_left < 0:
             raise KeyboardInterrupt
         return trace
 
@@ -33,18 +33,18 @@ def is_interrupted(function, line):
 
 
 def test_terms_are_whole_after_an_interrupt_at_any_line():
-    """Terms that were being numbered get numbers by which they are found, as others do."""
+    """Terms that were being numbered have valid numbers afterwards, and are found by them."""
     new = pack(["goalkeeper", "internationalisation", "film"])
-    later = ["internationalisation", "train", "striker"]
+    names = ["internationalisation", "train", "striker"]
     line, interrupted = 0, True
 
     while interrupted:
-        known = packed_words.Terms()
-        known.number(pack(["striker"]))
-        interrupted = is_interrupted(lambda own=known: own.number(new), line)
-        numbers = known.number(pack(later))
+        terms = packed_words.Terms()
+        terms.number(pack(["striker"]))
+        interrupted = is_interrupted(lambda terms=terms: terms.number(new), line)
+        numbers = terms.number(pack(names))
 
-        assert known.names(numbers) == later
-        assert sorted(numbers) == sorted({*numbers} & {*range(len(known))})
+        assert terms.names(numbers) == names
+        assert sorted(numbers) == sorted({*numbers} & {*range(len(terms))})
         line += 1
     assert line > 10

@@ -49,9 +49,9 @@ def package(tmp_path):
 
 def test_another_process_loads_what_the_first_has_compiled(tmp_path):
     """The second process has a cache hit and the same result."""
-    found = [run(PROGRAM, NUMBA_CACHE_DIR=str(tmp_path))[0] for _ in range(2)]
+    outputs = [run(PROGRAM, NUMBA_CACHE_DIR=str(tmp_path))[0] for _ in range(2)]
 
-    assert found == ["[1.0, 2.5] 0", "[1.0, 2.5] 1"]
+    assert outputs == ["[1.0, 2.5] 0", "[1.0, 2.5] 1"]
 
 
 def test_a_change_of_any_kernel_source_invalidates_the_cache(package):

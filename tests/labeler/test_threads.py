@@ -52,8 +52,8 @@ def test_answers_are_of_one_state(model):
     """While labels are learned and forgotten, each answer is one that some state gives."""
     labeler = Labeler(model, tree=TREE).fit(TEXTS, LABELS)
     before = {name: ask(labeler) for name, ask in QUESTIONS.items()}
-    later = copy.copy(labeler).learn(MORE, MORE_LABELS)
-    after = {name: ask(later) for name, ask in QUESTIONS.items()}
+    changed = copy.copy(labeler).learn(MORE, MORE_LABELS)
+    after = {name: ask(changed) for name, ask in QUESTIONS.items()}
     done = Event()
 
     def ask_on(name):
@@ -63,7 +63,7 @@ def test_answers_are_of_one_state(model):
         return answers
 
     with ThreadPoolExecutor(len(QUESTIONS)) as pool:
-        asked = {name: pool.submit(ask_on, name) for name in QUESTIONS}
+        futures = {name: pool.submit(ask_on, name) for name in QUESTIONS}
         try:
             for _ in range(ROUNDS):
                 labeler.learn(MORE, MORE_LABELS)
@@ -71,7 +71,7 @@ def test_answers_are_of_one_state(model):
         finally:
             done.set()
 
-    for name, answers in asked.items():
+    for name, answers in futures.items():
         assert all(answer in (before[name], after[name]) for answer in answers.result()), name
     assert {name: ask(labeler) for name, ask in QUESTIONS.items()} == before
 

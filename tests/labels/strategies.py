@@ -10,7 +10,7 @@ LANGUAGES = st.sampled_from(["", "cs", "en", "en-gb", "fi"])
 
 @st.composite
 def trees(draw, labels=None):
-    """Draw a forest: each label hangs under an earlier one, or under none; some have names."""
+    """Draw a forest: the parent of a label is an earlier one or none; some labels have names."""
     labels = st.text(min_size=1, max_size=3) if labels is None else labels
     nodes = draw(st.lists(labels, unique=True, max_size=12))
     parents = {

@@ -16,7 +16,7 @@ LABELS = ["science/biology", "science/space", "science/space/mars", "sport", "st
 
 @st.composite
 def answers(draw):
-    """Draw a tree, some of its labels with others, and probabilities of documents."""
+    """Draw a tree, some of its labels and some others, and probabilities for documents."""
     tree = draw(trees())
     labels = draw(st.lists(st.sampled_from([*tree.nodes, "stranger"]), min_size=1, unique=True))
     proba = hnp.arrays(float, (3, len(labels)), elements=st.floats(0, 1))
@@ -24,7 +24,7 @@ def answers(draw):
 
 
 def test_answers_at_a_level():
-    """Any label below, the best score below, and a label right with any below it."""
+    """A label gets the union, the best score and the probability of any label below it."""
     level = Level(LABELS, TREE, 1)
 
     assert level.labels == ("science/biology", "science/space", "sport", "stranger")
@@ -39,7 +39,7 @@ def test_answers_at_a_level():
 
 @given(answers(), st.integers(0, 3))
 def test_each_group_by_itself(drawn, height):
-    """The same as label by label."""
+    """Groups are rolled up independently of each other."""
     tree, labels, proba = drawn
     level = Level(labels, tree, height)
 
@@ -59,7 +59,7 @@ def test_each_group_by_itself(drawn, height):
 
 @given(answers(), st.integers(0, 3), st.integers(0, 3))
 def test_step_by_step_is_the_same_as_at_once(drawn, low, high):
-    """Up to one level and then to a higher one."""
+    """Rolling up in two steps gives the same as in one."""
     tree, labels, proba = drawn
     first = Level(labels, tree, low + high)
 
@@ -74,7 +74,7 @@ def test_step_by_step_is_the_same_as_at_once(drawn, low, high):
 
 @given(answers(), st.integers(0, 2), st.randoms())
 def test_the_order_of_labels_does_not_matter(drawn, height, random):
-    """Columns in another order give the same answer."""
+    """Columns in another order give the same result."""
     tree, labels, proba = drawn
     order = list(range(len(labels)))
     random.shuffle(order)
@@ -87,8 +87,8 @@ def test_the_order_of_labels_does_not_matter(drawn, height, random):
 
 
 @pytest.mark.parametrize("level", [-1, 0.5, "1"])
-def test_what_is_no_level(level):
-    """A level is a whole number from 0 on."""
+def test_invalid_levels(level):
+    """A level is an integer that is at least 0."""
     with pytest.raises((TypeError, ValueError), match="level"):
         Level(LABELS, TREE, level)
     with pytest.raises((TypeError, ValueError), match="level"):

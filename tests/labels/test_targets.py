@@ -1,4 +1,4 @@
-"""Label spaces, and the forms in which a target may come."""
+"""Label spaces, and the forms of targets."""
 
 import numpy as np
 import pandas as pd
@@ -16,14 +16,14 @@ DENSE = np.array([[1, 1], [0, 0], [0, 1]])
 
 @given(st.lists(st.sets(st.text(min_size=1, max_size=3), max_size=4), max_size=6))
 def test_encode_and_decode(rows):
-    """Label sets come back from their indicator, in sorted order."""
+    """Decoding an indicator gives the label sets in sorted order."""
     space = LabelSpace(label for row in rows for label in row)
 
     assert space.decode(space.encode(rows)) == [sorted(row) for row in rows]
 
 
-def test_names_are_apart_from_ids():
-    """Names in several languages, with the id where there is none."""
+def test_names_by_language():
+    """A label has names in several languages; without one, its id is its name."""
     space = LabelSpace(
         ["t1", "t2", "t3"], names={"t1": {"en": "Space", "cs": "Vesmír"}, "t2": "Film"}
     )
@@ -60,7 +60,7 @@ def test_names_are_apart_from_ids():
     ],
 )
 def test_forms(Y, kind):
-    """Collections of names and matrices of 0 and 1, in whatever container."""
+    """Targets may be collections of names or matrices of 0 and 1, in any container."""
     targets = read_targets(Y)
 
     assert targets.form.kind == kind
@@ -72,8 +72,8 @@ def test_forms(Y, kind):
     ("y", "labels"),
     [(["b", "a", "b"], ("a", "b")), ([2, 0, 2], (0, 2)), (np.array([True, False]), (False, True))],
 )
-def test_one_label_a_document(y, labels):
-    """A 1-D target is one label a document."""
+def test_one_label_per_document(y, labels):
+    """A 1-D target has one label per document."""
     targets = read_targets(y)
 
     assert targets.form.kind == "single"
@@ -82,12 +82,12 @@ def test_one_label_a_document(y, labels):
 
 
 def test_arrays_of_strings_are_names():
-    """A 2-D array of strings has two labels a document."""
+    """A 2-D array of strings with two columns has two labels per document."""
     assert read_targets(np.array([["a", "b"], ["b", "c"]])).labels == ("a", "b", "c")
 
 
 def test_the_callers_matrix_is_left_alone():
-    """Zeros that are stored, unsorted indices and entries that come twice do no harm."""
+    """Stored zeros, unsorted indices and duplicate entries are read, and not changed."""
     Y = sparse.csr_matrix(([1.0, 0.0, 1.0, 1.0], [1, 0, 0, 1], [0, 2, 4]), shape=(2, 2))
     before = Y.indices.copy(), Y.data.copy()
     for array in (Y.indices, Y.data, Y.indptr):
@@ -113,29 +113,29 @@ def test_the_callers_matrix_is_left_alone():
         ([1.0, np.nan], "NaN or infinity"),
     ],
 )
-def test_what_is_no_target(Y, sentence):
-    """Each gets its sentence."""
+def test_invalid_targets(Y, sentence):
+    """The error says in one sentence what is wrong."""
     with pytest.raises(ValueError, match=sentence):
         read_targets(Y)
 
 
 def test_labels_of_two_kinds_do_not_sort():
-    """Numbers and strings cannot be put in one order."""
+    """Labels of both kinds are rejected, as they have no common order."""
     with pytest.raises(TypeError, match="must be all strings or all numbers"):
         LabelSpace([1, "a"])
 
 
 def test_fallback_for_documents_without_words():
-    """Stored zeros are no words."""
+    """A stored zero is not a word."""
     X = sparse.csr_matrix(([1.0, 0.0], [0, 0], [0, 1, 2]), shape=(2, 1))
     Y = sparse.csr_matrix([[1.0, 0, 0], [1, 0, 0]])
 
     assert with_fallback(X, Y, [1, 2]).toarray().tolist() == [[1, 0, 0], [0, 1, 1]]
-    assert X.nnz == 2  # it is left as it is
+    assert X.nnz == 2  # the argument does not change
 
 
 def test_spaces_are_values():
-    """Two spaces of the same ids and names are one; ids are listed in order."""
+    """Spaces with the same ids and names are equal; ids are sorted."""
     space = LabelSpace(["b", "a"], {"a": "A"})
 
     assert list(space) == ["a", "b"]
@@ -151,7 +151,7 @@ def test_spaces_are_values():
 
 
 def test_labels_that_a_space_does_not_know():
-    """They are named."""
+    """The error names the label."""
     space = LabelSpace(["a", "b"])
 
     for call in (lambda: space.index("c"), lambda: space.encode([["a"], ["b", "c"]])):
@@ -160,7 +160,7 @@ def test_labels_that_a_space_does_not_know():
 
 
 def test_targets_over_more_labels():
-    """Columns move to the places of their labels; a label that is missing is named."""
+    """Columns move to the places of their labels; the error names a missing label."""
     targets = read_targets([["b"], ["a", "c"], []])
 
     wider = targets.over(["z", "c", "b", "a", "0"])
@@ -172,7 +172,7 @@ def test_targets_over_more_labels():
 
 
 def test_targets_under_other_names():
-    """Labels that get the same name become one; the form stays."""
+    """Labels that get the same name are merged; the form stays."""
     targets = read_targets([["b"], ["a", "c"], ["a", "b", "c"]])
 
     renamed = targets.rename({"a": "x", "c": "x"})
@@ -183,8 +183,8 @@ def test_targets_under_other_names():
     assert read_targets(np.eye(2)).rename({}).form.kind == "dense"
 
 
-def test_forms_that_may_be_mixed():
-    """Dense and sparse indicators may, names and indicators may not."""
+def test_mixed_forms():
+    """Dense and sparse indicators may be mixed, names and indicators may not."""
     forms = {
         "names": read_targets([["a"]]).form,
         "dense": read_targets(np.eye(2)).form,
@@ -200,8 +200,8 @@ def test_forms_that_may_be_mixed():
     assert [form.is_indicator for form in forms.values()] == [False, True, True, False]
 
 
-def test_answers_have_the_form_of_targets():
-    """A dense indicator is given back dense, a sparse one sparse, of the same type."""
+def test_predictions_have_the_form_of_targets():
+    """A dense indicator stays dense and a sparse one sparse, with the same type."""
     Y = np.array([[1, 0], [1, 1]], dtype=np.int8)
     answer = sparse.csr_matrix(Y, dtype=float)
 
@@ -217,7 +217,7 @@ def test_answers_have_the_form_of_targets():
 
 
 def test_a_column_of_labels():
-    """It is taken for one label a document, with a warning."""
+    """A column is read as one label per document, with a warning."""
     with pytest.warns(DataConversionWarning, match="column-vector y"):
         targets = read_targets(np.array([[3], [5], [3]]))
 
@@ -225,8 +225,8 @@ def test_a_column_of_labels():
     assert targets.labels == (3, 5)
 
 
-def test_a_matrix_of_other_things():
-    """An indicator holds numbers."""
+def test_a_matrix_of_other_types():
+    """An indicator must contain numbers."""
     with pytest.raises(ValueError, match="Y is a matrix of "):
         read_targets(np.array([[1j, 0], [0, 1]]))
 
@@ -240,7 +240,7 @@ def test_no_fallback_is_needed():
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix])
 def test_documents_without_words_get_the_fallback(form):
-    """Whatever the documents come as."""
+    """The fallback applies to documents in any form."""
     X = form([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
     Y = sparse.csr_matrix([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
 

@@ -27,8 +27,8 @@ def write(folder, text, name="tree.tsv"):
     return path
 
 
-def test_neighbours(tree):
-    """A label knows those above, below and beside it."""
+def test_relatives(tree):
+    """A label has ancestors, descendants, children and siblings."""
     assert tree.parent("mars") == "space"
     assert tree.parent("science") is None
     assert tree.children("space") == ["mars", "moon"]
@@ -39,13 +39,13 @@ def test_neighbours(tree):
 
 
 def test_roots_are_siblings(tree):
-    """Roots stand beside roots."""
+    """The siblings of a root are the other roots."""
     assert tree.roots == ("science", "sport")
     assert tree.siblings("science") == ["sport"]
 
 
 def test_levels(tree):
-    """A root has level 0; a label that lies no deeper than a level stands for itself."""
+    """A root has level 0; a label above a level is not rolled up."""
     assert [tree.level(label) for label in ("science", "space", "mars")] == [0, 1, 2]
     assert tree.at_level("mars", 0) == "science"
     assert tree.at_level("mars", 1) == "space"
@@ -54,7 +54,7 @@ def test_levels(tree):
 
 
 def test_collection(tree):
-    """A tree holds its labels, also those named only as a parent."""
+    """A tree contains its labels, including those that occur only as a parent."""
     assert tree.nodes == ("golf", "mars", "moon", "science", "space", "sport")
     assert len(tree) == 6
     assert "science" in tree
@@ -64,7 +64,7 @@ def test_collection(tree):
 
 
 def test_equality(tree):
-    """Trees are equal by parents and names, in any order, and then hash alike."""
+    """Trees with the same parents and names are equal and have the same hash, in any order."""
     same = LabelTree(dict(reversed(SCIENCE.items())))
 
     assert tree == same
@@ -74,8 +74,8 @@ def test_equality(tree):
     assert tree != SCIENCE
 
 
-def test_fixed(tree):
-    """Neither the mapping it came from nor what it gave out changes a tree."""
+def test_immutable(tree):
+    """A tree does not change with its argument, or with lists that it returned."""
     parents = dict(SCIENCE)
     other = LabelTree(parents, {"mars": "Mars"})
 
@@ -93,13 +93,13 @@ def test_fixed(tree):
 @pytest.mark.parametrize("method", ["parent", "children", "siblings", "ancestors"])
 @pytest.mark.parametrize("label", ["pluto", None, 3])
 def test_unknown_label(tree, method, label):
-    """A label outside the tree is named; None is no label."""
+    """The error names a label that is not in the tree; None is no label."""
     with pytest.raises(KeyError, match=r"label .* is not in the tree\."):
         getattr(tree, method)(label)
 
 
 def test_unknown_label_elsewhere(tree):
-    """Levels, descendants and names refuse it as well."""
+    """Levels, descendants and names reject it, too."""
     for ask in (tree.level, tree.descendants, lambda label: tree.at_level(label, 0)):
         with pytest.raises(KeyError, match="label 'pluto' is not in the tree"):
             ask("pluto")
@@ -108,7 +108,7 @@ def test_unknown_label_elsewhere(tree):
 
 
 def test_negative_level(tree):
-    """Nothing lies above a root."""
+    """There is no level above the roots."""
     with pytest.raises(ValueError, match=r"level == -1, must be >= 0\."):
         tree.at_level("mars", -1)
 
@@ -129,13 +129,13 @@ def test_no_tree(parents, sentence):
 
 
 def test_labels_are_strings():
-    """A number is no label."""
+    """A number is rejected."""
     with pytest.raises(TypeError, match="label 3 is not a string"):
         LabelTree({3: None})
 
 
 def test_deep_tree():
-    """Depth costs no recursion, and a long cycle a short sentence."""
+    """Deep trees need no recursion, and the error for a long cycle is short."""
     deep = {f"{i:06}": f"{i - 1:06}" for i in range(1, 50_000)}
 
     tree = LabelTree(deep)
@@ -149,7 +149,7 @@ def test_deep_tree():
 
 
 def test_many_separators():
-    """A path that ends in many separators takes no time."""
+    """A path that ends in many separators is read quickly."""
     tree = LabelTree.from_names(["a" + "/" * 1_000_000])
 
     assert tree.depth == 1
@@ -157,7 +157,7 @@ def test_many_separators():
 
 @pytest.mark.parametrize("separator", ["/", "::", "--", "."])
 def test_from_names(separator):
-    """A path lies under its beginning, and missing beginnings are added."""
+    """The parent of a path is its beginning; missing parents are added."""
     path = separator.join(["science", "space", "mars"])
 
     tree = LabelTree.from_names([path, "sport"], separator)
@@ -178,13 +178,13 @@ def test_from_names(separator):
     ],
 )
 def test_from_names_edges(label, ancestors):
-    """Separators at the ends or doubled make no empty step."""
+    """Separators at the ends, or repeated ones, make no empty label."""
     assert LabelTree.from_names([label]).ancestors(label) == ancestors
 
 
 @pytest.mark.parametrize("separator", ["/", "::", "--"])
 def test_guess_separator(separator):
-    """The one separator that occurs is taken."""
+    """The only separator that occurs is used."""
     label = f"a{separator}b"
 
     assert LabelTree.from_names([label, "c"], None).parent(label) == "a"
@@ -192,13 +192,13 @@ def test_guess_separator(separator):
 
 @pytest.mark.parametrize("labels", [["a/b", "c::d"], ["a", "b.c"], []])
 def test_separator_not_clear(labels):
-    """With none or several, the caller has to say."""
+    """With none or several, the caller must choose."""
     with pytest.raises(ValueError, match=r"separator is ambiguous: .* Give separator\."):
         LabelTree.from_names(labels, None)
 
 
 def test_from_names_arguments():
-    """A string is no collection of labels, and nothing separates nothing."""
+    """A string is not a collection of labels, and the separator must not be empty."""
     with pytest.raises(TypeError, match="is the string 'a/b'"):
         LabelTree.from_names("a/b")
     with pytest.raises(ValueError, match="separator is empty"):
@@ -206,7 +206,7 @@ def test_from_names_arguments():
 
 
 def test_names_in_several_languages():
-    """The language asked for, else a variant, none, English, or whatever there is."""
+    """A name is in the requested language, else a variant of it, none, English, or any other."""
     names = {
         "a": {"fi": "Avaruus", "en": " Outer\n space", "pt-BR": "Espaço"},
         "b": {"": "Film", "en": "Movies"},
@@ -240,7 +240,7 @@ def test_names_in_several_languages():
 
 
 def test_find():
-    """By id, notation, name and alternative name, in this order, if one label is meant."""
+    """A label is found by id, notation, name or alternative name, in this order, if unique."""
     tree = LabelTree(
         {"u1": None, "u2": "u1", "u3": "u1", "Mars": None},
         {"u1": {"en": "Space", "fi": "Avaruus"}, "u2": "Mars", "u3": {"en": "Moon"}},
@@ -248,17 +248,17 @@ def test_find():
         notations={"u3": "52.3"},
     )
 
-    found = {name: tree.find(name) for name in ("u1", "52.3", "Avaruus", "Red planet")}
+    ids = {name: tree.find(name) for name in ("u1", "52.3", "Avaruus", "Red planet")}
 
-    assert found == {"u1": "u1", "52.3": "u3", "Avaruus": "u1", "Red planet": "u2"}
+    assert ids == {"u1": "u1", "52.3": "u3", "Avaruus": "u1", "Red planet": "u2"}
     assert tree.find("Space") == "u1"  # a name comes before an alternative one
     assert tree.find("Mars") == "Mars"  # an id comes before a name
-    assert tree.find("Luna") is None  # of two labels
+    assert tree.find("Luna") is None  # two labels have it
     assert tree.find("Pluto") is None
 
 
 def test_including():
-    """Labels that a tree does not hold become roots; all else stays."""
+    """Labels that are not in the tree become roots; everything else stays."""
     tree = LabelTree(SCIENCE, {"mars": {"en": "Mars"}}, notations={"mars": "52"})
 
     larger = tree.including(["mars", "pluto"])
@@ -280,14 +280,14 @@ def test_including():
     ],
 )
 def test_from_file(tmp_path, text, name):
-    """Tabs or commas, with or without a header: one tree."""
+    """Tabs or commas, with or without a header, give the same tree."""
     tree = LabelTree.from_file(write(tmp_path, text, name))
 
     assert tree == LabelTree({"0": None, "01": "0"}, {"0": "All", "01": "Some, few"})
 
 
 def test_from_file_short_rows(tmp_path):
-    """Names are optional, and so is an empty parent; a quote between tabs is a quote."""
+    """Names and empty parents are optional; in a file with tabs, a quote is a character."""
     tree = LabelTree.from_file(str(write(tmp_path, 'a\nb\ta\nc\ta\t"C\n')))
 
     assert tree == LabelTree({"a": None, "b": "a", "c": "a"}, {"c": '"C'})
@@ -307,14 +307,14 @@ def test_from_file_short_rows(tmp_path):
     ],
 )
 def test_bad_file(tmp_path, text, name, sentence):
-    """An error in a file is reported with its line."""
+    """The error names the line of the file."""
     with pytest.raises(ValueError, match=sentence):
         LabelTree.from_file(write(tmp_path, text, name))
 
 
 @given(trees())
 def test_above_and_below_agree(tree):
-    """A label is below each label above it, one level a step."""
+    """A label is a descendant of each of its ancestors, one level deeper per step."""
     for label in tree.nodes:
         above = tree.ancestors(label)
         assert tree.level(label) == len(above)
@@ -328,18 +328,18 @@ def test_above_and_below_agree(tree):
 
 @given(trees())
 def test_every_label_is_reached_once(tree):
-    """Roots and what is below them are all labels, each once; siblings share a parent."""
+    """The roots and their descendants are all labels, each once; siblings have the same parent."""
     reached = [node for root in tree.roots for node in [root, *tree.descendants(root)]]
 
     assert sorted(reached) == list(tree.nodes)
     for label in tree.nodes:
-        beside = [node for node in tree.nodes if tree.parent(node) == tree.parent(label)]
-        assert sorted([label, *tree.siblings(label)]) == beside
+        same_parent = [node for node in tree.nodes if tree.parent(node) == tree.parent(label)]
+        assert sorted([label, *tree.siblings(label)]) == same_parent
 
 
 @given(trees())
 def test_round_trip(tree):
-    """JSON, pickle and copy bring the same tree back."""
+    """A tree from JSON, a pickle or a copy is equal."""
     assert LabelTree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
     assert pickle.loads(pickle.dumps(tree)) == tree  # noqa: S301
     assert copy.deepcopy(tree) == tree
@@ -347,7 +347,7 @@ def test_round_trip(tree):
 
 @pytest.mark.corpus
 def test_library_classes(data):
-    """The Finnish library classes: ten roots, and every label of the corpus."""
+    """The Finnish library classes have ten roots, and contain every label of the corpus."""
     corpus = data("fi-makupalat")
     with gzip.open(corpus, "rt", encoding="utf-8") as lines:
         used = {label for line in lines for label in json.loads(line)["labels"]}
@@ -364,7 +364,7 @@ def test_library_classes(data):
 @pytest.mark.corpus
 @pytest.mark.parametrize(("name", "level"), [("cei", 2), ("debtags-en", 1)])
 def test_path_labels(data, name, level):
-    """The separator of corpora with path labels is found, and the paths are several deep."""
+    """In corpora with paths as labels, the separator is found, and the tree has several levels."""
     with gzip.open(data(name), "rt", encoding="utf-8") as lines:
         used = {label for line in lines for label in json.loads(line)["labels"]}
 
@@ -375,7 +375,7 @@ def test_path_labels(data, name, level):
 
 @pytest.mark.parametrize("text", ["parent,id\n,a\na,b\n", "name,id,parent\nA,a,\nB,b,a\n"])
 def test_a_header_in_any_order(tmp_path, text):
-    """Columns are known by their titles, wherever the labels stand."""
+    """Columns are identified by their titles, in any order."""
     tree = LabelTree.from_file(write(tmp_path, text, "tree.csv"))
 
     assert tree.nodes == ("a", "b")

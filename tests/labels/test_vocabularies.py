@@ -1,4 +1,4 @@
-"""Vocabularies in files: SKOS, TSV and CSV, in and out."""
+"""Reading and writing vocabularies: SKOS, TSV and CSV."""
 
 import sys
 import warnings
@@ -46,7 +46,7 @@ def write(folder, text, name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return a folder that all examples share."""
+    """Return a folder for all examples of a test."""
     return tmp_path_factory.mktemp("files")
 
 
@@ -74,7 +74,7 @@ def test_round_trip(folder, ending, tree):
 
 
 def test_a_skos_vocabulary(tmp_path):
-    """Both directions of the hierarchy, names by language, nothing that is deprecated."""
+    """Both directions of the hierarchy are read, with all names, but no deprecated concepts."""
     tree = LabelTree.from_file(write(tmp_path, SKOS, "tree.ttl"))
 
     def at(*names):
@@ -95,7 +95,7 @@ def test_a_skos_vocabulary(tmp_path):
 
 
 def test_the_same_vocabulary_in_xml(tmp_path):
-    """RDF/XML says the same as Turtle."""
+    """RDF/XML gives the same tree as Turtle."""
     tree = LabelTree.from_file(write(tmp_path, SKOS, "tree.ttl"))
 
     tree.to_file(tmp_path / "tree.rdf")
@@ -105,7 +105,7 @@ def test_the_same_vocabulary_in_xml(tmp_path):
 
 
 def test_several_broader_concepts(tmp_path):
-    """The first one in sorted order stays, and a warning names a label that has others."""
+    """The first one in sorted order is kept, and a warning names a label with several."""
     several = """
     @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
     <c> skos:broader <b>, <a> . <d> skos:broader <a> .
@@ -137,7 +137,7 @@ def test_several_broader_concepts(tmp_path):
     ],
 )
 def test_subject_vocabularies(tmp_path, text, name):
-    """Flat lists of URIs with labels, as libraries exchange them."""
+    """Flat lists of URIs with labels, as libraries exchange them, are read."""
     tree = LabelTree.from_file(write(tmp_path, text, name))
 
     assert tree.nodes == tree.roots == ("http://x.org/1", "http://x.org/2")
@@ -147,7 +147,7 @@ def test_subject_vocabularies(tmp_path, text, name):
 
 
 def test_columns_in_any_order(tmp_path):
-    """Titles say what columns hold; columns with unknown titles are skipped with a warning."""
+    """Columns are identified by their titles; a warning names columns with unknown titles."""
     text = "id,label_fi,broader,altLabel_pt_BR,label,definition\nb,Beta,a,x| y\\|z,B,?\n"
     path = write(tmp_path, text, "tree.csv")
 
@@ -159,8 +159,8 @@ def test_columns_in_any_order(tmp_path):
     )
 
 
-def test_a_table_that_others_read(tmp_path):
-    """Where all labels are URIs, the first column says so."""
+def test_a_table_for_other_programs(tmp_path):
+    """If all labels are URIs, the title of the first column says so."""
     tree = LabelTree({"http://x.org/1": None}, {"http://x.org/1": {"en": "one", "fi": "yksi"}})
 
     tree.to_file(tmp_path / "tree.csv")
@@ -182,12 +182,12 @@ def test_a_table_that_others_read(tmp_path):
     ],
 )
 def test_bad_skos(tmp_path, text, name, sentence):
-    """One sentence says what is wrong."""
+    """The error says in one sentence what is wrong."""
     with pytest.raises(ValueError, match=sentence):
         LabelTree.from_file(write(tmp_path, text, name))
 
 
-def test_bytes_that_are_no_text(tmp_path):
+def test_bytes_that_are_not_text(tmp_path):
     """A table must be UTF-8."""
     path = tmp_path / "tree.tsv"
     path.write_bytes(b"a\xff\t\n")
@@ -197,7 +197,7 @@ def test_bytes_that_are_no_text(tmp_path):
 
 
 def test_where_trees_are_written(tmp_path):
-    """The ending must be known, and the folder must be there."""
+    """The file extension must be known, and the folder must exist."""
     tree = LabelTree({"a": None})
 
     with pytest.raises(ValueError, match=r"must end in \.ttl, \.rdf, \.nt, \.csv or \.tsv"):
@@ -207,7 +207,7 @@ def test_where_trees_are_written(tmp_path):
 
 
 def test_without_rdflib(tmp_path, monkeypatch):
-    """SKOS says what to install; tables need nothing."""
+    """For SKOS, the error says what to install; tables need no library."""
     monkeypatch.setitem(sys.modules, "rdflib", None)
     tree = LabelTree({"a": None})
 
@@ -219,8 +219,8 @@ def test_without_rdflib(tmp_path, monkeypatch):
             act(path)
 
 
-def test_a_plain_file_warns_of_nothing(tmp_path):
-    """No warning where nothing was decided."""
+def test_a_plain_file_gives_no_warning(tmp_path):
+    """There is no warning if nothing was ambiguous."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LabelTree.from_file(write(tmp_path, SKOS, "tree.ttl"))
@@ -236,7 +236,7 @@ def test_a_plain_file_warns_of_nothing(tmp_path):
     ],
 )
 def test_columns_that_say_the_same(tmp_path, header, columns):
-    """Neither of two columns for one thing is kept in silence."""
+    """Two columns with the same meaning are rejected."""
     path = tmp_path / "tree.csv"
     path.write_text(f"{header}\n{','.join('abcd'[: header.count(',') + 1])}\n")
 
@@ -264,8 +264,8 @@ ENTITIES = """<?xml version="1.0"?>
         '<!ENTITY a SYSTEM "file:///etc/hostname">',
     ],
 )
-def test_entities_that_grow(tmp_path, declared, encoding):
-    """A file whose entities contain others, long texts or files is rejected before it is read."""
+def test_hostile_entities(tmp_path, declared, encoding):
+    """A file whose entities contain entities, long texts or files is not parsed."""
     path = tmp_path / "tree.rdf"
     path.write_bytes(ENTITIES.format(declared=declared).encode(encoding))
 
@@ -285,7 +285,7 @@ def test_entities_in_another_encoding_than_declared(tmp_path):
 
 
 def test_header_with_many_columns(tmp_path):
-    """Names in very many languages take no time."""
+    """A header with very many languages is read quickly."""
     path = tmp_path / "tree.csv"
     languages = [f"x{i}" for i in range(100_000)]
     path.write_text(f"id,parent,{','.join(f'name_{code}' for code in languages)}\na,b\n")
@@ -294,7 +294,7 @@ def test_header_with_many_columns(tmp_path):
 
 
 def test_entities_for_namespaces(tmp_path):
-    """They are common in files of ontologies, and harmless."""
+    """Entities for namespaces are common in ontologies, and are accepted."""
     path = tmp_path / "tree.rdf"
     path.write_text(ENTITIES.format(declared='<!ENTITY a "http://example.org/">'))
 

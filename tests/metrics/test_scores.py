@@ -43,14 +43,14 @@ def ranking_twin(Y_true, scores, k, weight=None):
     best = sum(1 / math.log2(r + 2) for r in range(min(k, sum(Y_true))))
     hits = [[Y_true[j] and scores[j] > -np.inf for j in order[:k]] for order in orders]
     gains = [sum(hit / math.log2(r + 2) for r, hit in enumerate(row)) for row in hits]
-    found = np.mean([sum(row) for row in hits])
+    n_right = np.mean([sum(row) for row in hits])
     weighted = [
         sum(hit * weight[j] for hit, j in zip(row, order, strict=False))
         for row, order in zip(hits, orders, strict=True)
     ]
     return (
-        found / k,
-        found / max(1, sum(Y_true)),
+        n_right / k,
+        n_right / max(1, sum(Y_true)),
         np.mean(gains) / best if best else 0,
         np.mean(weighted),
     )

@@ -11,7 +11,7 @@ LARGEST, TINY = 1e100, 1e-100
 SINGLE = float(np.finfo(np.float32).smallest_subnormal)
 N_LABELS, N_WORDS = 4, 6
 
-# The numbers that each array may hold, both ends included; None where there is no end.
+# The range of each array, both ends included; None for no end
 COUNTS = {
     "data": (0, LARGEST),
     "indices": (0, N_WORDS - 1),
@@ -55,7 +55,7 @@ every_array = pytest.mark.parametrize(
 
 
 def _load(model, *, tuned=None, **changed):
-    """Return a model of the arrays of a fitted one, some of them changed."""
+    """Return a model from the arrays of a fitted one, some of them replaced."""
     model = FITTED[model]
     tuned = model.tuned_ if tuned is None else tuned
     arrays = {n: a for n, a in (model.to_arrays() | changed).items() if a is not None}
@@ -63,7 +63,7 @@ def _load(model, *, tuned=None, **changed):
 
 
 def _complaint(model, **changed):
-    """Return what is said of arrays; nothing if they are taken."""
+    """Return the error message for arrays; empty if they are accepted."""
     try:
         _load(model, **changed)
     except ValueError as error:
@@ -72,7 +72,7 @@ def _complaint(model, **changed):
 
 
 def _with(model, name, value, place=0):
-    """Return an array of a model with one number changed, in double precision if it is real."""
+    """Return an array of a model with one number replaced, in double precision if it is real."""
     array = FITTED[model].to_arrays()[name]
     array = array.astype(np.int64 if array.dtype.kind == "i" else np.float64)
     array.flat[place] = value
@@ -80,22 +80,22 @@ def _with(model, name, value, place=0):
 
 
 def test_all_arrays_are_listed():
-    """Every array of these models is tested below."""
+    """The tests below cover every array of these models."""
     assert {model: set(ranges) for model, ranges in RANGES.items()} == {
         model: set(FITTED[model].to_arrays()) for model in FITTED
     }
 
 
 @every_array
-def test_an_array_that_is_missing(model, name):
-    """It is named."""
+def test_a_missing_array(model, name):
+    """The error names the array."""
     with pytest.raises(ValueError, match=f"'{name}' is missing"):
         _load(model, **{name: None})
 
 
 @every_array
 def test_an_array_of_another_type(model, name):
-    """Numbers have the types that models give them."""
+    """Arrays must have the types that models give them."""
     array = FITTED[model].to_arrays()[name]
     other = array.astype(np.float16 if array.dtype.kind == "f" else np.int8)
 
@@ -104,8 +104,8 @@ def test_an_array_of_another_type(model, name):
 
 
 @every_array
-def test_whole_and_real_numbers_are_told_apart(model, name):
-    """Counts of documents and places are whole, all else is real."""
+def test_integers_and_real_numbers(model, name):
+    """Numbers of documents and positions are integers, everything else is real."""
     array = FITTED[model].to_arrays()[name]
     other = array.astype(np.int64 if array.dtype.kind == "f" else np.float64)
 
@@ -115,16 +115,16 @@ def test_whole_and_real_numbers_are_told_apart(model, name):
 
 @every_array
 def test_an_array_with_another_number_of_axes(model, name):
-    """It has another shape."""
+    """An array with another number of axes has the wrong shape."""
     with pytest.raises(ValueError, match=f"'{name}' has the shape"):
         _load(model, **{name: FITTED[model].to_arrays()[name][None]})
 
 
 @every_array
 def test_sizes_agree(model, name):
-    """Longer along any axis, an array does not fit to the others, unless its length is its own."""
+    """An array that is longer along any axis does not fit the others, unless its length is free."""
     array = FITTED[model].to_arrays()[name]
-    free = {("CoL", "elbo"), ("CoL", "label_objective")}  # one number for each step
+    free = {("CoL", "elbo"), ("CoL", "label_objective")}  # one number per step
 
     for axis in range(array.ndim):
         longer = np.repeat(array, [1] * (array.shape[axis] - 1) + [2], axis=axis)
@@ -135,23 +135,23 @@ def test_sizes_agree(model, name):
 
 @every_array
 def test_numbers_outside_their_range(model, name):
-    """The ends are allowed, anything beyond is not, and NaN never is."""
+    """Both ends of a range are allowed, numbers beyond them and NaN are not."""
     least, most = RANGES[model][name]
     is_real = FITTED[model].to_arrays()[name].dtype.kind == "f"
-    said = f"{name!r} holds values from"
+    message = f"{name!r} holds values from"
 
     for end, direction in ((least, -1), (most, 1)):
         if end is not None:
             beyond = np.nextafter(end, direction * np.inf) if is_real else end + direction
-            assert said in _complaint(model, **{name: _with(model, name, beyond)})
-            assert said not in _complaint(model, **{name: _with(model, name, end)})
+            assert message in _complaint(model, **{name: _with(model, name, beyond)})
+            assert message not in _complaint(model, **{name: _with(model, name, end)})
     if is_real and (least, most) != (None, None):
-        assert said in _complaint(model, **{name: _with(model, name, np.nan)})
+        assert message in _complaint(model, **{name: _with(model, name, np.nan)})
 
 
 @pytest.mark.parametrize("model", FITTED)
 def test_other_labels_and_words(model):
-    """The arrays are of as many labels and words as the file names; rules name some words only."""
+    """Arrays have as many labels and words as the file; only rules may use fewer words."""
     arrays, tuned = FITTED[model].to_arrays(), FITTED[model].tuned_
     words = 2 if model == "BoosTexter" else N_WORDS + 1
 
@@ -161,7 +161,7 @@ def test_other_labels_and_words(model):
 
 
 def test_single_precision():
-    """What models keep in single precision is taken in single and in double."""
+    """Arrays in single precision are also accepted in double precision."""
     for model, names in {"MML": ["weights", "vectors"], "CoL": ["beta"]}.items():
         for dtype in (np.float32, np.float64):
             arrays = FITTED[model].to_arrays()
@@ -193,8 +193,8 @@ def test_labels_and_documents_that_do_not_fit(model, changed, complaint):
 
 
 @pytest.mark.parametrize("model", ["MML", "BoosTexter", "CoL"])
-def test_labels_and_documents_that_just_fit(model):
-    """All documents may have the fallback, or each one label."""
+def test_extreme_labels_and_documents(model):
+    """All documents may have the fallback, or one label each."""
     for label_docs, docs in (([5, 5, 5, 0], [5, 5]), ([5, 5, 5, 0], [15, 5])):
         changed = {"label_docs": np.array(label_docs), "docs": np.array(docs)}
 
@@ -202,7 +202,7 @@ def test_labels_and_documents_that_just_fit(model):
 
 
 def test_sizes_of_label_sets():
-    """There are vectors for the empty set and for one label to all of them, of some length."""
+    """There is a vector for each size of label sets, from none to all labels."""
     vectors, weights = (FITTED["MML"].to_arrays()[name] for name in ("vectors", "weights"))
     rows = [np.resize(vectors, (n, vectors.shape[1])) for n in range(6)]
 
@@ -212,33 +212,33 @@ def test_sizes_of_label_sets():
 
 
 def test_topics():
-    """There is a topic at least, and a probability for each size of label sets."""
+    """There must be a topic, and a probability for each size of label sets."""
     arrays = FITTED["CoL"].to_arrays()
     none = {name: arrays[name][:, :0] for name in ("alpha", "beta", "label_topics")}
     sizes = [np.full(n, 1 / n) for n in range(1, 6)]
 
     with pytest.raises(ValueError, match="there is no topic"):
         _load("CoL", **none)
-    found = [_complaint("CoL", size_proba=proba) for proba in sizes]
-    assert [bool(said) for said in found] == [True, False, False, False, True]
+    complaints = [_complaint("CoL", size_proba=proba) for proba in sizes]
+    assert [bool(complaint) for complaint in complaints] == [True, False, False, False, True]
 
 
 def test_probabilities_sum_to_one():
-    """But for rounding, which is coarser in single precision."""
+    """Probabilities sum to one, up to rounding, which is coarser in single precision."""
     arrays = FITTED["CoL"].to_arrays()
 
     for name, rounding in (("beta", 1e-3), ("size_proba", 1e-6)):
         exact = arrays[name].astype(np.float64)
         exact /= exact.sum(axis=0)
-        found = [
+        complaints = [
             _complaint("CoL", **{name: exact * (1 + part * rounding)})
             for part in (-1.1, -0.9, 0.9, 1.1)
         ]
-        assert ["sum to one" in said for said in found] == [True, False, False, True]
+        assert ["sum to one" in complaint for complaint in complaints] == [True, False, False, True]
 
 
 def test_covariance():
-    """It is symmetric, and no direction has a negative variance."""
+    """The covariance is symmetric, and has no negative eigenvalue."""
     crooked = np.eye(3)
     crooked[0, 1] = 0.1
 
@@ -250,7 +250,7 @@ def test_covariance():
 
 
 def test_biases_sum_to_one():
-    """What two labels say together is shared between them, but for rounding."""
+    """The biases of two labels sum to one, up to rounding."""
     bias = np.full((4, 4), 0.5)
 
     for change, is_wrong in ((1.1e-6, True), (0.9e-6, False), (-1.1e-6, True)):
@@ -260,7 +260,7 @@ def test_biases_sum_to_one():
 
 
 def test_label_sets_in_order():
-    """Label sets are sorted, each once, and there is one."""
+    """Label sets are sorted and distinct, and there is at least one."""
     sets = {"set_indices": [0, 1], "set_indptr": [0, 1, 2], "set_docs": [2.0, 3.0]}
     wrong = [
         sets | {"set_indices": [1, 0]},
@@ -287,8 +287,8 @@ def test_label_sets_in_order():
         ("CoL", "temperature", 1e-6, 1e6),
     ],
 )
-def test_ranges_of_what_was_chosen(model, name, least, most):
-    """The ends are allowed, anything beyond is not, nor is what is no number."""
+def test_ranges_of_tuned_values(model, name, least, most):
+    """Both ends of a range are allowed; values beyond them, and other types, are not."""
     usual = dict(FITTED[model].tuned_)
 
     for value in (least, most):
@@ -299,13 +299,13 @@ def test_ranges_of_what_was_chosen(model, name, least, most):
 
 
 def test_a_threshold_is_needed():
-    """Topics alone do not say which labels are enough."""
+    """The tuned values of CoL must have a threshold."""
     with pytest.raises(ValueError, match="the tuned values have no threshold"):
         _load("CoL", tuned={})
 
 
-def test_what_is_never_chosen():
-    """A model takes what it may have chosen, by name."""
+def test_unknown_tuned_values():
+    """A model accepts only values that it may have tuned, by name."""
     with pytest.raises(ValueError, match="'tol' was tuned, which this model never tunes"):
         _load("MML", tuned={"tol": 1.0})
     with pytest.raises(ValueError, match="are a list, must be a mapping"):
@@ -332,20 +332,20 @@ def test_what_is_never_chosen():
     ids=str,
 )
 @pytest.mark.parametrize("name", ["set_curve", "label_curve"])
-def test_curves_that_lead_nowhere(name, curve, complaint):
-    """A curve leads from rising scores to rising probabilities."""
+def test_invalid_curves(name, curve, complaint):
+    """A curve maps rising scores to rising probabilities."""
     with pytest.raises(ValueError, match=f"the curve '{name}' .*{complaint}"):
         _load("MML", tuned={name: curve})
 
 
 @pytest.mark.parametrize("curve", [[[0.0], [0.5]], ([0.0, 0.0], [0.0, 0.0]), [[0.0, 1.0], [0, 1]]])
-def test_curves_that_rise(curve):
-    """A curve may have one point, may stay where it is, and may reach 0 and 1."""
+def test_valid_curves(curve):
+    """A curve may have a single point, may be flat, and may reach 0 and 1."""
     assert _load("MML", tuned={"label_curve": curve}).tuned_ == {"label_curve": curve}
 
 
 def test_rows_of_counts():
-    """Rows are consecutive, and their columns ascend."""
+    """Rows must be consecutive, with ascending columns."""
     arrays = FITTED["NaiveBayes"].to_arrays()
     indices, indptr = arrays["indices"].copy(), arrays["indptr"]
     indices[[0, 1]] = indices[[1, 0]]
@@ -357,7 +357,7 @@ def test_rows_of_counts():
 
 
 def test_rows_of_label_sets():
-    """A label set has a label, and each once."""
+    """A label set must have labels, each once."""
     for indices, indptr, complaint in (
         ([0, 0], [0, 2], "columns in each row of 'set_indices' must ascend"),
         ([0], [0, 0, 1], "'set_indices' has an empty row"),
@@ -368,7 +368,7 @@ def test_rows_of_label_sets():
 
 
 def test_few_counts_of_very_many_labels_and_words():
-    """A small file cannot ask for all memory: tables of labels times words are in proportion."""
+    """A small file cannot use up memory by a table of very many labels times words."""
     many = 20_000
     arrays = {
         "data": np.zeros(0),

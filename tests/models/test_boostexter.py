@@ -1,4 +1,4 @@
-"""BoosTexter: rules as by a slow twin, invariances, answers, odd input."""
+"""BoosTexter: a slow twin, invariances, predictions, unusual input."""
 
 import pickle
 import warnings
@@ -44,7 +44,7 @@ def topics(n_docs=120, n_labels=4, seed=0, n_words=20):
 
 
 def usable(X, Y):
-    """Return whether each document has a word and a label, and each label a document."""
+    """Return whether every document has words and labels, and every label documents."""
     return X.any(axis=1).all() and Y.any(axis=1).all() and Y.any(axis=0).all()
 
 
@@ -53,7 +53,7 @@ def usable(X, Y):
 
 @pytest.fixture
 def arrays():
-    """Return dense words and labels, and what the kernels read of them."""
+    """Return dense words and labels, and the arguments of the kernels."""
     rng = np.random.default_rng(0)
     X, Y = rng.poisson(np.linspace(0.02, 0.5, 25), (40, 25)), np.eye(30, dtype=int)
     Y = Y[rng.integers(0, 30, 40)] | Y[rng.integers(0, 30, 40)]
@@ -97,9 +97,9 @@ def test_add_rules(arrays):
     expected = twins.add_rules(X, Y, D / D.size, 6, 0.01)
 
     kernels.sum_weights(documents, pairs, D, sums)
-    found = kernels.add_rules(documents, pairs, D, sums, 0.01, np.ones(1), words, outputs, z)
+    n_rules = kernels.add_rules(documents, pairs, D, sums, 0.01, np.ones(1), words, outputs, z)
 
-    assert found == 6
+    assert n_rules == 6
     assert words.tolist() == expected[0]
     np.testing.assert_allclose(outputs, expected[1], atol=1e-9)
     np.testing.assert_allclose(z, expected[2], rtol=1e-10)
@@ -109,7 +109,7 @@ def test_add_rules(arrays):
 
 
 def check_rules(model, X, Y, n_rounds, smoothing):
-    """Walk through the rounds with the twin's weights; ties go to the first word."""
+    """Check each round against the twin; of tied words, the first is taken."""
     D = np.full(Y.shape, 1 / Y.size)
     for rule in model.rules_:
         z = twins.all_z(X, Y, D)
@@ -139,7 +139,7 @@ def test_rules_are_those_of_the_twin(corpus, n_rounds):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("n_labels", "n_words"), [(3, 60), (24, 40)])
 def test_rules_of_many_rounds_are_those_of_the_twin(seed, n_labels, n_words):
-    """Also after sums were added up anew, with words that meet few labels and all of them."""
+    """The same after sums are computed again, with words of few labels and of all labels."""
     X, Y = topics(150, n_labels, seed, n_words)
     model = BoosTexter(450).fit(X[Y.any(axis=1)], Y)
 
@@ -148,7 +148,7 @@ def test_rules_of_many_rounds_are_those_of_the_twin(seed, n_labels, n_words):
 
 @pytest.mark.parametrize("smoothing", [1e-6, 0.01, 2.0])
 def test_rules_by_other_smoothing(smoothing):
-    """It is a part of all weights."""
+    """Smoothing is relative to the sum of all weights."""
     X, Y = topics(60)
 
     model = BoosTexter(25, smoothing=smoothing).fit(X, Y)
@@ -158,7 +158,7 @@ def test_rules_by_other_smoothing(smoothing):
 
 @given(matrices(labelled=True))
 def test_the_bound_holds(corpus):
-    """No Z is above one; their product is the mean loss, no less than the Hamming loss."""
+    """No Z exceeds one; their product is the mean loss, which is at least the Hamming loss."""
     X, Y = corpus
     assume(usable(X, Y))
     model = BoosTexter(20, best_if_none=False).fit(X, Y)
@@ -173,7 +173,7 @@ def test_the_bound_holds(corpus):
 
 @pytest.mark.compiled
 def test_the_bound_falls_to_the_training_loss():
-    """On a larger corpus, also of the answers themselves."""
+    """Each round lowers the bound, which the training loss never exceeds."""
     X, Y = topics(400, 6, n_words=200)
     model = BoosTexter(600, best_if_none=False).fit(X, Y)
 
@@ -185,7 +185,7 @@ def test_the_bound_falls_to_the_training_loss():
 
 
 def test_rules_can_be_read():
-    """A word, what it gives to each label, and Z; scores are their sum."""
+    """A rule has a word, an output for each label, and Z; scores are sums of outputs."""
     X, Y = topics(60)
     model = BoosTexter(30).fit(X, Y)
 
@@ -199,7 +199,7 @@ def test_rules_can_be_read():
 
 
 def test_fewer_rounds_are_the_first_ones():
-    """A longer run begins as a shorter one."""
+    """The rules of a shorter run are the first ones of a longer run."""
     X, Y = topics(60)
 
     few, many = BoosTexter(5).fit(X, Y), BoosTexter(9).fit(X, Y)
@@ -213,7 +213,7 @@ def test_fewer_rounds_are_the_first_ones():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_labels_in_another_order(seed):
-    """Rules and answers are the same, in the other order."""
+    """Rules and predictions are the same, in the new order."""
     X, Y = topics(60, seed=seed)
     order = np.random.default_rng(seed).permutation(4)
     model = BoosTexter(40).fit(X, Y)
@@ -241,7 +241,7 @@ def test_documents_in_another_order(seed):
 
 @given(matrices(labelled=True))
 def test_all_documents_twice(corpus):
-    """The rules are the same, if smoothing does not fall with the number of documents."""
+    """The rules are the same if the smoothing is fixed."""
     X, Y = corpus
     assume(usable(X, Y))
     model = BoosTexter(8, smoothing=0.01).fit(X, Y)
@@ -252,8 +252,8 @@ def test_all_documents_twice(corpus):
     np.testing.assert_allclose(twice.z_, model.z_, rtol=1e-9)
 
 
-def test_how_often_a_word_is_there_does_not_matter():
-    """Only whether it is."""
+def test_counts_of_words_do_not_matter():
+    """Only the presence of a word matters."""
     X, Y = topics(60)
 
     counted, present = BoosTexter(20).fit(X, Y), BoosTexter(20).fit(X > 0, Y)
@@ -262,8 +262,8 @@ def test_how_often_a_word_is_there_does_not_matter():
     assert counted.decision_function(X).tobytes() == present.decision_function(X * 0.5).tobytes()
 
 
-def test_documents_without_labels_or_words_teach_nothing():
-    """The rules are those without them; labels of all count for the fallback."""
+def test_documents_without_labels_or_words_change_no_rule():
+    """They change no rule, but their labels count for the fallback."""
     X, Y = topics(40)
     plain = BoosTexter(20).fit(X, Y)
 
@@ -278,8 +278,8 @@ def test_documents_without_labels_or_words_teach_nothing():
 # Prediction
 
 
-def test_labels_above_zero_are_given():
-    """And the best one where there is none, unless it is not wanted."""
+def test_labels_above_zero_are_predicted():
+    """Without one, the best label is predicted, unless that is turned off."""
     Y = np.eye(3, dtype=int)[[0, 1, 2, 0, 0, 1, 1, 2, 2, 2]]
     X = np.hstack([np.ones((10, 1)), np.eye(10)[:, :3]])  # the last seven have one word
     model = BoosTexter(200).fit(X, Y)
@@ -295,7 +295,7 @@ def test_labels_above_zero_are_given():
 
 
 def test_documents_without_a_word_of_a_rule():
-    """They get the commonest label set, and shares of documents as probabilities."""
+    """They get the most frequent label set, and label frequencies as probabilities."""
     X, Y = topics(40)
     X, Y = np.hstack([X, np.zeros((40, 1), int)]), Y.copy()
     Y[:8] = [0, 1, 0, 1]
@@ -311,7 +311,7 @@ def test_documents_without_a_word_of_a_rule():
 
 
 def test_probabilities_are_logistic():
-    """Of twice the score; they rank, and are not calibrated."""
+    """Probabilities are the logistic function of twice the score; they are not calibrated."""
     X, Y = topics(80)
     model = BoosTexter(30).fit(X, Y)
 
@@ -320,8 +320,8 @@ def test_probabilities_are_logistic():
     np.testing.assert_allclose(proba, 1 / (1 + np.exp(-2 * model.decision_function(X))))
 
 
-def test_assess_tells_all_at_once():
-    """Sets, scores and probabilities are those of the single methods."""
+def test_assess():
+    """`assess` gives the sets, scores and probabilities of the single methods."""
     X, Y = topics(60)
     model = BoosTexter(20).fit(X, Y)
 
@@ -333,7 +333,7 @@ def test_assess_tells_all_at_once():
 
 
 def test_fewer_labels():
-    """Answers are the best of the allowed labels."""
+    """Predictions are the best of the allowed labels."""
     X, Y = topics(60)
     X_new = np.vstack([X, np.zeros((1, X.shape[1]))])
     model = BoosTexter(20).fit(X, Y)
@@ -357,22 +357,22 @@ def test_fewer_labels():
 
 
 def test_the_best_set_with_a_label():
-    """All labels above zero, and this one."""
+    """The best set has all labels above zero, and this one."""
     X, Y = topics(40)
     wide = np.hstack([Y, np.zeros((40, 1), dtype=int)])
     model = BoosTexter(20).fit(X, wide)
 
-    found = model.best_with(X, 2).toarray()
+    best = model.best_with(X, 2).toarray()
 
     expected = model.decision_function(X) > 0
     expected[:, 2] = True
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(best, expected)
     with pytest.raises(ValueError, match="label '4' has no documents"):
         model.best_with(X, 4)
 
 
 def test_contributions_add_up_to_the_score():
-    """Of any set, by words and by labels, whatever the words' counts."""
+    """Contributions add up for any set, by words and by labels, and ignore counts."""
     X, Y = topics(40)
     model = BoosTexter(30).fit(X, Y)
     scores = model.decision_function(X)
@@ -387,22 +387,22 @@ def test_contributions_add_up_to_the_score():
 
 
 def test_word_labels_share_each_word():
-    """Shares of a word are not negative and sum to one over the labels of its document."""
+    """The shares of a word are at least 0, and sum to one over the labels of its document."""
     X, Y = topics(30)
     model = BoosTexter(10).fit(X, Y)
 
-    found = model.word_labels(X)
+    word_labels = model.word_labels(X)
 
     predicted = model.predict(X)
-    assert predicted[found.doc, found.label].all()
-    assert found.share.min() >= 0
+    assert predicted[word_labels.doc, word_labels.label].all()
+    assert word_labels.share.min() >= 0
     total = np.zeros(X.shape)
-    np.add.at(total, (found.doc, found.word), found.share)
+    np.add.at(total, (word_labels.doc, word_labels.word), word_labels.share)
     np.testing.assert_allclose(total, X > 0, atol=1e-9)
 
 
-def test_top_words_speak_most_for_a_label():
-    """They come with the sum of what their rules give."""
+def test_top_words_of_a_label():
+    """The top words of a label come with the sum of the outputs of their rules."""
     X, Y = topics(60)
     model = BoosTexter(40).fit(X, Y)
     sums = model.decision_function(np.eye(X.shape[1]))[:, 1]
@@ -417,7 +417,7 @@ def test_top_words_speak_most_for_a_label():
 
 
 def test_forms_of_targets_agree():
-    """Names, dense and sparse indicators give the same answers, each in its own form."""
+    """Names, dense and sparse indicators give the same predictions, each in its own form."""
     X, Y = topics(40)
     names = [[LABELS[label] for label in np.flatnonzero(y)] for y in Y]
 
@@ -435,8 +435,8 @@ def test_forms_of_targets_agree():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_one_label_a_document(n_classes):
-    """A 1-D y follows scikit-learn's contract."""
+def test_one_label_per_document(n_classes):
+    """With a 1-D y, predictions are 1-D, as in scikit-learn."""
     X, Y = topics(60)
     y = np.array(["a", "b", "c"])[Y.argmax(axis=1) % n_classes]
 
@@ -449,13 +449,13 @@ def test_one_label_a_document(n_classes):
     assert model.predict(X).tolist() == model.classes_[proba.argmax(axis=1)].tolist()
     assert model.score(X, y) > 0.6
     assert model.best_with(X, 1).getnnz() == 60
-    if n_classes == 2:  # one is as far above zero as the other below
+    if n_classes == 2:  # their scores are opposite numbers
         np.testing.assert_allclose(proba[:, 1], 1 / (1 + np.exp(-decision)))
 
 
 @pytest.mark.compiled
 def test_a_grid_search():
-    """Parameters are scikit-learn's."""
+    """Parameters can be searched with scikit-learn."""
     X, Y = topics(60)
 
     search = GridSearchCV(BoosTexter(), {"n_rounds": [5, 20]}, cv=2).fit(X, Y)
@@ -464,12 +464,12 @@ def test_a_grid_search():
     assert clone(BoosTexter(7)).get_params() == BoosTexter(7).get_params()
 
 
-# Odd corpora
+# Unusual corpora
 
 
 @pytest.mark.parametrize("kind", ["one label", "all labels", "no words", "one document"])
-def test_odd_corpora(kind):
-    """Where there is little to learn, many rounds neither fail nor warn."""
+def test_unusual_corpora(kind):
+    """If there is little to learn, many rounds neither fail nor warn."""
     X, Y = topics(20)
     if kind == "one label":
         Y = np.ones((20, 1), dtype=int)
@@ -512,8 +512,8 @@ def test_words_in_every_document():
     assert useless.predict(X[:1]).tolist() == [[1, 0]]
 
 
-def test_labels_without_documents_are_never_given():
-    """Columns of zeros stay zeros, and their scores are minus infinity."""
+def test_labels_without_documents_are_never_predicted():
+    """They have score -inf, and are never predicted."""
     X, Y = topics(40)
     wide = np.zeros((len(Y), 6), dtype=int)
     wide[:, [0, 2, 3, 5]] = Y
@@ -530,8 +530,8 @@ def test_labels_without_documents_are_never_given():
     assert model.top_words(4, 3)[0].size == 0
 
 
-def test_stored_zeros_are_no_words():
-    """Nor do they make a document with words of one that has none."""
+def test_stored_zeros_are_not_words():
+    """A document with nothing but stored zeros has no words."""
     X, Y = topics(40)
     stored = sparse.csr_matrix(np.vstack([X, X[:2]]).astype(float))
     stored.data[stored.indptr[-3] :] = 0.0
@@ -544,17 +544,17 @@ def test_stored_zeros_are_no_words():
     assert model.predict(stored[-1]).tolist() == plain.predict(stored[-1].toarray()).tolist()
 
 
-def test_what_is_given_stays_as_it_is():
-    """Arrays that cannot be written."""
+def test_input_is_not_changed():
+    """The input may be read-only."""
     X, Y = topics(40)
-    given = sparse.csr_matrix(X.astype(float))
-    for array in (given.data, given.indices, given.indptr):
+    matrix = sparse.csr_matrix(X.astype(float))
+    for array in (matrix.data, matrix.indices, matrix.indptr):
         array.setflags(write=False)
 
-    model = BoosTexter(20).fit(given, sparse.csr_matrix(Y))
+    model = BoosTexter(20).fit(matrix, sparse.csr_matrix(Y))
 
-    assert (model.predict(given) != model.predict(X)).nnz == 0
-    assert (given.toarray() == X).all()
+    assert (model.predict(matrix) != model.predict(X)).nnz == 0
+    assert (matrix.toarray() == X).all()
 
 
 @pytest.mark.parametrize(
@@ -576,7 +576,7 @@ def test_wrong_parameters(wrong, error, sentence):
 
 
 def test_wrong_documents():
-    """So are unlabelled documents, and matrices of other shapes."""
+    """Unlabelled documents, and matrices of other shapes, are rejected."""
     X, Y = topics(20)
 
     with pytest.raises(ValueError, match="Y has no labelled document"):
@@ -596,8 +596,8 @@ def test_wrong_documents():
 # Arrays, copies and files
 
 
-def test_arrays_hold_all_that_answers_need():
-    """A model from arrays answers the same to the bit, and has the same rules."""
+def test_arrays_round_trip():
+    """A model from arrays has the same rules, and gives the same bits."""
     X, Y = topics(60)
     wide = np.hstack([Y, np.zeros((60, 1), dtype=int)])
     model = BoosTexter(30).fit(X, wide)
@@ -628,8 +628,8 @@ def test_arrays_hold_all_that_answers_need():
         {"label_docs": np.zeros(3, int)},
     ],
 )
-def test_broken_arrays_are_refused(broken):
-    """Before they are used."""
+def test_broken_arrays_are_rejected(broken):
+    """They are rejected before they are used."""
     X, Y = topics(20)
     arrays = BoosTexter(9).fit(X, Y).to_arrays()
 
@@ -637,8 +637,8 @@ def test_broken_arrays_are_refused(broken):
         BoosTexter(9).from_arrays({**arrays, **broken}, labels=list("abcd"), n_words=20)
 
 
-def test_a_copy_answers_the_same():
-    """Pickled and back."""
+def test_pickle():
+    """An unpickled model gives the same probabilities."""
     X, Y = topics(40)
     model = BoosTexter(20).fit(X, Y)
 

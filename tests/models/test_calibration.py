@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from polytopic.models.calibration import KNOTS, rising_curve
 
 
-def test_tells_how_often_answers_are_right():
-    """Of answers that are right as often as their score says, the curve is the score."""
+def test_the_curve_is_the_share_of_right_answers():
+    """If answers are right as often as their score says, the curve is the score."""
     rng = np.random.default_rng(0)
     scores = rng.uniform(0, 1, 200_000)
     x, y = rising_curve(scores, rng.uniform(size=scores.size) < scores)
@@ -18,7 +18,7 @@ def test_tells_how_often_answers_are_right():
 
 
 def test_a_few_answers_do_not_lift_all_others():
-    """One wrong answer, below a right one, does not make the many above them probable."""
+    """A few answers at the bottom do not make all those above them more probable."""
     scores = np.concatenate([[-9.0, -8.0], np.linspace(-1, 0, 5000), np.linspace(0.1, 1, 50)])
     right = np.concatenate([[False, True], np.zeros(5000, bool), np.ones(50, bool)])
     x, y = rising_curve(scores, right)

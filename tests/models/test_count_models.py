@@ -1,4 +1,4 @@
-"""The count models as estimators: contract, laws, odd input."""
+"""The count models as estimators: scikit-learn's checks, laws, unusual input."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def same_parameters(one, other):
-    """Tell whether two models are equal bit for bit."""
+    """Return whether two models are equal bit for bit."""
     return (
         one.classes_.tolist() == other.classes_.tolist()
         and one.counts_ == other.counts_
@@ -79,7 +79,7 @@ def corpus(n_docs=60, seed=0):
 @pytest.mark.parametrize("model", MODELS)
 @given(a=matrices(labelled=True), b=matrices())
 def test_forgetting_is_exact(model, a, b):
-    """What was learned and forgotten leaves no bit behind."""
+    """After learning and forgetting documents, every bit is as before."""
     (X, Y), (X_more, Y_more) = a, b
     alone = clone(model).fit(X, Y)
     both = clone(model).fit(np.vstack([X, X_more]), np.vstack([Y, Y_more]))
@@ -91,8 +91,8 @@ def test_forgetting_is_exact(model, a, b):
 
 @pytest.mark.parametrize("model", MODELS)
 @given(a=matrices(labelled=True), b=matrices(labelled=True))
-def test_forgetting_named_labels_takes_them_away(model, a, b):
-    """A label whose last document is forgotten disappears, as if it had never come."""
+def test_forgetting_named_labels_removes_them(model, a, b):
+    """A label whose last document is forgotten disappears without a trace."""
     names = np.array(["a", "b", "c", "d"])
     (X, Y), (X_more, Y_more) = a, b
     Y = [names[y > 0].tolist() for y in Y]
@@ -109,7 +109,7 @@ def test_forgetting_named_labels_takes_them_away(model, a, b):
 @pytest.mark.parametrize("model", MODELS)
 @given(documents=matrices(min_docs=3, labelled=True), data=st.data())
 def test_batches_and_order_do_not_matter(model, documents, data):
-    """Learning in any order and in any batches gives the same bits."""
+    """Learning in any order and batches gives the same bits."""
     X, Y = documents
     order = data.draw(st.permutations(range(len(X))))
     cut = data.draw(st.integers(1, len(X) - 1))
@@ -147,7 +147,7 @@ def test_threads_do_not_matter(model, monkeypatch):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_permuting_labels_and_words_permutes_the_answer(model):
-    """Neither the names of labels nor the order of words carries meaning."""
+    """Neither the names of labels nor the order of words matters."""
     X, names = corpus(80)
     Y = np.array([[n in row for n in ("film", "science", "sport")] for row in names]).astype(int)
     labels, words = np.array([2, 0, 1]), np.array([3, 1, 4, 0, 2])
@@ -167,7 +167,7 @@ def test_permuting_labels_and_words_permutes_the_answer(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_forms_of_targets_agree(model):
-    """Names, dense and sparse indicators give the same answers, each in its own form."""
+    """Names, dense and sparse indicators give the same predictions, each in its own form."""
     X, names = corpus()
     classes = ["film", "science", "sport"]
     Y = np.array([[c in row for c in classes] for row in names]).astype(np.int32)
@@ -184,7 +184,7 @@ def test_forms_of_targets_agree(model):
 
 
 def test_naive_bayes_is_scikit_learns_on_one_label():
-    """With one label a document it is multinomial naive Bayes with equal priors."""
+    """With one label per document, it is multinomial naive Bayes with equal priors."""
     X, names = corpus()
     y = [row[0] for row in names]
     twin = MultinomialNB(alpha=0.1, fit_prior=False).fit(X, y)
@@ -198,7 +198,7 @@ def test_naive_bayes_is_scikit_learns_on_one_label():
 
 
 def test_mixtures_are_naive_bayes_on_one_label():
-    """Where no document has two labels, nothing is mixed."""
+    """If no document has two labels, mixtures are naive Bayes."""
     X, names = corpus()
     y = [row[0] for row in names]
 
@@ -209,8 +209,8 @@ def test_mixtures_are_naive_bayes_on_one_label():
         )
 
 
-def test_pmm1_tells_labels_of_a_mixed_text():
-    """A text with the words of two labels gets both, and the shares of each."""
+def test_pmm1_labels_a_mixed_text():
+    """A text with the words of two labels gets both, with their shares."""
     X = [[9, 1, 0, 0], [8, 0, 0, 1], [0, 1, 9, 0], [1, 0, 8, 8], [5, 0, 5, 5]]
     model = PMM1(smoothing=0.1).fit(X, [["a"], ["a"], ["b"], ["b"], ["a", "b"]])
 
@@ -223,7 +223,7 @@ def test_pmm1_tells_labels_of_a_mixed_text():
 
 @pytest.mark.parametrize("model", [*MODELS, LabelDecision(NaiveBayes(), TopK(1))])
 def test_documents_without_words_get_the_commonest_set(model):
-    """No known word: the most frequent label set, not the most frequent label."""
+    """They get the most frequent label set, not the most frequent label."""
     X = [[2, 1], [1, 2], [1, 1], [2, 0]]
     Y = [["a", "b"], ["a", "b"], ["a"], ["c"]]
 
@@ -235,7 +235,7 @@ def test_documents_without_words_get_the_commonest_set(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_unlabelled_documents_are_ignored(model):
-    """They change no statistic."""
+    """Unlabelled documents change nothing."""
     X, Y = corpus()
     alone = clone(model).fit(X, Y)
 
@@ -246,7 +246,7 @@ def test_unlabelled_documents_are_ignored(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_label_without_documents_is_never_predicted(model):
-    """An indicator's empty column stays, at minus infinity."""
+    """An empty column of an indicator is kept, with score -inf."""
     X, _ = corpus()
     Y = np.zeros((len(X), 3), dtype=int)
     Y[:, 0] = np.arange(len(X)) % 2
@@ -261,7 +261,7 @@ def test_a_label_without_documents_is_never_predicted(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_declared_classes_may_come_later(model):
-    """Labels in ``classes`` have columns before they have documents."""
+    """Labels in ``classes`` have columns even before they have documents."""
     fitted = clone(model).partial_fit([[1, 2]], [["b"]], classes=["a", "b", "c"])
     assert fitted.predict([[1, 1]]).tolist() == [[0, 1, 0]]
 
@@ -273,7 +273,7 @@ def test_declared_classes_may_come_later(model):
 
 @pytest.mark.parametrize("model", MODELS)
 def test_weights_are_repetitions(model):
-    """An integer weight is that many documents, also for forgetting."""
+    """An integer weight stands for that many documents, also in forgetting."""
     X, Y = corpus(10)
     weight = np.arange(10) % 3
     repeated = np.repeat(np.arange(10), weight)
@@ -288,7 +288,7 @@ def test_weights_are_repetitions(model):
 
 
 def test_fractional_counts_cannot_be_forgotten():
-    """The model works on tf-idf, and says why it cannot forget."""
+    """A model of tf-idf weights works, and says why it cannot forget."""
     model = NaiveBayes().fit([[0.5, 1.5], [1.0, 0.2]], [["a"], ["b"]])
 
     assert not model.counts_.exact
@@ -309,14 +309,14 @@ def test_fractional_counts_cannot_be_forgotten():
     ],
 )
 @pytest.mark.parametrize("model", MODELS)
-def test_bad_input_gets_a_sentence(model, X, Y, sentence):
-    """Each wrong argument is named."""
+def test_bad_input_is_rejected(model, X, Y, sentence):
+    """The error names the wrong argument."""
     with pytest.raises(ValueError, match=sentence):
         clone(model).fit(X, Y)
 
 
-def test_bad_parameters_get_a_sentence():
-    """A parameter out of range is named with what came."""
+def test_bad_parameters_are_rejected():
+    """The error names the parameter, with its value."""
     with pytest.raises(ValueError, match="smoothing == -1, must be > 0"):
         PMM1(smoothing=-1).fit([[1]], [["a"]])
     with pytest.raises(ValueError, match="smoothing == 1e-301, must be >= 1e-300"):
@@ -326,7 +326,7 @@ def test_bad_parameters_get_a_sentence():
 
 
 def test_forms_do_not_mix():
-    """A model that knows names does not take an indicator, and a width must stay."""
+    """A model of names rejects indicators, and the number of labels must not change."""
     named = NaiveBayes().fit([[1, 2]], [["a"]])
     with pytest.raises(
         ValueError, match="has the form 'dense', but the model was fitted on 'names'"
@@ -340,8 +340,8 @@ def test_forms_do_not_mix():
     assert columns.predict([[1, 2]]).shape == (1, 3)
 
 
-def test_forgetting_everything_is_refused():
-    """A model of nothing cannot answer, so the last document stays."""
+def test_forgetting_everything_is_rejected():
+    """The last document cannot be forgotten, as a model without documents cannot predict."""
     model = PMM1().fit([[1, 2]], [["a"]])
 
     with pytest.raises(ValueError, match="nothing was forgotten"):
@@ -351,7 +351,7 @@ def test_forgetting_everything_is_refused():
 
 @pytest.mark.parametrize("model", MODELS)
 def test_in_a_pipeline_and_a_grid(model):
-    """They are scikit-learn estimators: pipelines, searches, cross-validation."""
+    """They work in scikit-learn's pipelines, searches and cross-validation."""
     X, names = corpus()
     Y = np.array([[n in row for n in ("film", "science", "sport")] for row in names]).astype(int)
     pipeline = make_pipeline(FunctionTransformer(np.sqrt), model)
@@ -364,7 +364,7 @@ def test_in_a_pipeline_and_a_grid(model):
 
 
 def test_log_likelihood_of_a_set():
-    """NB mixes documents, PMM1 words; with one label both are the label's score."""
+    """One label has its score; of several labels, NB mixes documents and PMM1 words."""
     X, names = corpus()
     nb, pmm = NaiveBayes().fit(X, names), PMM1().fit(X, names)
     theta = nb.word_proba_
@@ -394,7 +394,7 @@ def test_world_model_scores():
 @pytest.mark.parametrize("model", [NaiveBayes(), PMM1(prior="uniform", decode="greedy")])
 @pytest.mark.parametrize("scale", [1e-3, 0.7, 1e12, 1e37, 1e60])
 def test_any_scale_of_counts(model, scale):
-    """Fractions and huge counts get the answers of the plain search."""
+    """With fractions and huge counts, predictions are those of the plain search."""
     X, names = corpus(80)
     fitted = clone(model).fit(X, names)
 
@@ -409,7 +409,7 @@ def test_any_scale_of_counts(model, scale):
 
 @pytest.mark.parametrize("smoothing", [1e-300, 1e-12, 1e6])
 def test_any_smoothing(smoothing):
-    """Extreme smoothing leaves finite scores and the answers of the plain search."""
+    """With extreme smoothing, scores are finite and predictions those of the plain search."""
     X, names = corpus(80)
     model = PMM1(smoothing=smoothing, prior="uniform", decode="greedy").fit(X, names)
 
@@ -419,9 +419,9 @@ def test_any_smoothing(smoothing):
     for x, answer in zip(X, answers, strict=True):
         if x.any():
             expected = slow.greedy_sets_of_pmm1(x, model.word_proba_, [True] * 3)
-            found = slow.log_likelihood(x, model.word_proba_, np.flatnonzero(answer))
+            value = slow.log_likelihood(x, model.word_proba_, np.flatnonzero(answer))
             best = slow.log_likelihood(x, model.word_proba_, expected)
-            assert found == pytest.approx(best, rel=1e-9)
+            assert value == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("model", [*MODELS, LabelDecision(NaiveBayes(), TopK(1))])
@@ -436,8 +436,8 @@ def test_names_can_be_scored_and_searched(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_refused_call_changes_nothing(model):
-    """After a wrong partial_fit the right one works, and the model is as before."""
+def test_a_rejected_call_changes_nothing(model):
+    """After an invalid partial_fit, the model is as before, and a valid one works."""
     X, names = corpus()
     fitted = clone(model).fit(X, names)
     before = fitted.word_proba_.copy()
@@ -451,8 +451,8 @@ def test_a_refused_call_changes_nothing(model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_assess_is_all_answers_at_once(model):
-    """One pass gives what three calls give, for empty documents too."""
+def test_assess(model):
+    """`assess` gives the results of three calls in one pass, also for empty documents."""
     X, names = corpus()
     fitted = clone(model).fit(X, names)
 
@@ -464,7 +464,7 @@ def test_assess_is_all_answers_at_once(model):
 
 
 def test_documents_without_labels_in_questions():
-    """Their likelihood is minus infinity; words without a label cannot be shared."""
+    """A document without labels has likelihood -inf; its words cannot be divided among labels."""
     X, names = corpus()
     model = PMM1().fit(X, names)
 
@@ -475,8 +475,8 @@ def test_documents_without_labels_in_questions():
     assert model.word_labels(X[:2], [[], []]).share.size == 0
 
 
-def test_steps_are_counted():
-    """max_iter is kept to the step."""
+def test_max_iter():
+    """EM takes at most max_iter steps."""
     X, names = corpus()
 
     assert [PMM1(max_iter=n, tol=0).fit(X, names).n_iter_ for n in (1, 2, 3, 4, 7)] == [
@@ -489,7 +489,7 @@ def test_steps_are_counted():
 
 
 def test_labels_keep_every_character():
-    """Also a NUL at the end, which NumPy's own strings lose."""
+    """A NUL at the end of a label is kept, which NumPy's strings would lose."""
     model = NaiveBayes().fit([[2, 0], [0, 2]], [["a"], ["a\0"]])
 
     assert model.classes_.tolist() == ["a", "a\0"]
@@ -503,7 +503,7 @@ def test_smoothing_must_be_a_number(value):
         PMM1(smoothing=value).fit([[1, 2]], [["a"]])
 
 
-def test_counts_must_be_countable():
+def test_huge_counts_are_rejected():
     """Counts whose sums would overflow are rejected."""
     with pytest.raises(ValueError, match="word counts must be <= 1e"):
         PMM1().fit([[1e300, 2]], [["a"]])
@@ -511,7 +511,7 @@ def test_counts_must_be_countable():
 
 @pytest.mark.compiled
 def test_the_number_of_blas_threads_does_not_matter():
-    """Nothing that is learned goes through a BLAS, whose threads change the last bits."""
+    """Parameters do not depend on BLAS, whose threads would change the last bits."""
     code = (
         "import hashlib, numpy as np\n"
         "from polytopic import PMM1\n"
@@ -552,8 +552,8 @@ def test_permutations_by_hypothesis(documents, data):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("model", MODELS)
-def test_memory_grows_with_what_is_there(model):
-    """Predicting sparse label sets never holds documents × labels, let alone × words."""
+def test_memory_grows_with_the_labels_of_documents(model):
+    """Predicting sparse label sets needs no dense array of documents × labels or × words."""
     n_docs, n_labels = 16_000, 600
     X = sparse.random(n_docs, 300, density=0.01, random_state=0, format="csr")
     X.data = np.ceil(3 * X.data)

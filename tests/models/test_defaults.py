@@ -1,4 +1,4 @@
-"""Defaults: docstrings and signatures say the same."""
+"""Docstrings and signatures state the same defaults."""
 
 import pytest
 
@@ -9,5 +9,5 @@ CALLABLES = public_callables("polytopic.models")
 
 @pytest.mark.parametrize("name", CALLABLES)
 def test_documented_defaults(name):
-    """Whoever reads the docstring knows what is used if a parameter is not given."""
+    """The docstring of each parameter states the default that the signature has."""
     assert not wrong_defaults(CALLABLES[name])

@@ -1,4 +1,4 @@
-"""What every model promises, whatever its family."""
+"""Laws of all models."""
 
 import numpy as np
 import pytest
@@ -63,14 +63,14 @@ CALLS = {
     ids=str,
 )
 def test_a_model_that_was_not_fitted(model, method):
-    """It says so, instead of failing for want of an attribute."""
+    """An unfitted model raises NotFittedError, not AttributeError."""
     with pytest.raises(NotFittedError):
         getattr(clone(model), method)(*CALLS[method])
 
 
 @every_model
 def test_a_model_knows_whether_it_is_fitted(model):
-    """It is fitted after `fit`, and not before or in a clone."""
+    """A model is fitted after `fit`; a new one and a clone are not."""
     trained = fitted(model)
 
     assert not clone(model).is_fitted
@@ -79,24 +79,24 @@ def test_a_model_knows_whether_it_is_fitted(model):
 
 
 @pytest.mark.parametrize("name", ["label_mean_", "label_covariance_"])
-def test_what_was_not_learned(name):
-    """Also what is derived from what is learned says so."""
+def test_properties_of_an_unfitted_model(name):
+    """Properties of an unfitted model raise NotFittedError, too."""
     with pytest.raises(NotFittedError):
         getattr(CoL(), name)
 
 
 @every_model
 def test_parameters_are_kept_as_they_are_given(model):
-    """Whatever they are: fit is the first to look at them."""
-    given = {name: f"{name} as given" for name in model.get_params()}
+    """The constructor only stores parameters; `fit` is the first to check them."""
+    parameters = {name: f"{name} as given" for name in model.get_params()}
 
-    kept = type(model)(**given).get_params()
+    stored = type(model)(**parameters).get_params()
 
-    assert kept == given
+    assert stored == parameters
 
 
 @every_model
-def test_what_scikit_learn_is_told(model):
+def test_tags(model):
     """Models take sparse matrices and several labels; counts are not negative."""
     tags = get_tags(model)
 
@@ -108,7 +108,7 @@ def test_what_scikit_learn_is_told(model):
 
 @pytest.mark.parametrize("model", [m for m in MODELS if hasattr(m, "top_words")], ids=repr)
 def test_labels_without_documents_have_no_words(model):
-    """Nothing speaks for them."""
+    """A label without documents has no words."""
     words, weights = fitted(model).top_words(3, 3)
 
     assert words.size == weights.size == 0
@@ -117,13 +117,13 @@ def test_labels_without_documents_have_no_words(model):
 
 @pytest.mark.parametrize("labels", ["all", "neighbours"])
 def test_words_do_not_speak_for_labels_without_documents(labels):
-    """In a set with such a label, that label's share of the score is nothing."""
+    """In a set with such a label, that label's share of the score is zero."""
     model = fitted(MML(1.0, labels=labels))
 
-    found = model.explain_words(X[:1], [[1, 0, 0, 1]])
+    breakdown = model.explain_words(X[:1], [[1, 0, 0, 1]])
 
-    assert found.by_label[:, 0].any()
-    assert not found.by_label[:, 1].any()
+    assert breakdown.by_label[:, 0].any()
+    assert not breakdown.by_label[:, 1].any()
 
 
 MIXTURES = [
@@ -137,29 +137,29 @@ every_mixture = pytest.mark.parametrize("model", MIXTURES, ids=repr)
 
 @every_mixture
 def test_words_account_for_the_log_likelihood(model):
-    """What the words add, and what is left, add up."""
+    """The evidence of words and the remaining parts add up to the log likelihood."""
     model = fitted(model)
 
     for x, y in zip(sparse.csr_matrix(X[:8]), Y[:8], strict=True):
-        found = model.explain_words(x, [y])
+        breakdown = model.explain_words(x, [y])
 
-        assert found.word_scores.shape == (x.nnz,)
-        assert (found.word_scores < 0).all()
-        total = x.data @ found.word_scores + found.mixing
-        assert total == found.breakdown.log_likelihood
+        assert breakdown.word_scores.shape == (x.nnz,)
+        assert (breakdown.word_scores < 0).all()
+        total = x.data @ breakdown.word_scores + breakdown.mixing
+        assert total == breakdown.breakdown.log_likelihood
         assert total == pytest.approx(model.log_likelihood(x, [y])[0])
 
 
 def test_words_of_the_papers_score():
-    """It is the log likelihood of the mean weights, so nothing but the words is left."""
+    """The score is the log likelihood of the mean weights, so it consists of words only."""
     model = fitted(PDMM(temperature=2.0, likelihood="paper"))
     x = sparse.csr_matrix(X[:1])
 
-    found = model.explain_words(x, [[1, 1, 0, 0]])
+    breakdown = model.explain_words(x, [[1, 1, 0, 0]])
 
     weights = model.mixture(x, [[1, 1, 0, 0]])[0]
     expected = np.log(weights @ model.word_proba_[:, x.indices])
-    np.testing.assert_allclose(found.word_scores, expected, rtol=1e-6)
+    np.testing.assert_allclose(breakdown.word_scores, expected, rtol=1e-6)
 
 
 @every_mixture
@@ -175,11 +175,11 @@ def test_the_joint_is_the_likelihood_and_the_prior(model):
 
 @pytest.mark.parametrize("model", [NaiveBayes(), MML(), BoosTexter(20)], ids=repr)
 def test_all_label_sets_are_equally_likely(model):
-    """Where only words count, the prior is nothing and the temperature is one."""
-    found = fitted(model).explain_words(X[:1], Y[:1])
+    """With a uniform prior, the prior adds nothing and the temperature is one."""
+    breakdown = fitted(model).explain_words(X[:1], Y[:1])
 
-    assert found.temperature == 1.0
-    assert found.log_prior == 0.0
+    assert breakdown.temperature == 1.0
+    assert breakdown.log_prior == 0.0
 
 
 @pytest.mark.parametrize(
@@ -197,35 +197,35 @@ def test_all_label_sets_are_equally_likely(model):
     ids=repr,
 )
 def test_documents_are_needed_to_choose_by(model, needed):
-    """Where something is not fixed, and only there."""
+    """A model needs documents exactly if a parameter must be tuned."""
     assert bool(model.needs_documents) == needed
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), PMM1(), PMM2(smoothing="auto")], ids=repr)
 def test_a_table_is_as_good_as_its_documents(model):
-    """With documents to choose by, the same is chosen; what was chosen before may be kept."""
+    """With documents to tune on, a fit on a table tunes the same; tuned values can be reused."""
     names = [[NAMES[k] for k in np.flatnonzero(y)] for y in Y]
     counts = sparse.csr_matrix(X, dtype=float)
     expected = clone(model).fit(counts, names)
     table = LabelSetCounts.from_matrix(counts, read_targets(names))
 
-    found = clone(model).fit_counts(table, documents=(counts, names))
-    kept = clone(model).fit_counts(table, tuned=expected.tuned_)
+    from_table = clone(model).fit_counts(table, documents=(counts, names))
+    reused = clone(model).fit_counts(table, tuned=expected.tuned_)
 
-    assert found.tuned_ == kept.tuned_ == expected.tuned_
-    assert found.classes_.tolist() == NAMES[:3]
-    for other in (found, kept):
+    assert from_table.tuned_ == reused.tuned_ == expected.tuned_
+    assert from_table.classes_.tolist() == NAMES[:3]
+    for other in (from_table, reused):
         assert other.predict_proba(X).tobytes() == expected.predict_proba(X).tobytes()
 
 
 def test_topics_from_a_table_of_label_sets():
-    """Fitted on documents and a table of their label sets, CoL is the same."""
+    """Fitted on documents and a table of their label sets, CoL gives the same result."""
     names = [[NAMES[k] for k in np.flatnonzero(y)] for y in Y]
     counts, targets = sparse.csr_matrix(X, dtype=float), read_targets(names)
     expected = CoL(n_topics=4, tol=0.1).fit(counts, names)
     table = LabelSetCounts.from_matrix(counts, targets)
 
-    found = CoL(n_topics=4, tol=0.1).fit_documents(
+    from_table = CoL(n_topics=4, tol=0.1).fit_documents(
         TopicDocuments(counts, targets.Y),
         labels=table.labels,
         sets=table.indicator,
@@ -234,14 +234,14 @@ def test_topics_from_a_table_of_label_sets():
     )
 
     arrays = expected.to_arrays()
-    assert found.tuned_ == expected.tuned_
-    assert found.classes_.tolist() == NAMES[:3]
-    for name, array in found.to_arrays().items():
+    assert from_table.tuned_ == expected.tuned_
+    assert from_table.classes_.tolist() == NAMES[:3]
+    for name, array in from_table.to_arrays().items():
         np.testing.assert_array_equal(array, arrays[name], err_msg=name)
 
 
-def test_labels_that_never_stand_alone():
-    """Where no label set is allowed as a whole, the commonest label that is allowed is given."""
+def test_allowed_labels_without_a_set():
+    """If no seen set is allowed as a whole, the most frequent allowed label is predicted."""
     pairs = [["a", "b"], ["a", "b"], ["b", "c"], ["b", "c"], ["b", "c"]]
     empty = np.zeros((1, 2))
 
@@ -255,15 +255,15 @@ def test_labels_that_never_stand_alone():
 
 @every_model
 def test_the_best_set_with_a_label_holds_it(model):
-    """Whatever the words say."""
+    """The best set with a label contains it, whatever the words are."""
     model = fitted(model)
 
     for label in range(3):
-        found = model.best_with(X, label).toarray()
+        best = model.best_with(X, label).toarray()
 
-        assert found.shape == (len(X), 4)
-        assert (found[:, label] == 1).all()
-        assert not found[:, 3].any()
+        assert best.shape == (len(X), 4)
+        assert (best[:, label] == 1).all()
+        assert not best[:, 3].any()
 
 
 @every_model
@@ -285,7 +285,7 @@ def test_the_best_set_with_an_impossible_label(model, label):
     ids=repr,
 )
 def test_one_pass_gives_all_answers(model):
-    """Sets, margins and probabilities at once are those that are given one by one."""
+    """`assess` gives the same sets, margins and probabilities as the single methods."""
     model = fitted(model)
 
     sets, margins, proba = model.assess(X)
@@ -298,7 +298,7 @@ def test_one_pass_gives_all_answers(model):
 
 @every_model
 def test_arrays_hold_the_whole_model(model):
-    """From its arrays a model gives the same answers, and knows how many words there are."""
+    """A model from arrays gives the same answers, and has the same number of words."""
     model = fitted(model)
 
     again = clone(model).from_arrays(model.to_arrays(), labels=NAMES, n_words=6, tuned=model.tuned_)
@@ -313,7 +313,7 @@ def test_arrays_hold_the_whole_model(model):
 
 @every_model
 def test_only_allowed_labels_are_answered(model):
-    """Also for a document without words, where the commonest set is not allowed."""
+    """Only allowed labels are predicted, also if the most frequent set is not allowed."""
     documents = np.vstack([X, np.zeros((1, 6), dtype=int)])
     model = fitted(model)
 

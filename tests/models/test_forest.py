@@ -57,7 +57,7 @@ def test_grow_tree(documents, seed, n_tries):
 
 
 def test_a_forest_scores_as_its_trees(documents):
-    """The score is the mean of what the twin's trees give."""
+    """The score is the mean over the twin's trees."""
     q, Y, read = documents
     trees = [estimator.grow(read, 4, 10, seed) for seed in (5, 6, 7)]
     joined = estimator.join(trees, sparse.csr_matrix(Y))
@@ -66,8 +66,7 @@ def test_a_forest_scores_as_its_trees(documents):
     kernels.mean_shares(read.q, read.indices, read.indptr, 20, joined, estimator.ALL_TREES, shares)
 
     grown = [twins.grow_tree(q, Y, 31, 10, seed) for seed in (5, 6, 7)]
-    expected = [np.mean([twins.shares(row, Y, tree) for tree in grown], axis=0) for row in q]
-    np.testing.assert_allclose(shares, expected, atol=1e-6)
+    np.testing.assert_allclose(shares, twins.mean_shares(q, Y, grown), atol=1e-6)
 
 
 def test_find_ends(documents):
@@ -93,7 +92,7 @@ def corpus(seed=0):
 
 
 def test_out_of_bag_scores():
-    """They are the mean of the trees that were grown without the document."""
+    """The score of a document is the mean of the trees that were grown without it."""
     X, Y = corpus()
     model = RandomForest(6, random_state=1).fit(X, Y)
 
@@ -136,7 +135,7 @@ def test_out_of_bag_scores_need_the_forest_that_was_fitted():
     ],
 )
 def test_damaged_trees(name, change):
-    """Arrays that are no forest are rejected, not followed."""
+    """Arrays that do not describe a forest are rejected."""
     X, Y = corpus()
     model = RandomForest(3).fit(X, Y)
     arrays = model.to_arrays()
@@ -151,6 +150,6 @@ def test_damaged_trees(name, change):
 
 @pytest.mark.parametrize("name", ["n_trees", "n_tries"])
 def test_wrong_parameters(name):
-    """They are named."""
+    """The error names the parameter."""
     with pytest.raises(ValueError, match=f"{name} == 0, must be >= 1"):
         RandomForest(**{name: 0}).fit([[1, 0], [0, 1]], [["a"], ["b"]])

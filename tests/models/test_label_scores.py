@@ -1,4 +1,4 @@
-"""LinearSVM, NearestNeighbours, RandomForest, Stack: laws of models with one score per label."""
+"""Laws of models with one score per label: LinearSVM, NearestNeighbours, RandomForest, Stack."""
 
 import numpy as np
 import pytest
@@ -43,32 +43,32 @@ NEW, _ = topics(seed=1)
 
 @every_model
 def test_words_and_base_add_up_to_the_score(model):
-    """What the words of a document add, and the base, are the score of each label."""
+    """The score of a label is the base plus what each word adds."""
     model = clone(model).fit(X, Y)
     scores = model.decision_function(NEW[:10])
 
     for d in range(10):
-        found = model.label_evidence(NEW[d], [0, 1, 2])
+        evidence = model.label_evidence(NEW[d], [0, 1, 2])
 
         np.testing.assert_allclose(
-            found.base + found.weights @ found.by_word, scores[d, :3], rtol=1e-5, atol=1e-6
+            evidence.base + evidence.weights @ evidence.by_word, scores[d, :3], rtol=1e-5, atol=1e-6
         )
 
 
 @every_model
 def test_explained_score_of_a_set(model):
-    """The score of a set is the sum of its labels' scores, and is made of the same parts."""
+    """The score of a set is the sum of its labels' scores, and so are the parts of both."""
     model = clone(model).fit(X, Y)
 
-    found = model.explain_words(NEW[:1], [[1, 0, 1, 0]])
+    breakdown = model.explain_words(NEW[:1], [[1, 0, 1, 0]])
 
     expected = model.decision_function(NEW[:1])[0, [0, 2]].sum()
-    assert found.breakdown.score == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert breakdown.breakdown.score == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
 @every_model
 def test_arrays_round_trip(model):
-    """A model restored from its arrays answers the same, to the bit."""
+    """A model restored from its arrays gives the same results, bit for bit."""
     model = clone(model).fit(X, Y)
 
     restored = clone(model).from_arrays(
@@ -92,7 +92,7 @@ def test_scaled_rows_are_the_same_documents(model):
 
 @every_model
 def test_a_label_without_documents_is_never_predicted(model):
-    """Its score is -inf, its probability 0."""
+    """A label without documents has score -inf and probability 0."""
     model = clone(model).fit(X, Y)
 
     assert np.isneginf(model.decision_function(NEW)[:, 3]).all()
@@ -102,7 +102,7 @@ def test_a_label_without_documents_is_never_predicted(model):
 
 @every_model
 def test_every_document_gets_a_label(model):
-    """Also one without words: the most frequent label set."""
+    """Every document gets a label; one without words gets the most frequent label set."""
     model = clone(model).fit(X, Y)
 
     sets = model.predict(sparse.vstack([NEW, sparse.csr_matrix((1, X.shape[1]))]))
@@ -124,7 +124,7 @@ def test_only_allowed_labels(model):
 
 @every_model
 def test_the_best_set_with_a_label(model):
-    """It contains the label."""
+    """The best set with a label contains it."""
     model = clone(model).fit(X, Y)
 
     assert model.best_with(NEW, 2).toarray()[:, 2].all()
@@ -157,8 +157,8 @@ def test_order_of_labels(model):
 
 
 @pytest.mark.parametrize("name", ["svm", "knn", "forest", "stack"])
-def test_no_document_with_a_telling_word(name, tmp_path):
-    """A word in every document has no weight, so nothing is learned; the labels are answered."""
+def test_no_informative_word(name, tmp_path):
+    """A word in every document has no weight, so the most frequent labels are predicted."""
     labeler = Labeler(name).fit(["goal"], [["sport"]])
     labeler.save(tmp_path / "one.model")
 
@@ -173,7 +173,7 @@ LABELS = [["sport"], ["space"], ["film", "sport"]] * 20
 
 @pytest.mark.parametrize("name", ["svm", "knn", "forest", "stack"])
 def test_labeler(name, tmp_path):
-    """They label, explain, learn, forget and are saved as any model."""
+    """The models label, explain, learn, forget and are saved like all others."""
     labeler = Labeler(name).fit(TEXTS, LABELS)
     expected = labeler.predict_proba(TEXTS[:3])
 

@@ -1,4 +1,4 @@
-"""Leaving documents out: the same as never having learned them."""
+"""Leaving a document out is the same as never having learned it."""
 
 from inspect import signature
 
@@ -30,7 +30,7 @@ def others(X, Y, doc):
 
 
 def worded(n_docs=40, seed=0):
-    """Return documents with words, and their labels as an indicator."""
+    """Return the documents with words, and the indicator of their labels."""
     X, names = corpus(n_docs, seed)
     Y = np.array([[n in row for n in ("film", "science", "sport")] for row in names]).astype(int)
     return X[X.any(axis=1)], Y[X.any(axis=1)]
@@ -63,7 +63,7 @@ def test_leaving_out_is_a_fit_without_the_document(model, documents):
 @pytest.mark.parametrize("em_steps", [0, 1])
 @given(documents=matrices(min_docs=2, labelled=True))
 def test_a_mixture_without_em_is_a_fit_without_the_document(documents, em_steps):
-    """Where each word counts for all labels, nothing is shared and the likelihood is exact."""
+    """If each word counts for all labels, the likelihood is exact."""
     X, Y = documents
     model = PMM1(estimate="nb", temperature=1.0).fit(X, Y)
 
@@ -77,7 +77,7 @@ def test_a_mixture_without_em_is_a_fit_without_the_document(documents, em_steps)
 
 @pytest.mark.parametrize("model", [PMM1(**FIXED), PDMM(**FIXED)])
 def test_em_steps_lead_to_a_fit_without_the_document(model):
-    """With enough EM steps the likelihood is that of a cold fit; with none, most of the way."""
+    """With enough EM steps, the likelihood is that of a cold fit; without any, it is near."""
     X, Y = worded()
     model.fit(X, Y)
 
@@ -87,12 +87,12 @@ def test_em_steps_lead_to_a_fit_without_the_document(model):
     refits = [type(model)(**FIXED).fit(*others(X, Y, doc)) for doc in range(len(X))]
     cold = [refit.log_likelihood(X[[d]], Y[[d]])[0] for d, refit in enumerate(refits)]
     np.testing.assert_allclose(relearned, cold, rtol=1e-4)
-    seen = model.log_likelihood(X, Y)
-    assert np.abs(at_once - cold).mean() < 0.5 * np.abs(seen - cold).mean()
+    with_document = model.log_likelihood(X, Y)
+    assert np.abs(at_once - cold).mean() < 0.5 * np.abs(with_document - cold).mean()
 
 
 def test_em_steps_of_pmm2_keep_biases():
-    """Where biases cannot move, the likelihood is that of a cold fit."""
+    """If biases are fixed, the likelihood is that of a cold fit."""
     X, Y = worded()
     equal = PMM2(bias_smoothing=1e90, **FIXED).fit(X, Y)
 
@@ -106,7 +106,7 @@ def test_em_steps_of_pmm2_keep_biases():
 @pytest.mark.parametrize("smoothing", [1e-300, 0.5])
 @pytest.mark.parametrize("model", [NaiveBayes(), *MIXTURES])
 def test_words_of_an_unknown_label_are_equally_likely(model, smoothing):
-    """The only document of its label, or of all, leaves nothing but the smoothing."""
+    """Without the only document of a label, its words have the probabilities of smoothing alone."""
     X, Y = np.array([[3, 1, 0], [0, 2, 7]]), [["a"], ["b"]]
     alone = clone(model).set_params(smoothing=smoothing).fit(X[:1], Y[:1])
     two = clone(model).set_params(smoothing=smoothing).fit(X, Y)
@@ -116,7 +116,7 @@ def test_words_of_an_unknown_label_are_equally_likely(model, smoothing):
 
 
 def test_nothing_is_left_of_one_document():
-    """Without its only document no model can answer."""
+    """A model of one document has nothing left without it."""
     for model in (NaiveBayes(), PMM1(temperature=1.0)):
         with pytest.raises(ValueError, match="at least two are needed"):
             model.fit([[1, 2]], [["a"]]).loo_predict([[1, 2]], [["a"]])
@@ -125,7 +125,7 @@ def test_nothing_is_left_of_one_document():
 @pytest.mark.parametrize("model", MIXTURES)
 @given(documents=matrices(min_docs=2, labelled=True))
 def test_single_labels_need_no_em(model, documents):
-    """Where each document has one label nothing is shared, and the likelihood is exact."""
+    """If each document has one label, the likelihood is exact."""
     X, Y = documents
     Y = np.eye(Y.shape[1], dtype=int)[Y.argmax(axis=1)]
     model.fit(X, Y)
@@ -141,7 +141,7 @@ def test_single_labels_need_no_em(model, documents):
 @pytest.mark.parametrize("kind", ["labelset", "labels", "uniform"])
 @given(documents=matrices(min_docs=2, labelled=True))
 def test_prior_is_that_of_the_other_documents(kind, documents):
-    """A left-out document's label set counts one document less, and may not be seen at all."""
+    """The label set of a document that is left out has one document less, perhaps none."""
     X, Y = documents
     model = PMM1(prior=kind, temperature=1.0).fit(X, Y)
     Y = sparse.csr_matrix(Y, dtype=float)
@@ -159,7 +159,7 @@ def test_prior_is_that_of_the_other_documents(kind, documents):
 
 @pytest.mark.parametrize("model", [PMM1(**FIXED), PDMM(**FIXED)])
 def test_answers_are_those_of_a_fit_without_the_document(model):
-    """With EM steps the labels are those of a cold fit, too."""
+    """With EM steps, the labels are those of a cold fit, too."""
     X, Y = worded(30, seed=1)
     model.fit(X, Y)
 
@@ -182,8 +182,8 @@ def test_one_label_a_document():
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), PMM1()])
-def test_what_was_not_learned_is_refused(model):
-    """Other labels, more words, or fewer words than a set's only document had."""
+def test_documents_that_were_not_learned(model):
+    """Other labels, more words, or fewer words than a set's only document are rejected."""
     X, Y = [[3, 0], [2, 1], [0, 2]], [["a"], ["a"], ["b"]]
     model.fit(X, Y)
 
@@ -196,7 +196,7 @@ def test_what_was_not_learned_is_refused(model):
 
 
 def test_a_prior_without_its_only_document():
-    """A set seen once is like any other set that was not seen."""
+    """Without its only document, a set has the prior of a set that was not seen."""
     sets = sparse.csr_matrix([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     prior = SetPrior("labelset", sets, np.array([3.0, 1.0, 2.0]))
 
@@ -212,22 +212,22 @@ def test_a_prior_without_its_only_document():
 
 @pytest.mark.parametrize("model", [NaiveBayes(), *MIXTURES])
 def test_audit_agrees_with_the_answers(model):
-    """Nothing is better than the best; suspicion is 0 where the document's own set is the best."""
+    """Suspicion is 0 if the document's own set is the best, and positive otherwise."""
     X, Y = worded(60)
     model = clone(model)
     if model.name != "nb":
         model.set_params(decode="map")
     model.fit(X, Y)
 
-    found = leave_one_out.audit(model, X, Y)
+    audit = leave_one_out.audit(model, X, Y)
 
-    assert (found.best >= found.own).all()
+    assert (audit.best >= audit.own).all()
     answers = model.loo_predict(X, Y)
     agrees = (Y * answers).any(axis=1) if model.name == "nb" else (answers == Y).all(axis=1)
-    np.testing.assert_array_equal(found.suspicion == 0, agrees)
+    np.testing.assert_array_equal(audit.suspicion == 0, agrees)
     assert 0 < agrees.sum() < len(X)
-    np.testing.assert_array_equal(found.sets.toarray()[agrees], Y[agrees])
-    np.testing.assert_array_equal(found.sets.toarray()[~agrees], answers[~agrees])
+    np.testing.assert_array_equal(audit.sets.toarray()[agrees], Y[agrees])
+    np.testing.assert_array_equal(audit.sets.toarray()[~agrees], answers[~agrees])
 
 
 @given(matrices(min_docs=2, labelled=True))
@@ -237,47 +237,47 @@ def test_audit_is_the_log_joint_without_the_document(documents):
     Y = np.eye(Y.shape[1], dtype=int)[Y.argmax(axis=1)]  # nothing is shared
     model = PMM1(temperature=2.0).fit(X, Y)
 
-    found = leave_one_out.audit(model, X, Y)
+    audit = leave_one_out.audit(model, X, Y)
 
     for doc in np.flatnonzero(X.any(axis=1)):
         without = PMM1(temperature=2.0).fit(*others(X, Y, doc))
         own = without.log_joint(X[[doc]], Y[[doc]])[0]
         if Y.sum(axis=0)[Y[doc] > 0] == 1:
-            assert found.alone[doc]
+            assert audit.alone[doc]
         else:
-            np.testing.assert_allclose(found.own[doc], own, atol=1e-9)
-        best = without.log_joint(X[[doc]], found.sets[[doc]])[0]
-        np.testing.assert_allclose(found.best[doc], best, atol=1e-9)
+            np.testing.assert_allclose(audit.own[doc], own, atol=1e-9)
+        best = without.log_joint(X[[doc]], audit.sets[[doc]])[0]
+        np.testing.assert_allclose(audit.best[doc], best, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), PMM1(), PMM1(prior="uniform")])
 def test_audit_sets_apart_what_cannot_be_judged(model):
-    """The only document of a label is alone; without words or labels there is nothing to say."""
+    """The only document of a label is listed apart; one without words or labels is ignored."""
     X = [[3, 0, 1], [3, 1, 0], [0, 3, 1], [0, 0, 0], [1, 1, 1]]
     Y = [["a"], ["a"], ["a", "b"], ["a"], []]
     model.fit(X, Y)
 
-    found = leave_one_out.audit(model, X, Y)
+    audit = leave_one_out.audit(model, X, Y)
 
-    assert found.alone.tolist() == [False, False, True, False, False]
-    assert np.isnan(found.suspicion).tolist() == [False, False, True, True, True]
-    assert found.sets.toarray()[[3, 4]].sum() == 0
-    assert model.classes_[found.sets[2].indices].tolist() == ["a"]
+    assert audit.alone.tolist() == [False, False, True, False, False]
+    assert np.isnan(audit.suspicion).tolist() == [False, False, True, True, True]
+    assert audit.sets.toarray()[[3, 4]].sum() == 0
+    assert model.classes_[audit.sets[2].indices].tolist() == ["a"]
 
 
 @pytest.mark.parametrize("model", [NaiveBayes(), PMM1()])
 def test_audit_of_a_single_document(model):
-    """Without it there is no model at all."""
+    """Without its only document there is no model."""
     model.fit([[3, 1]], [["a"]])
 
-    found = leave_one_out.audit(model, [[3, 1]], [["a"]])
+    audit = leave_one_out.audit(model, [[3, 1]], [["a"]])
 
-    assert found.alone.tolist() == [True]
-    assert np.isnan(found.suspicion).all()
+    assert audit.alone.tolist() == [True]
+    assert np.isnan(audit.suspicion).all()
 
 
 def test_words_add_up_to_what_they_change():
-    """The words' gains sum to the difference of log likelihoods without the document."""
+    """The gains of the words sum to the difference of log likelihoods without the document."""
     X, Y = worded(30)
     Y = np.eye(3, dtype=int)[Y.argmax(axis=1)]  # nothing is shared
     better = sparse.csr_matrix(1.0 - Y)
@@ -293,7 +293,7 @@ def test_words_add_up_to_what_they_change():
 
 @pytest.mark.parametrize("model", [NaiveBayes(), *MIXTURES])
 def test_each_word_has_a_gain(model):
-    """One number for each stored word, whatever the model; none where nothing changes."""
+    """There is one number per stored word, and none if the labels stay."""
     X, Y = worded(30)
     model.fit(X, Y)
 
@@ -304,7 +304,7 @@ def test_each_word_has_a_gain(model):
 
 
 def test_audit_needs_the_counts():
-    """A model without its table says why it cannot."""
+    """The error of a model without its table says what is missing."""
     model = NaiveBayes().fit([[3, 1]], [["a"]])
     model.counts_ = None
 
@@ -315,7 +315,7 @@ def test_audit_needs_the_counts():
 
 @pytest.mark.parametrize("method", ["loo_predict", "loo_log_likelihood"])
 def test_steps_are_not_negative(method):
-    """A number of EM steps that cannot be is named."""
+    """The error names a negative number of EM steps."""
     X, Y = corpus()
     model = PMM1(temperature=1.0).fit(X, Y)
 

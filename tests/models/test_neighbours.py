@@ -1,4 +1,4 @@
-"""Nearest neighbours: a slow twin, ties, documents without a common word."""
+"""Nearest neighbours: a slow twin, ties, and documents without a common word."""
 
 import numpy as np
 import pytest
@@ -18,9 +18,9 @@ def unit(X):
 
 
 def nearest(X, learned, k):
-    """Return what the kernel finds."""
+    """Return the numbers and cosines that the kernel finds."""
     rows, by_word = sparse.csr_matrix(X), sparse.csc_matrix(learned)
-    similarity, found = np.zeros((len(X), k)), np.empty((len(X), k), np.int32)
+    similarity, numbers = np.zeros((len(X), k)), np.empty((len(X), k), np.int32)
     kernels.find_nearest(
         rows.data,
         rows.indices.astype(np.int32),
@@ -30,9 +30,9 @@ def nearest(X, learned, k):
         by_word.indptr.astype(np.int64),
         len(learned),
         similarity,
-        found,
+        numbers,
     )
-    return found, similarity
+    return numbers, similarity
 
 
 @given(matrices())
@@ -41,7 +41,7 @@ def test_find_nearest(drawn):
     learned = np.round(unit(drawn[0].astype(float)), 3)
     X = np.round(unit(learned[::-1] + np.eye(*learned.shape)), 3)
 
-    found, similarity = nearest(X, learned, 3)
+    numbers, similarity = nearest(X, learned, 3)
 
     rows, expected = twins.find_nearest(X, learned, 3)
     n = expected.shape[1]
@@ -49,17 +49,17 @@ def test_find_nearest(drawn):
     cosine = X @ learned.T
     for d in range(len(X)):
         for place in range(n):
-            if found[d, place] >= 0:
-                assert cosine[d, found[d, place]] == pytest.approx(expected[d, place])
+            if numbers[d, place] >= 0:
+                assert cosine[d, numbers[d, place]] == pytest.approx(expected[d, place])
             else:
                 assert rows[d, place] == -1
 
 
 def test_of_equal_neighbours_the_first_come_first():
-    """So the result does not depend on how they are searched."""
-    found, similarity = nearest(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]] * 4), 3)
+    """Of equally near documents the first ones are taken, so the result is unique."""
+    numbers, similarity = nearest(np.array([[1.0, 0.0]]), np.array([[1.0, 0.0]] * 4), 3)
 
-    assert found.tolist() == [[0, 1, 2]]
+    assert numbers.tolist() == [[0, 1, 2]]
     assert similarity.tolist() == [[1.0, 1.0, 1.0]]
 
 
@@ -77,7 +77,7 @@ def test_votes():
 
 
 def test_fewer_documents_than_neighbours():
-    """All of them vote."""
+    """If there are too few documents, all of them vote."""
     model = NearestNeighbours(20).fit([[1, 0], [1, 1]], [["a"], ["b"]])
 
     assert model.neighbours([[1, 0]]).rows.tolist() == [[0, 1]]
@@ -93,6 +93,6 @@ def test_no_common_word():
 
 
 def test_wrong_parameters():
-    """They are named."""
+    """The error names the parameter."""
     with pytest.raises(ValueError, match="n_neighbours == 0, must be >= 1"):
         NearestNeighbours(0).fit([[1, 0], [0, 1]], [["a"], ["b"]])

@@ -1,4 +1,4 @@
-"""A count model written along the recipe in CONTRIBUTING works everywhere."""
+"""A count model written as CONTRIBUTING describes works everywhere."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_it_splits_documents():
 
 
 def test_it_is_listed():
-    """Commands and labelers find it among the others, and know what it learns from."""
+    """Commands and labelers list it, as a model that learns from counts."""
     assert "split" in registry.model_names("counts")
     assert registry.find_model("split").load() is SplitBayes
     with pytest.raises(ValueError, match="the name 'nb' is taken"):
@@ -83,18 +83,18 @@ def test_forgetting_is_exact(labeler):
 
 def test_it_explains_itself(labeler):
     """The evidence of the words adds up to the score, also against another label."""
-    found = labeler.explain("A goal from orbit.", ["sport"], why_not="space")
+    explanation = labeler.explain("A goal from orbit.", ["sport"], why_not="space")
 
-    sums = found.breakdown
-    assert sum(word.evidence for word in found.labels[0].words) == pytest.approx(sums.words)
+    sums = explanation.breakdown
+    assert sum(word.evidence for word in explanation.labels[0].words) == pytest.approx(sums.words)
     assert sums.corpus + sums.words + sums.mixing == pytest.approx(sums.log_likelihood)
-    assert sum(word.amount for word in found.why_not[0].words) == pytest.approx(
-        found.why_not[0].difference - found.why_not[0].mixing
+    assert sum(word.amount for word in explanation.why_not[0].words) == pytest.approx(
+        explanation.why_not[0].difference - explanation.why_not[0].mixing
     )
 
 
 def test_it_audits(labeler):
-    """A text with a wrong label is found, assessed as if it had not been learned."""
+    """An audit finds a text with a wrong label."""
     texts, labels = [*TEXTS, "The rover sent pictures of Mars."], [*LABELS, ["sport"]]
 
     (suspect, *_) = labeler.fit(texts, labels).audit(texts, labels)
@@ -103,7 +103,7 @@ def test_it_audits(labeler):
 
 
 def test_it_is_saved(labeler, tmp_path):
-    """It answers the same from a file, and goes on learning."""
+    """A loaded model gives the same answers, and can learn."""
     labeler.save(tmp_path / "split.model")
 
     loaded = load(tmp_path / "split.model")

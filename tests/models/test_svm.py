@@ -25,7 +25,7 @@ def documents():
 
 
 def state(X, Y, slack):
-    """Return what the kernel reads, and variables to begin with."""
+    """Return the arguments of the kernel, with random variables."""
     words, labels = sparse.csr_matrix(X), sparse.csr_matrix(Y.astype(float))
     rows = (words.data, words.indices.astype(np.int32), words.indptr.astype(np.int64))
     sets = (labels.indices.astype(np.int32), labels.indptr.astype(np.int64))
@@ -99,6 +99,6 @@ def test_blocks_of_labels(documents, monkeypatch):
     ],
 )
 def test_wrong_parameters(parameters, message):
-    """They are named."""
+    """The error names the parameter."""
     with pytest.raises((ValueError, TypeError), match=message):
         LinearSVM(**parameters).fit([[1, 0], [0, 1]], [["a"], ["b"]])

@@ -41,10 +41,10 @@ SWAPPED_NAMES = {
     for name, other in (pair, pair[::-1])
 }
 SYMMETRIC = {"add", "allclose", "array_equal", "max", "maximum", "min", "minimum", "multiply"}
-# Words for people, which tests do not repeat.
+# Keywords and functions with texts for people, which tests do not repeat
 MESSAGE_KEYWORDS = {"description", "detail", "help", "message", "reason", "summary", "title"}
-MESSAGE_CALLS = ("check_", "warn")  # functions whose names begin so are given words for messages
-NEUTRAL_KEYWORDS = {"strict", "stacklevel"}  # they only say where to complain, or of what cannot be
+MESSAGE_CALLS = ("check_", "warn")  # beginnings of names
+NEUTRAL_KEYWORDS = {"strict", "stacklevel"}  # of checks and of messages
 LOGGERS = {"log", "logger", "logging"}
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 NOT_RUN = ("annotation", "returns", "decorator_list")
@@ -52,7 +52,7 @@ NOT_RUN = ("annotation", "returns", "decorator_list")
 
 @dataclass
 class Mutant:
-    """One change of a module: a node of its tree, and what takes the node's place."""
+    """A change of a module: a node of its syntax tree, and the node that replaces it."""
 
     module: str
     scope: str
@@ -70,7 +70,7 @@ class Mutant:
 
     @property
     def key(self):
-        """What tells this mutant from others, wherever its lines have moved to."""
+        """What identifies this mutant, even if its lines move."""
         return self.module, self.scope, self.before, self.after, self.number
 
     def source(self):
@@ -124,7 +124,7 @@ def find_mutants(module, source):
 
 
 class _replaced:  # noqa: N801 - used as a statement
-    """Put a node into the place of another for a while."""
+    """Replace a node by another one temporarily."""
 
     def __init__(self, holder, field, index, new):
         self.holder, self.field, self.index, self.new = holder, field, index, new
@@ -146,7 +146,7 @@ class _replaced:  # noqa: N801 - used as a statement
 
 
 def _statements(node, scope="", in_function=False):
-    """Yield each statement that may change, its place, its scope and whether a function runs it."""
+    """Yield statements that may change, with place, scope, and whether they are in a function."""
     for field in BODIES:
         for index, child in enumerate(getattr(node, field, [])):
             if _stays(child):
@@ -210,7 +210,7 @@ def _changes(statement, place):
 
 
 def _can_go(statement):
-    """Return whether a statement can be removed so that the module may still run."""
+    """Return whether a module may still run without a statement."""
     match statement:
         case ast.Expr(value=ast.Call() | ast.Await()):
             return True
@@ -225,7 +225,7 @@ def _is_none(value):
 
 
 def _children(node):
-    """Yield field, index and child of what is run of a node, without the bodies of statements."""
+    """Yield field, index and child of the parts of a node that run, without bodies."""
     for field, value in ast.iter_fields(node):
         if field in NOT_RUN or (isinstance(node, ast.stmt) and field in BODIES):
             continue
@@ -235,7 +235,7 @@ def _children(node):
 
 
 def _expression_changes(holder, words=True):
-    """Yield the changes of all expressions below a node; ``words``: its strings as well."""
+    """Yield the changes of all expressions below a node; with ``words``, also of its strings."""
     for field, index, node in _children(holder):
         spoken = words
         match node:
@@ -264,7 +264,7 @@ def _swaps(holder, field, index, operator):
 
 
 def _negations(node):
-    """Yield the negations of what a statement or expression tests."""
+    """Yield the negations of the conditions of a statement or expression."""
     tests = []
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         tests = [("test", None, node.test)]
@@ -273,14 +273,14 @@ def _negations(node):
     for field, index, test in tests:
         match test:
             case ast.UnaryOp(op=ast.Not()):
-                continue  # the removal of its "not" is the same
+                continue  # removing its "not" gives the same
             case ast.Compare(ops=[operator]) if isinstance(operator, NEGATIONS):
                 continue
         yield node, field, index, ast.UnaryOp(ast.Not(), test)
 
 
 def _variants(node, words):
-    """Yield what may take the place of an expression."""
+    """Yield the expressions that may replace an expression."""
     match node:
         case ast.Constant(value=bool(value)):
             yield ast.Constant(not value)
@@ -298,7 +298,7 @@ def _variants(node, words):
 
 
 def _other_calls(call):
-    """Yield calls of the opposite function, with swapped and with fewer arguments."""
+    """Yield calls of the opposite function, with swapped arguments, and with fewer arguments."""
     match call.func:
         case ast.Name(id=name) if name in SWAPPED_NAMES:
             yield _call(call, func=ast.Name(SWAPPED_NAMES[name]))
@@ -316,7 +316,7 @@ def _other_calls(call):
 
 
 def _speaks(node):
-    """Return whether a node is a call whose arguments go into messages."""
+    """Return whether a node is a call whose arguments are parts of messages."""
     return isinstance(node, ast.Call) and str(_name(node)).lstrip("_").startswith(MESSAGE_CALLS)
 
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: learns which tests reach which lines, or runs chosen tests in a chosen order."""
+"""A pytest plugin that records which tests reach which lines, or runs some tests in an order."""
 
 import json
 import os
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-FIXTURE = "fixture "  # begins the context of a shared fixture
+FIXTURE = "fixture "  # how the context of a shared fixture begins
 TOO_LONG = "the test takes too long on the mutant"
-MEMORY = 6 << 30  # bytes: a mutant may ask for all that there is
+MEMORY = 6 << 30  # bytes, as a mutant may allocate everything
 
-# The first example that fails is enough, and every run draws the same ones.
+# Stop at the first example that fails, and draw the same ones in every run.
 settings.register_profile(
     "mutation",
     max_examples=60,
@@ -27,22 +27,22 @@ settings.register_profile(
 
 
 def pytest_configure(config):
-    """Do what the environment asks for."""
+    """Register the plugin that environment variables select."""
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     if path := os.environ.get("MUTATION_RECORD"):
         config.pluginmanager.register(Recorder(Path(path), os.environ["MUTATION_SOURCE"]))
     if path := os.environ.get("MUTATION_TESTS"):
-        # For an endless loop in compiled code, which does not see the limit of its test.
+        # Ends endless loops in compiled code, which the time limit of a test cannot interrupt.
         seconds = int(os.environ["MUTATION_SECONDS"])
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10))
         config.pluginmanager.register(Chooser(json.loads(Path(path).read_text())))
 
 
 class Chooser:
-    """Runs some tests in the order in which they are given.
+    """Runs some tests in a given order, each with a limit of processor time.
 
-    Each may take so many seconds of the processor at most. On a busy machine a clock would stop
-    tests that only wait for their turn, and a mutant would seem to be noticed.
+    On a busy machine, a limit by the clock would stop tests that only wait for their turn, and a
+    mutant would seem to be noticed.
     """
 
     def __init__(self, limits):
@@ -51,13 +51,13 @@ class Chooser:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        """Leave out and sort."""
+        """Select and sort the tests."""
         chosen = [item for item in items if item.nodeid in self.ranks]
         items[:] = sorted(chosen, key=lambda item: self.ranks[item.nodeid])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
-        """Let a test fail that takes too long, as by an endless loop."""
+        """Let a test fail that takes too long, as in an endless loop."""
 
         def stop(*_):
             raise TimeoutError(TOO_LONG)
@@ -71,7 +71,7 @@ class Chooser:
 
 
 class Recorder:
-    """Writes down how long each test takes and which lines it reaches, itself or by fixtures."""
+    """Records how long each test takes, and which lines it and its fixtures reach."""
 
     def __init__(self, path, source):
         from coverage import Coverage
@@ -84,7 +84,7 @@ class Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        """Leave out what starts a browser; learn who uses which fixture."""
+        """Leave out tests that start a browser; note which tests use which fixture."""
         items[:] = [item for item in items if "browser" not in item.fixturenames]
         for item in items:
             for name in item.fixturenames:
@@ -92,7 +92,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):
-        """Let what runs now count for a test."""
+        """Attribute the lines that run now to a test."""
         self.running = item.nodeid
         self.coverage.switch_context(item.nodeid)
         try:
@@ -102,7 +102,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef):
-        """Let what a shared fixture runs count for all its users."""
+        """Attribute the lines of a shared fixture to all tests that use it."""
         if fixturedef.scope == "function":
             return (yield)
         self.coverage.switch_context(FIXTURE + fixturedef.argname)
@@ -118,7 +118,7 @@ class Recorder:
             self.failed.add(report.nodeid)
 
     def pytest_sessionfinish(self):
-        """Write it all."""
+        """Write the record to its file."""
         self.coverage.stop()
         data, lines = self.coverage.get_data(), {}
         for file in data.measured_files():

@@ -1,4 +1,4 @@
-"""Runs the tests on mutants, in copies of the project: the project itself is never changed."""
+"""Run the tests on mutants, in copies of the project; the project itself never changes."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class Workspace:
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        for name in ("src", "tests"):  # with the kernels as compiled, which are loaded if as old
+        for name in ("src", "tests"):  # with times, so that compiled kernels stay valid
             shutil.copytree(PROJECT / name, self.folder / name)
         shutil.copy2(PROJECT / "pyproject.toml", self.folder)
 
@@ -42,14 +42,14 @@ class Workspace:
         """Run a test file on the unchanged source; return seconds by test and tests by line."""
         path = self.folder / "record.json"
         source = str(self.folder / SOURCE)
-        asked = {"MUTATION_RECORD": str(path), "MUTATION_SOURCE": source}
-        status, output = self._pytest([file], asked, timeout=None)
+        variables = {"MUTATION_RECORD": str(path), "MUTATION_SOURCE": source}
+        status, output = self._pytest([file], variables, timeout=None)
         if status not in (0, FAILED, NO_TESTS):
             raise SystemExit(f"{file} cannot be run without any mutant:\n{output}")
         return json.loads(path.read_text())
 
     def test(self, mutant, limits) -> str:
-        """Return what becomes of a mutant by tests, each with a limit in processor seconds."""
+        """Test a mutant; each test has a limit in processor seconds. Return the result."""
         path = self.folder / "tests.json"
         path.write_text(json.dumps(limits))
         file = self.folder / SOURCE / mutant.module
@@ -59,25 +59,25 @@ class Workspace:
             file.write_text(mutant.source())
             files = sorted({test.partition("::")[0] for test in limits})
             total = int(60 + sum(limit - GRACE for limit in limits.values()))
-            asked = {"MUTATION_TESTS": str(path), "MUTATION_SECONDS": str(total)}
-            status, output = self._pytest(["-x", *files], asked, timeout=10 * total)
+            variables = {"MUTATION_TESTS": str(path), "MUTATION_SECONDS": str(total)}
+            status, output = self._pytest(["-x", *files], variables, timeout=10 * total)
         finally:
             original.replace(file)
         if status in (None, -signal.SIGXCPU) or TOO_LONG in output:
             return TIMED_OUT
         return SURVIVED if status in (0, NO_TESTS) else KILLED
 
-    def _pytest(self, arguments, asked, timeout):
+    def _pytest(self, arguments, variables, timeout):
         """Return the exit status, None after the timeout, and the output."""
         own = {
             "PYTHONPATH": str(self.folder / "src"),
             "HYPOTHESIS_PROFILE": "mutation",
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # others' plugins take half of the time
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # plugins of others would double the time
         }
         process = subprocess.Popen(
             [*PYTEST, *arguments],
             cwd=self.folder,
-            env={**os.environ, **own, **asked},
+            env={**os.environ, **own, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -103,7 +103,7 @@ def _stop(process):
 
 
 class Workspaces:
-    """Copies of the project that take turns."""
+    """Several copies of the project, used in parallel."""
 
     def __init__(self, folder, number):
         self._idle = SimpleQueue()
@@ -112,7 +112,7 @@ class Workspaces:
             self._idle.put(Workspace(Path(folder, str(name))))
 
     def map(self, function, items):
-        """Return what a function of a workspace and an item gives for each item."""
+        """Return the results of a function of a workspace and an item, for all items."""
 
         def call(item):
             workspace = self._idle.get()
@@ -124,40 +124,40 @@ class Workspaces:
         return list(self._pool.map(call, items))
 
 
-def read_records(packages, workspaces, kept):
+def read_records(packages, workspaces, cache):
     """Return which tests of each package reach which lines.
 
     Parameters
     ----------
     packages : iterable of str
     workspaces : Workspaces
-    kept : Path
-        A folder for what is known of files of tests; it holds until they or the source change.
+    cache : Path
+        A folder for the records of test files, which are valid until these or the source change.
 
     Returns
     -------
     dict of str to dict
         For each package the seconds of each test, and for each module the tests of each line.
     """
-    kept.mkdir(parents=True, exist_ok=True)
+    cache.mkdir(parents=True, exist_ok=True)
 
     def read(workspace, job):
         package, file = job
-        path = kept / f"{_digest(package, file)}.json"
+        path = cache / f"{_digest(package, file)}.json"
         if path.exists():
             return package, json.loads(path.read_text())
         record = workspace.record(file)
         if record["failed"]:
-            print(f"left out, for they fail without any mutant: {', '.join(record['failed'])}")
+            print(f"left out, because they fail without any mutant: {', '.join(record['failed'])}")
         else:
             path.write_text(json.dumps(record))
         return package, record
 
     jobs = [(package, file) for package in packages for file in own_tests(package)]
     records = {package: {"seconds": {}, "lines": {}} for package in packages}
-    for package, found in workspaces.map(read, jobs):
-        records[package]["seconds"] |= found["seconds"]
-        for module, lines in found["lines"].items():
+    for package, package_record in workspaces.map(read, jobs):
+        records[package]["seconds"] |= package_record["seconds"]
+        for module, lines in package_record["lines"].items():
             known = records[package]["lines"].setdefault(module, {})
             for line, tests in lines.items():
                 known.setdefault(int(line), []).extend(tests)
@@ -165,22 +165,22 @@ def read_records(packages, workspaces, kept):
 
 
 def _digest(package, file):
-    """Return a name for a file of tests and the package it tests, as they are now."""
+    """Return a digest of the present state of a test file and of the package that it tests."""
     files = [PROJECT / file, *modules_of(package)]
     return sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
 def own_tests(package):
     """Return the files of a package's own tests."""
-    found = [PROJECT / "tests" / f"test_{package}.py", *PROJECT.glob(f"tests/{package}/test_*.py")]
-    return sorted(str(path.relative_to(PROJECT)) for path in found if path.exists())
+    paths = [PROJECT / "tests" / f"test_{package}.py", *PROJECT.glob(f"tests/{package}/test_*.py")]
+    return sorted(str(path.relative_to(PROJECT)) for path in paths if path.exists())
 
 
 def modules_of(package):
     """Return the files of a package."""
     root = PROJECT / SOURCE
-    found = [root / f"{package}.py", *(root / package).rglob("*.py")]
-    return sorted(path for path in found if path.exists())
+    paths = [root / f"{package}.py", *(root / package).rglob("*.py")]
+    return sorted(path for path in paths if path.exists())
 
 
 def package_of(module):
@@ -190,10 +190,10 @@ def package_of(module):
 
 @dataclass
 class Outcome:
-    """What became of a mutant."""
+    """The result of testing a mutant."""
 
     mutant: Mutant
-    found: str
+    result: str
     tests: int
     seconds: float
 
@@ -205,10 +205,10 @@ def run_mutants(mutants, records, workspaces, report):
     ----------
     mutants : list of Mutant
     records : dict of str to dict
-        What `read_records` gave.
+        The result of `read_records`.
     workspaces : Workspaces
     report : callable
-        Gets the outcomes so far whenever there is another one.
+        Called with the outcomes so far, after each mutant.
 
     Returns
     -------
@@ -221,8 +221,8 @@ def run_mutants(mutants, records, workspaces, report):
         tests = choose_tests(mutant, record)
         limits = {test: GRACE + 5 * record["seconds"][test] for test in tests}
         start = time.monotonic()
-        found = workspace.test(mutant, limits) if tests else SURVIVED
-        outcome = Outcome(mutant, found, len(tests), time.monotonic() - start)
+        result = workspace.test(mutant, limits) if tests else SURVIVED
+        outcome = Outcome(mutant, result, len(tests), time.monotonic() - start)
         with one_at_a_time:
             outcomes.append(outcome)
             report(outcomes)
@@ -232,11 +232,11 @@ def run_mutants(mutants, records, workspaces, report):
 
 
 def choose_tests(mutant, record):
-    """Return the tests that reach a mutant, quick files first and quick tests first in a file.
+    """Return the tests that reach a mutant: fast files first, and fast tests first in each file.
 
-    What runs when its module is imported may matter to all tests that reach the module, and if
-    none does, to all tests. It may also matter to tests that reach no line at all: these look at
-    what was imported, such as signatures.
+    Code that runs when its module is imported may affect all tests that reach the module or, if
+    there are none, all tests. It may also affect tests that reach no line at all, as those look at
+    imported objects, such as signatures.
     """
     lines = record["lines"].get(mutant.module, {})
     at_place = range(mutant.first_line, mutant.last_line + 1)

@@ -6,7 +6,7 @@ from tests.mutation.changes import find_mutants
 
 
 def changed(source):
-    """Return what the mutants of a module change its statements to."""
+    """Return the changed statements of all mutants of a module."""
     return {mutant.after for mutant in find_mutants("module.py", source)}
 
 
@@ -37,7 +37,7 @@ def changed(source):
     ],
 )
 def test_changes_of_a_statement(source, expected):
-    """Each kind of statement and expression has its own faults."""
+    """Each kind of statement and expression has its own changes."""
     assert changed(source) == expected
 
 
@@ -57,7 +57,7 @@ def test_changes_of_a_statement(source, expected):
         "return None",
     ],
 )
-def test_what_does_not_change(source):
+def test_what_stays(source):
     """Documentation, types, messages and logs stay as they are."""
     assert changed(source) == set()
 
@@ -76,7 +76,7 @@ def test_source_holds_one_change():
 
 
 def test_keys_are_unique_and_do_not_depend_on_lines():
-    """A mutant is known by its key, also after lines were added above it."""
+    """A mutant keeps its key if lines are added above it."""
     source = "def f(a):\n    a += 1\n    a += 1\n    return a\n"
 
     keys = [mutant.key for mutant in find_mutants("module.py", source)]
@@ -87,7 +87,7 @@ def test_keys_are_unique_and_do_not_depend_on_lines():
 
 
 def test_lines_are_those_of_the_headline():
-    """A test reaches the condition of an ``if`` by the lines of the condition alone."""
+    """The lines of an ``if`` are those of its condition alone."""
     mutants = find_mutants("module.py", "if (\n    a\n    or b\n):\n    c()\n")
 
     assert {(m.after, m.first_line, m.last_line) for m in mutants} == {

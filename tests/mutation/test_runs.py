@@ -1,4 +1,4 @@
-"""Which tests are run on a mutant."""
+"""The tests that are run on a mutant."""
 
 from tests.mutation.changes import find_mutants
 from tests.mutation.runs import choose_tests, modules_of, own_tests, package_of
@@ -17,7 +17,7 @@ def mutants_of(source):
 
 
 def test_tests_that_reach_the_line():
-    """Tests that do not reach the changed line are left out; quick files and tests come first."""
+    """Tests that do not reach the changed line are left out; fast files and tests come first."""
     *_, mutant = mutants_of("def f(a):\n    a()\n")
     lines = {2: ["slow.py::a", "slow.py::b", "quick.py::c"], 1: ["quick.py::d"]}
 
@@ -32,7 +32,7 @@ def test_line_that_no_test_reaches():
 
 
 def test_what_runs_at_import():
-    """A fault outside functions may matter to all tests of the module, or else to all tests."""
+    """A fault outside functions may affect all tests of the module or, without any, all tests."""
     mutant, *_ = mutants_of("a = 1\n\ndef f():\n    pass\n")
     others = {"other.py": {1: ["quick.py::d", "slow.py::a", "slow.py::b"]}}
     reached = record({1: [], 4: ["quick.py::c"]})
@@ -42,7 +42,7 @@ def test_what_runs_at_import():
 
 
 def test_tests_that_look_at_what_was_imported():
-    """A fault outside functions may matter to tests that reach no line of any module."""
+    """A fault outside functions may affect tests that reach no line of any module."""
     mutant, *_ = mutants_of("a = 1\n\ndef f():\n    pass\n")
     others = {"other.py": {1: ["slow.py::a", "slow.py::b"]}}
     reached = record({1: [], 4: ["quick.py::c"]})

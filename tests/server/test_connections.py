@@ -29,9 +29,9 @@ def client(path):
 
 def connected(client, data=b""):
     """Return a connection to the service after sending some bytes."""
-    made = socket.create_connection((client.base_url.host, client.base_url.port), timeout=30)
-    made.sendall(data)
-    return made
+    connection = socket.create_connection((client.base_url.host, client.base_url.port), timeout=30)
+    connection.sendall(data)
+    return connection
 
 
 def received(connection):
@@ -203,14 +203,14 @@ def test_too_many_busy_connections(path):
         body = json.dumps({"documents": busy}).encode()
         head = b"POST /v1/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
-        held = [connected(client, request) for _ in range(2)]
+        connections = [connected(client, request) for _ in range(2)]
         until(lambda: workers.pending == 2)
 
         answer = received(connected(client, HEALTH + b"Connection: close\r\n\r\n"))
 
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"The service has too many connections" in answer
-        for connection in held:
+        for connection in connections:
             assert connection.recv(12) == b"HTTP/1.1 200"
             connection.close()
 

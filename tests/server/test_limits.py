@@ -76,12 +76,12 @@ def test_bytes_of_a_body(address, most):
     """A body at the limit is read, one byte more is not, whether announced or not."""
     app, _ = _limited()
 
-    taken = [_send(app, address=address, content=body) for body in (b"x" * most, _parts(most))]
+    responses = [_send(app, address=address, content=body) for body in (b"x" * most, _parts(most))]
     refused = [
         _send(app, address=address, content=body) for body in (b"x" * (most + 1), _parts(most + 1))
     ]
 
-    assert [answer.status_code for answer in taken] == [200, 200]
+    assert [answer.status_code for answer in responses] == [200, 200]
     assert [answer.status_code for answer in refused] == [413, 413]
     assert refused[0].json()["detail"] == f"The body is larger than {most:,} bytes."
     assert refused[0].headers["Connection"] == "close"

@@ -77,16 +77,16 @@ def write_for(seconds, url, seed, pipe):
 
 def read_for(seconds, url, seed, pipe):
     """Read a store for a while; report each revision and its contents."""
-    seen = []
+    revisions = []
     with Store(url, analyzer=ANALYZER) as store:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             counts = store.counts()
-            seen.append((counts.revision, counts.n_docs, None))
+            revisions.append((counts.revision, counts.n_docs, None))
             verification = store.verify()
             assert verification.ok, verification.problems
-            seen.append((verification.revision, verification.documents, verification.digest))
-    pipe.send(seen)
+            revisions.append((verification.revision, verification.documents, verification.digest))
+    pipe.send(revisions)
 
 
 def apply(known, name, argument):
@@ -109,23 +109,23 @@ def open_as_nobody(url, pipe):
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
-    said = []
+    messages = []
     for step in (
         lambda: Store(url).counts().n_docs,
         lambda: Store(url).learn([Document("9", "goal", labels=["sport"])]).learned,
     ):
         try:
-            said.append(step())
+            messages.append(step())
         except StoreError as error:
-            said.append(str(error))
-    pipe.send(said)
+            messages.append(str(error))
+    pipe.send(messages)
 
 
 def learn_within(limit, url, documents, pipe):
     """Learn with a limit on file sizes, and then without it; report the results."""
     with Store(url) as store:
-        said = _message_within(limit, store.learn, documents)
-        pipe.send((said, store.verify().problems, store.revision))
+        message = _message_within(limit, store.learn, documents)
+        pipe.send((message, store.verify().problems, store.revision))
         pipe.send(store.learn(documents).learned)
 
 

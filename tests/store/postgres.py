@@ -15,8 +15,8 @@ NAMES = ("postgres", "nobody")  # a server does not run as root
 
 def find_binaries():
     """Return the folder of initdb and pg_ctl, None if they are not installed."""
-    found = shutil.which("pg_ctl")
-    folders = [Path(found).resolve().parent] if found else []
+    path = shutil.which("pg_ctl")
+    folders = [Path(path).resolve().parent] if path else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return next((folder for folder in folders if (folder / "initdb").exists()), None)
 

@@ -29,10 +29,10 @@ def work_together(url, seconds):
         assert process.exitcode == 0
 
     known, receipts = {}, []
-    for ((own, given),) in written:
+    for ((own, written_receipts),) in written:
         known |= own
-        receipts += [receipt for receipt in given if receipt.changed]
-        assert given  # none waits forever
+        receipts += [receipt for receipt in written_receipts if receipt.changed]
+        assert written_receipts  # none waits forever
     receipts.sort(key=lambda receipt: receipt.revision_after)
     assert [r.revision_after for r in receipts] == list(range(1, len(receipts) + 1))
     assert all(a.digest_after == b.digest_before for a, b in pairwise(receipts))

@@ -41,12 +41,14 @@ def survives(url, seed, known, kill):
     with open_store(url) as store:
         store.learn([])  # waits for what the server may still be doing
 
-        found = {d.id: (sorted(Counter(d.counts).elements()), d.labels) for d in store.documents()}
-        assert found in (done, begun)
+        documents = {
+            d.id: (sorted(Counter(d.counts).elements()), d.labels) for d in store.documents()
+        }
+        assert documents in (done, begun)
         assert store.verify().ok
-        bags = [(Counter(words), labels) for words, labels in found.values()]
+        bags = [(Counter(words), labels) for words, labels in documents.values()]
         assert store.counts() == LabelSetCounts(bags)
-    return found
+    return documents
 
 
 def kill_often(url, times, seed=0):

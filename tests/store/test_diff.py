@@ -66,9 +66,9 @@ def slow_parts(before, after):
 @given(bags(), bags())
 def test_divergence_equals_its_slow_twin(before, after):
     """Documents, words and divergence of each label, and which labels changed at all."""
-    found = label_differences(LabelSetCounts(before), LabelSetCounts(after), 100)
+    differences = label_differences(LabelSetCounts(before), LabelSetCounts(after), 100)
 
-    by_label = {difference.label: difference for difference in found}
+    by_label = {difference.label: difference for difference in differences}
     for label in {name for _, labels in before + after for name in labels}:
         sides = words_of(before, label), words_of(after, label)
         documents = [sum(label in names for _, names in docs) for docs in (before, after)]
@@ -145,9 +145,9 @@ def test_most_changed_first():
     before = LabelSetCounts([({"a": 1}, [label]) for label in ("few", "many", "same")])
     more = [({"b": 1}, ["few"])] + [({"b": 1}, ["many"])] * 9 + [({"a": 1}, ["same"])] * 20
 
-    found = label_differences(before, before + LabelSetCounts(more), 1)
+    differences = label_differences(before, before + LabelSetCounts(more), 1)
 
-    assert [difference.label for difference in found] == ["many", "few", "same"]
+    assert [difference.label for difference in differences] == ["many", "few", "same"]
 
 
 def test_a_planted_word_is_found(path):
@@ -198,15 +198,15 @@ def test_some_labels(path):
 
 def test_order_of_learning_does_not_matter(tmp_path):
     """The same documents in another order give the same difference."""
-    found = []
+    differences = []
     for k, batch in enumerate((SPORT + RACES, RACES + SPORT[::-1])):
         with Store(tmp_path / f"{k}.db") as store:
             store.learn(batch)
             store.learn(FILM)
-            found.append([store.diff(0), store.diff(1)])
+            differences.append([store.diff(0), store.diff(1)])
 
-    assert found[0] == found[1]
-    assert len(found[0][0]) == 3
+    assert differences[0] == differences[1]
+    assert len(differences[0][0]) == 3
 
 
 def test_forgotten_documents_are_in_neither(path):

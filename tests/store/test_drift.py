@@ -127,10 +127,10 @@ def test_a_slow_twin_agrees(tmp_path, seed, by):
     starts = sorted({start_of(d, by) for d in documents})
 
     with learned(tmp_path / "s.db", documents) as store:
-        found = store.drift(by=by)
+        drift = store.drift(by=by)
 
-    assert [period.start for period in found.periods] == [str(start) for start in starts]
-    for period, start in zip(found.periods, starts, strict=True):
+    assert [period.start for period in drift.periods] == [str(start) for start in starts]
+    for period, start in zip(drift.periods, starts, strict=True):
         earlier = [d for d in documents if start_of(d, by) < start]
         now = [d for d in documents if start_of(d, by) == start]
         evaluated, known = slow_evaluate(earlier, now)
@@ -188,12 +188,12 @@ def slow_f(earlier, now, model):
     Y = np.array([[label in d["labels"] for label in labels] for d in earlier], dtype=int)
     untuned = {"pmm1": PMM1(temperature=TEMPERATURE), "nb": NaiveBayes()}[model]
     fitted = untuned.fit(X, Y)
-    found = []
+    values = []
     for document in now:
         (row,) = fitted.predict([[document["counts"].get(term, 0) for term in known]])
         given, true = {labels[k] for k in np.flatnonzero(row)}, set(document["labels"])
-        found.append(2 * len(given & true) / (len(given) + len(true)))
-    return sum(found) / len(found)
+        values.append(2 * len(given & true) / (len(given) + len(true)))
+    return sum(values) / len(values)
 
 
 def test_a_stream_without_drift(tmp_path):
@@ -310,14 +310,14 @@ def test_some_labels(tmp_path):
 def test_the_model_of_the_store_is_used(tmp_path):
     """A count model is the store's own; PMM1 takes the place of other models."""
     documents = random_stream(2)
-    found = {}
+    drifts = {}
     for model in ("pmm1", "nb", "mml"):
         with learned(tmp_path / f"{model}.db", documents, model=model) as store:
-            found[model] = store.drift()
+            drifts[model] = store.drift()
 
-    assert found["mml"] == found["pmm1"]
-    assert found["nb"].periods[1].perplexity == approx(found["pmm1"].periods[1].perplexity)
-    assert found["nb"].periods[-1].perplexity != found["pmm1"].periods[-1].perplexity
+    assert drifts["mml"] == drifts["pmm1"]
+    assert drifts["nb"].periods[1].perplexity == approx(drifts["pmm1"].periods[1].perplexity)
+    assert drifts["nb"].periods[-1].perplexity != drifts["pmm1"].periods[-1].perplexity
 
 
 def test_empty_documents(tmp_path):
@@ -432,8 +432,8 @@ def test_plot_reads_well(tmp_path):
         for k in range(9)
     ]
     with learned(tmp_path / "s.db", plain_stream(days=10, a_day=40), late) as store:
-        found = store.drift()
-    figure = found.plot()
+        drift = store.drift()
+    figure = drift.plot()
 
     figure.draw_without_rendering()
     bars, perplexity, unknown, labels = figure.axes
@@ -481,8 +481,8 @@ def test_plot_of_deviations(tmp_path):
         for k in range(9)
     ]
     with learned(tmp_path / "s.db", plain_stream(days=10, a_day=40), late) as store:
-        found = store.drift()
-    figure = found.plot()
+        drift = store.drift()
+    figure = drift.plot()
 
     labels = figure.axes[3]
     colours = labels.collections[0]
@@ -490,7 +490,7 @@ def test_plot_of_deviations(tmp_path):
     names = [text.get_text() for text in labels.get_yticklabels()]
     expected = {
         (one.label, day): (one.documents - one.expected) / np.sqrt(one.expected + 1)
-        for day, period in enumerate(found.periods)
+        for day, period in enumerate(drift.periods)
         for one in period.labels
         if one.expected is not None
     }

@@ -41,12 +41,12 @@ def test_decoding_undoes_encoding(rows):
     """Counts are decoded as they were, whatever their width, in the same order."""
     matrix = matrix_of(rows)
 
-    found = decode_rows(*encode_rows(matrix), n_columns=10)
+    decoded = decode_rows(*encode_rows(matrix), n_columns=10)
 
-    assert found.shape == matrix.shape
-    assert found.indptr.tolist() == matrix.indptr.tolist()
-    assert found.indices.tolist() == matrix.indices.tolist()
-    assert found.data.tolist() == matrix.data.tolist()
+    assert decoded.shape == matrix.shape
+    assert decoded.indptr.tolist() == matrix.indptr.tolist()
+    assert decoded.indices.tolist() == matrix.indices.tolist()
+    assert decoded.data.tolist() == matrix.data.tolist()
 
 
 @pytest.mark.parametrize(

@@ -60,9 +60,9 @@ def test_no_byte_is_left_among_many(path):
 
             gone += [part.encode() for pair in marks[:25] for part in pair]
             kept += [part.encode() for pair in marks[25:] for part in pair]
-            left = raw(path)
-            assert all(part in left for part in kept)
-            assert not [part for part in gone if part in left]
+            content = raw(path)
+            assert all(part in content for part in kept)
+            assert not [part for part in gone if part in content]
         assert store.verify().ok
 
 
@@ -210,13 +210,13 @@ def test_a_repeat_gives_the_same_receipt(url, purge):
 
 def test_receipts_of_earlier_releases(url):
     """They answer a repeated request, and are deleted once something is forgotten."""
-    asked = ["forget", [["secret-id"], False]]
+    request = ["forget", [["secret-id"], False]]
     with open_store(url) as store:
         store.learn(OTHERS)
         receipt = replace(store.learn([SECRET]), action="forget", gone_labels=["private"])
     row = {
         "key": "of secret-id",
-        "request": sha256(json.dumps(asked).encode()).hexdigest(),
+        "request": sha256(json.dumps(request).encode()).hexdigest(),
         "receipt": json.dumps(receipt.to_dict()),
         "time": receipt.time,
     }

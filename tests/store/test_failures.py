@@ -28,12 +28,12 @@ MANY = [
 
 def one_sentence(error, *parts):
     """Return whether an error is one sentence with these parts, not another library's text."""
-    said = str(error)
-    assert "\n" not in said
-    assert "Traceback" not in said
-    assert "sqlalche.me" not in said
-    assert said.endswith(".")
-    assert all(part in said for part in parts), said
+    message = str(error)
+    assert "\n" not in message
+    assert "Traceback" not in message
+    assert "sqlalche.me" not in message
+    assert message.endswith(".")
+    assert all(part in message for part in parts), message
     return True
 
 
@@ -170,8 +170,8 @@ def test_a_read_only_file_is_reported(tmp_path_factory, folder_is_open):
 
     ((read, learned),) = answer(open_as_nobody, str(path))
 
-    for said in (read, learned):
-        assert said == 1 or one_sentence(said, "it cannot be")
+    for message in (read, learned):
+        assert message == 1 or one_sentence(message, "it cannot be")
     assert learned != 1
     assert "nothing was changed" in learned or "permission to read and write" in learned
     with Store(path) as store:
@@ -185,10 +185,10 @@ def test_a_full_disk_changes_nothing(path, limit):
     with Store(path) as store:
         store.learn([DOCUMENT])
 
-    (said, problems, revision), learned = answer(learn_within, limit, str(path), MANY)
+    (message, problems, revision), learned = answer(learn_within, limit, str(path), MANY)
 
-    assert one_sentence(said, "disk")
-    assert "nothing was changed" in said or "trying again is safe" in said
+    assert one_sentence(message, "disk")
+    assert "nothing was changed" in message or "trying again is safe" in message
     assert (problems, revision, learned) == ([], 1, len(MANY))
     with Store(path) as store:
         assert store.verify().ok
@@ -200,9 +200,9 @@ def test_a_full_disk_postpones_erasing(path):
     with Store(path) as store:
         store.learn([DOCUMENT, *MANY])
 
-    said, documents, missing = answer(forget_within, path.stat().st_size // 2, str(path), "1000")
+    message, documents, missing = answer(forget_within, path.stat().st_size // 2, str(path), "1000")
 
-    assert one_sentence(said, "are deleted, but copies", "disk", "repeat the request")
+    assert one_sentence(message, "are deleted, but copies", "disk", "repeat the request")
     assert (documents, missing) == (len(MANY), ["1000"])
     with Store(path) as store:
         assert store.verify().ok

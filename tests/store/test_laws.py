@@ -99,19 +99,19 @@ class Lives(RuleBasedStateMachine):
         self._done(receipt, before)
         self.last_call = self.store.learn, batch
 
-    @rule(wanted=st.dictionaries(st.sampled_from(IDS), label_sets(), max_size=3))
-    def relabel(self, wanted):
+    @rule(labels=st.dictionaries(st.sampled_from(IDS), label_sets(), max_size=3))
+    def relabel(self, labels):
         """Give documents other labels."""
         before = dict(self.now)
-        for name in wanted.keys() & before.keys():
+        for name in labels.keys() & before.keys():
             old = before[name]
-            self.now[name] = Known(old.bag, tuple(wanted[name]), old.time, old.moment)
+            self.now[name] = Known(old.bag, tuple(labels[name]), old.time, old.moment)
 
-        receipt = self.store.relabel(wanted)
+        receipt = self.store.relabel(labels)
 
-        assert receipt.missing == [name for name in wanted if name not in before]
+        assert receipt.missing == [name for name in labels if name not in before]
         self._done(receipt, before)
-        self.last_call = self.store.relabel, wanted
+        self.last_call = self.store.relabel, labels
 
     @rule(ids=st.lists(st.sampled_from(IDS), max_size=3), purge=st.booleans())
     def forget(self, ids, purge):
@@ -170,10 +170,10 @@ class Lives(RuleBasedStateMachine):
     @invariant()
     def is_what_is_known(self):
         """Check that the table is that of the known documents and agrees with the ledger."""
-        found = self.store.counts()
+        snapshot = self.store.counts()
 
-        assert found == table_of(self.now.values())
-        assert (found.revision, found.n_forgotten) == (self.store.revision, 0)
+        assert snapshot == table_of(self.now.values())
+        assert (snapshot.revision, snapshot.n_forgotten) == (self.store.revision, 0)
         verification = self.store.verify()
         assert verification.ok, verification.problems
         assert verification.documents == len(self.now)
@@ -183,11 +183,11 @@ class Lives(RuleBasedStateMachine):
     def look_back(self, data):
         """Check that a revision has what was known then and was not forgotten since."""
         revision = data.draw(st.sampled_from(sorted(self.then)))
-        found = self.store.counts(as_of=revision)
+        snapshot = self.store.counts(as_of=revision)
 
-        assert found == table_of(self.then[revision].values())
-        assert found.revision == revision
-        assert found.n_forgotten == sum(first <= revision < last for first, last in self.gone)
+        assert snapshot == table_of(self.then[revision].values())
+        assert snapshot.revision == revision
+        assert snapshot.n_forgotten == sum(first <= revision < last for first, last in self.gone)
 
     @rule(data=st.data(), since=BOUNDS, until=BOUNDS, labels=st.none() | label_sets())
     def look_through_a_window(self, data, since, until, labels):
@@ -201,19 +201,19 @@ class Lives(RuleBasedStateMachine):
             and (until is None or _seconds(until) > _moment(one))
         ]
 
-        found = self.store.counts(as_of=revision, since=since, until=until, labels=labels)
+        snapshot = self.store.counts(as_of=revision, since=since, until=until, labels=labels)
 
-        assert found == table_of(known)
+        assert snapshot == table_of(known)
 
     @precondition(lambda self: any(known.labels and known.bag for known in self.now.values()))
     @rule(model=st.sampled_from(MODELS), data=st.data())
     def fit(self, model, data):
         """Check that a model has the same bits as that of a store of the remaining documents."""
         with open_store(self.new_path()) as fresh:
-            left = list(self.store.documents())
-            fresh.learn(data.draw(st.permutations(left)))
+            documents = list(self.store.documents())
+            fresh.learn(data.draw(st.permutations(documents)))
 
-            assert fresh.counts() == self.store.counts() == table_of_documents(left)
+            assert fresh.counts() == self.store.counts() == table_of_documents(documents)
             assert fresh.digest == self.store.digest
             assert model_bytes(fresh.fit(model)) == model_bytes(self.store.fit(model))
 

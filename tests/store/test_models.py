@@ -21,13 +21,13 @@ def test_forgetting_before_publishing_marks_the_model(url):
     with open_store(url) as store:
         store.learn([WHEAT, OIL, SECRET])
         labeler = store.fit()
-        gone = store.forget(["3"]).revision_after
+        revision = store.forget(["3"]).revision_after
 
         store.publish(labeler)
         store.publish(as_of=1)  # which omits it
         store.publish()
 
-        assert [one.marked for one in store.history()] == [None, None, gone]
+        assert [one.marked for one in store.history()] == [None, None, revision]
 
 
 @pytest.mark.parametrize("action", ["publish", "refresh"])

@@ -97,14 +97,14 @@ def test_tables_in_sqlite(connection):
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     ]
 
-    found = {}
+    tables = {}
     for table in names:
         unique = {
             connection.execute(f"PRAGMA index_info({index})").fetchall()[0][2]
             for _, index, is_unique, origin, _ in connection.execute(f"PRAGMA index_list({table})")
             if is_unique and origin == "u"
         }
-        found[table] = [
+        tables[table] = [
             (
                 name,
                 _about(
@@ -114,17 +114,17 @@ def test_tables_in_sqlite(connection):
             for _, name, kind, required, _, key in connection.execute(f"PRAGMA table_info({table})")
         ]
 
-    assert found == _expected("integer", counted=False)
+    assert tables == _expected("integer", counted=False)
 
 
 def test_tables_as_declared_for_postgresql():
     """A server gets the same columns; it numbers only the state and the rows of the ledger."""
-    found = {}
+    tables = {}
     for table in schema.metadata.sorted_tables:
         created = str(CreateTable(table).compile(dialect=postgresql.dialect()))
         lines = [line.split() for line in created.splitlines() if line.startswith("\t")]
         columns = {words[0].strip('"'): [w.rstrip(",") for w in words[1:]] for words in lines}
-        found[table.name] = [
+        tables[table.name] = [
             (
                 column.name,
                 _about(
@@ -137,16 +137,16 @@ def test_tables_as_declared_for_postgresql():
             for column in table.columns
         ]
 
-    assert found == _expected("bigint", counted=True)
+    assert tables == _expected("bigint", counted=True)
 
 
 def test_indexes_in_sqlite(connection):
     """One index finds the only current version of a document, another the former ones."""
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
 
-    found = {name: " ".join(sql.split()) for name, sql in connection.execute(query)}
+    indexes = {name: " ".join(sql.split()) for name, sql in connection.execute(query)}
 
-    assert found == {
+    assert indexes == {
         "polytopic_current": "CREATE UNIQUE INDEX polytopic_current ON polytopic_documents "
         "(document) WHERE replaced IS NULL",
         "polytopic_former": "CREATE INDEX polytopic_former ON polytopic_documents (document) "

@@ -304,16 +304,16 @@ def test_documents_are_returned(url, keep_texts):
     ]
     with open_store(url, keep_texts=keep_texts) as store:
         store.learn(given)
-        found = list(store.documents())
+        documents = list(store.documents())
 
-        assert [d.id for d in found] == [d.id for d in given]
-        assert [(d.labels, d.time) for d in found] == [(d.labels, d.time) for d in given]
+        assert [d.id for d in documents] == [d.id for d in given]
+        assert [(d.labels, d.time) for d in documents] == [(d.labels, d.time) for d in given]
         if keep_texts:
-            assert [d.content for d in found] == [d.content for d in given]
-            assert [d.text for d in found[:5]] == [d.text for d in given[:5]]
+            assert [d.content for d in documents] == [d.content for d in given]
+            assert [d.text for d in documents[:5]] == [d.text for d in given[:5]]
         else:
-            assert found[0].counts == {"goal": 2, "match": 1}
-        assert not store.learn(found).changed
+            assert documents[0].counts == {"goal": 2, "match": 1}
+        assert not store.learn(documents).changed
 
 
 def test_texts_matter_only_if_they_are_stored(url, new_path):

@@ -53,9 +53,11 @@ def slow_timeline(documents, by):
 def check(store, documents):
     """Assert that a store's documents over time are those of the slow twin, for every period."""
     for by in PERIODS:
-        found = store.timeline(by=by)
-        assert found.by == by
-        assert (found.starts, found.documents, found.labels) == slow_timeline(documents, by)
+        timeline = store.timeline(by=by)
+        assert timeline.by == by
+        assert (timeline.starts, timeline.documents, timeline.labels) == slow_timeline(
+            documents, by
+        )
     shortest = [by for by in PERIODS if len(slow_timeline(documents, by)[0]) <= MAX_PERIODS]
     assert store.timeline() == store.timeline(by=[*shortest, "year"][0])
 

@@ -60,12 +60,12 @@ def test_a_cached_dictionary_equals_simplemmas(folder, language):
     """It has the same words with the same lemmas, and no others."""
     plain = PLAIN.get_dictionary(language)
 
-    kept = load(language)
+    cached = load(language)
 
-    assert isinstance(kept, MappedDictionary)
-    assert len(kept) == len(plain)
-    assert dict(kept.items()) == dict(plain.items())
-    assert all(kept.get(f"{word}\0") is None for word in islice(plain, 1000))
+    assert isinstance(cached, MappedDictionary)
+    assert len(cached) == len(plain)
+    assert dict(cached.items()) == dict(plain.items())
+    assert all(cached.get(f"{word}\0") is None for word in islice(plain, 1000))
 
 
 @given(word=st.text())
@@ -73,10 +73,10 @@ def test_a_cached_dictionary_equals_simplemmas(folder, language):
 @example(word="\n")
 def test_missing_words(word):
     """Any string can be looked up; a missing one raises a KeyError."""
-    kept, plain = CachedDictionaryFactory().get_dictionary("ms"), PLAIN.get_dictionary("ms")
+    cached, plain = CachedDictionaryFactory().get_dictionary("ms"), PLAIN.get_dictionary("ms")
 
-    assert kept.get(word, "none") == plain.get(word, "none")
-    assert (word in kept) == (word in plain)
+    assert cached.get(word, "none") == plain.get(word, "none")
+    assert (word in cached) == (word in plain)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_a_broken_file_is_replaced(folder, damage):
     whole = path.read_bytes()
     damage(path)
 
-    kept = load("ms")
+    cached = load("ms")
 
-    assert dict(kept.items()) == dict(PLAIN.get_dictionary("ms").items())
+    assert dict(cached.items()) == dict(PLAIN.get_dictionary("ms").items())
     assert path.read_bytes() == whole
 
 

@@ -75,16 +75,16 @@ def test_find_and_add_tokens(known, words, dropped):
 
     n = kernels.add_tokens(slots, 0, starts, ends, np.array(terms, np.int32))
     packed, starts, ends = bounds_of(words)
-    found, n_terms = np.empty(len(words), np.int32), np.zeros(1, np.int64)
+    numbers, n_terms = np.empty(len(words), np.int32), np.zeros(1, np.int64)
     new, sizes = np.empty((3, len(words)), np.int64), np.array([len(packed)])
     bounds = np.column_stack([starts, ends]).ravel()
-    n_new = kernels.find_tokens(*padded(packed), sizes, bounds, slots, found, n_terms, new)
+    n_new = kernels.find_tokens(*padded(packed), sizes, bounds, slots, numbers, n_terms, new)
 
     assert n == len(term_of)
-    assert found[: n_terms[0]].tolist() == twins.find_tokens(words, term_of)
+    assert numbers[: n_terms[0]].tolist() == twins.find_tokens(words, term_of)
     unknown = [word for word in words if word not in term_of]
     assert [packed[start:end] for _, start, end in new[:, :n_new].T] == unknown
-    assert all(found[place] == -1 for place in new[0, :n_new])
+    assert all(numbers[place] == -1 for place in new[0, :n_new])
 
 
 @given(words=TOKENS, others=TOKENS)
@@ -108,13 +108,13 @@ def test_pack_tokens_and_their_bounds(words):
     """Packed tokens have a zero after each, and are found again."""
     packed, starts, ends = bounds_of(words)
     letters = np.empty(len(packed), np.uint8)
-    found = np.empty((2, len(words) + 1), np.int64)
+    bounds = np.empty((2, len(words) + 1), np.int64)
 
     kernels.pack_tokens(byte_view(packed), starts, ends, letters)
-    kernels.packed_bounds(byte_view(packed), *found)
+    kernels.packed_bounds(byte_view(packed), *bounds)
 
     assert letters.tobytes() == packed
-    assert found[:, : len(words)].tolist() == [starts.tolist(), ends.tolist()]
+    assert bounds[:, : len(words)].tolist() == [starts.tolist(), ends.tolist()]
 
 
 @given(words=TOKENS)
@@ -141,12 +141,12 @@ def test_find_lemmas(entries, others):
     places = np.frombuffer(data[_DIGEST_SIZE:first], np.uint32)
     words = [*(word.encode() for word in entries), *others]
     packed, starts, ends = bounds_of(words)
-    found = np.empty((2, len(words)), np.int64)
+    bounds = np.empty((2, len(words)), np.int64)
 
-    kernels.find_lemmas(byte_view(packed), starts, ends, byte_view(data), places, *found)
+    kernels.find_lemmas(byte_view(packed), starts, ends, byte_view(data), places, *bounds)
 
     expected = twins.find_lemmas(words, data, places)
-    assert [data[start:end] for start, end in found.T] == expected
+    assert [data[start:end] for start, end in bounds.T] == expected
     assert expected[: len(entries)] == [lemma.encode() for lemma in entries.values()]
     assert MappedDictionary(data).lemmas(pack(w.decode() for w in words)) == twins.pack_tokens(
         expected
@@ -158,11 +158,11 @@ def test_number_columns(numbers, known):
     """A term gets its column when it first occurs; -1 stays -1."""
     columns = np.array([*range(known), *[-2] * (10 - known)], dtype=np.int32)
     own = columns.tolist()
-    found, new = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
+    places, new = np.empty(len(numbers), np.int32), np.empty(len(numbers), np.int32)
 
-    n_new = kernels.number_columns(np.array(numbers, np.int32), columns, known, found, new)
+    n_new = kernels.number_columns(np.array(numbers, np.int32), columns, known, places, new)
 
-    assert (found.tolist(), new[:n_new].tolist()) == twins.number_columns(numbers, own, known)
+    assert (places.tolist(), new[:n_new].tolist()) == twins.number_columns(numbers, own, known)
     assert columns.tolist() == own
 
 
@@ -187,11 +187,11 @@ def test_sum_rows(table, is_ordered):
     n = kernels.sum_rows(columns, order, part_sizes, weights, row_parts, 300, data, indices, sizes)
 
     ends = np.cumsum(sizes).tolist()
-    found = [
+    rows = [
         dict(zip(indices[end - size : end].tolist(), data[end - size : end].tolist(), strict=True))
         for size, end in zip(sizes.tolist(), ends, strict=True)
     ]
-    assert n == sum(map(len, found))
-    assert [list(row.items()) for row in found] == [
+    assert n == sum(map(len, rows))
+    assert [list(row.items()) for row in rows] == [
         list(row.items()) for row in twins.sum_rows(table, order.tolist())
     ]

@@ -120,9 +120,9 @@ def test_german_nouns_keep_their_capital():
 
     terms, which = own._analyze_many(pack(tokens))
 
-    found = [unpack(terms)[place] for place in which]
-    assert found == ["klage", "klagen", "klage", "pfad", "pfaden"]
-    assert found == [own._analyze(token) for token in tokens]
+    lemmas = [unpack(terms)[place] for place in which]
+    assert lemmas == ["klage", "klagen", "klage", "pfad", "pfaden"]
+    assert lemmas == [own._analyze(token) for token in tokens]
 
 
 def test_few_tokens_are_looked_up_and_many_are_not(monkeypatch):
@@ -262,19 +262,19 @@ def test_a_term_is_one_column_wherever_it_comes_from(steps, n_before):
     numbered = [Terms(), Terms()]
     for terms in numbered:
         terms.number(pack(f"other{n}" for n in range(n_before)))
-    columns, found = NewColumns(), []
+    columns, places = NewColumns(), []
     for source, names in steps:
         if source == "name":
-            found += columns.of_terms(names)
+            places += columns.of_terms(names)
         else:
             terms = numbered[source]
-            found += columns.of_numbers(terms, terms.number(pack(names))).tolist()
+            places += columns.of_numbers(terms, terms.number(pack(names))).tolist()
 
     names, order = columns.sorted()
 
     given = [name for _, own in steps for name in own]
     assert names == sorted(set(given))
-    assert [names[order[column]] for column in found] == given
+    assert [names[order[column]] for column in places] == given
 
 
 def test_few_texts_and_then_many(monkeypatch):

@@ -47,10 +47,10 @@ def names_of(table):
     return [*table.terms.names(np.arange(len(table.terms))), None]
 
 
-def new_tokens(found):
+def new_tokens(scanned):
     """Return the tokens that were not known, in order."""
-    distinct = found.new_tokens.decode().split("\0")
-    return [distinct[which] for which in found.which]
+    distinct = scanned.new_tokens.decode().split("\0")
+    return [distinct[which] for which in scanned.which]
 
 
 def plain_counts(analyzer, texts):
@@ -75,15 +75,15 @@ def test_tokens_are_those_of_the_regular_expression(settings, strings):
 
     for known in ([], distinct[::2], distinct):
         table = grown(TokenTable(Terms()), known)
-        found = scan(strings, pattern, table)
+        scanned = scan(strings, pattern, table)
 
-        names = [names_of(table)[number] for number in found.numbers]
+        names = [names_of(table)[number] for number in scanned.numbers]
         new = [token for token in tokens if token not in set(known)]
-        assert found.sizes.tolist() == [len(own) for own in expected]
+        assert scanned.sizes.tolist() == [len(own) for own in expected]
         assert names == [token if token in set(known) else None for token in tokens]
-        assert new_tokens(found) == new
-        assert found.new_tokens.count(b"\0") == len(set(new))
-        assert found.new_places.tolist() == [k for k, name in enumerate(names) if name is None]
+        assert new_tokens(scanned) == new
+        assert scanned.new_tokens.count(b"\0") == len(set(new))
+        assert scanned.new_places.tolist() == [k for k, name in enumerate(names) if name is None]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
@@ -158,9 +158,9 @@ def test_tables_grow_and_keep_their_tokens():
         tables.append(grown(tables[-1], words[start : start + 100]))
 
     for known, table in enumerate(tables):
-        found = scan(words, TokenPattern(numbers=False, hyphens=False), table)
+        scanned = scan(words, TokenPattern(numbers=False, hyphens=False), table)
         names = names_of(table)
-        numbers = [names[number] for number in found.numbers]
+        numbers = [names[number] for number in scanned.numbers]
         assert numbers == [word if i < 100 * known else None for i, word in enumerate(words)]
         assert table.n_tokens == min(100 * known, len(words))
 
@@ -183,10 +183,10 @@ def test_equal_hashes_are_not_equal_tokens(other):
     forged = table.slots._replace(letters=np.frombuffer(other.encode() + bytes(40), dtype=np.uint8))
     table.slots = forged
 
-    found = scan([token], pattern, table)
+    scanned = scan([token], pattern, table)
 
-    assert (found.numbers.tolist() == [0]) == (other == token)
-    assert new_tokens(found) == ([] if other == token else [token])
+    assert (scanned.numbers.tolist() == [0]) == (other == token)
+    assert new_tokens(scanned) == ([] if other == token else [token])
 
 
 def test_full_chains_of_slots(monkeypatch):
@@ -197,10 +197,10 @@ def test_full_chains_of_slots(monkeypatch):
         words = ["w" * length for length in range(1, n + 1)]
         table = grown(TokenTable(Terms()), words)
 
-        found = scan([" ".join(words), "w" * (n + 1)], pattern, table)
+        scanned = scan([" ".join(words), "w" * (n + 1)], pattern, table)
 
-        assert [names_of(table)[number] for number in found.numbers[:-1]] == words
-        assert new_tokens(found) == ["w" * (n + 1)]
+        assert [names_of(table)[number] for number in scanned.numbers[:-1]] == words
+        assert new_tokens(scanned) == ["w" * (n + 1)]
         assert table.slots.index.size <= 4 * n
 
 

@@ -62,9 +62,9 @@ def test_weights_in_place(scheme, dtype, X):
     expected = weights.transform(counts)
 
     assert counts.toarray().tolist() == X.tolist()
-    found = weights.transform(counts, copy=False)
-    assert found.dtype == expected.dtype == dtype
-    assert (found != expected).nnz == 0
+    weighted = weights.transform(counts, copy=False)
+    assert weighted.dtype == expected.dtype == dtype
+    assert (weighted != expected).nnz == 0
     assert (weights.transform(X.astype(dtype)) != expected).nnz == 0
 
 

@@ -5,12 +5,12 @@ import numpy as np
 
 def locate_pairs(X, Y, label, ends):
     """Return the position of each pair of a word and a label of each document, in order."""
-    found = []
+    positions = []
     for x, y in zip(X, Y, strict=True):
         for word in np.flatnonzero(x):
             own = label[ends[word] : ends[word + 1]].tolist()
-            found += [ends[word] + own.index(each) for each in np.flatnonzero(y)]
-    return found
+            positions += [ends[word] + own.index(each) for each in np.flatnonzero(y)]
+    return positions
 
 
 def sum_weights(X, Y, D):

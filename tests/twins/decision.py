@@ -123,8 +123,8 @@ def accept(scores, cut, ties):
 
 def count_accepted(scores, cuts, ties, true):
     """Return how many columns each cut accepts, and how many of them are true."""
-    found = [accept(scores, *pair) for pair in zip(cuts, ties, strict=True)]
-    return [len(columns) for columns in found], [len(true.intersection(c)) for c in found]
+    answers = [accept(scores, *pair) for pair in zip(cuts, ties, strict=True)]
+    return [len(columns) for columns in answers], [len(true.intersection(c)) for c in answers]
 
 
 def _at_least_one(accepted, doubtful, scores, known, reject):

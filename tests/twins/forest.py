@@ -92,6 +92,11 @@ def shares(q, Y, nodes):
     return shares(q, Y, below)
 
 
+def mean_shares(q, Y, trees):
+    """Return the mean of what the trees give to the labels of each document."""
+    return np.array([np.mean([shares(row, Y, tree) for tree in trees], axis=0) for row in q])
+
+
 def first_tree(nodes):
     """Return how many of these nodes belong to the first tree among them."""
     if isinstance(nodes[0], list):

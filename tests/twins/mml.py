@@ -292,12 +292,12 @@ def set_scores(Z, vectors, members):
 def violations(goal, vectors, own, sets, scores):
     """Return how much each set violates the margin of a document's own set, -inf for that."""
     base = scores[sets.index(own)]
-    found = np.full(len(sets), -np.inf)
+    values = np.full(len(sets), -np.inf)
     for k, other in enumerate(sets):
         if other != own:
             margin, scale = required(goal, vectors, own, other)
-            found[k] = margin - (base - scores[k]) / scale
-    return found
+            values[k] = margin - (base - scores[k]) / scale
+    return values
 
 
 def required(goal, vectors, own, other):
@@ -320,18 +320,18 @@ def highest_merit(goal, Z, vectors, own):
     """
     scores, n_labels = vectors.astype(float) @ Z.astype(float), Z.shape[1]
     others = np.setdiff1d(np.arange(n_labels), own)
-    base, a, found = scores[len(own), own].sum(), len(own), [-np.inf]
+    base, a, merits = scores[len(own), own].sum(), len(own), [-np.inf]
     for b, row in enumerate(scores[1:], start=1):
         inside, outside = (np.cumsum([0, *np.sort(-row[k])]) for k in (own, others))
         for n_common in range(max(b - others.size, 0), min(a, b) + 1):
             score = -inside[n_common] - outside[b - n_common]
             if goal == "score":
-                found.append(score)
+                merits.append(score)
             elif not n_common == a == b:
                 scale = np.sqrt(distance(vectors, a, b, n_common)) if goal == "exact" else 1.0
                 margin = 1.0 if goal == "exact" else 1 - 2 * n_common / (a + b)
-                found.append(margin - (base - score) / scale)
-    return max(found)
+                merits.append(margin - (base - score) / scale)
+    return max(merits)
 
 
 def best_sets(scores):
@@ -344,9 +344,9 @@ def n_best_sets(scores, n_best):
     return np.sort(scores)[::-1][:n_best]
 
 
-def best_with(scores, members, wanted):
+def best_with(scores, members, label):
     """Return the score of the best set that contains a label."""
-    return scores[members[:, wanted]].max()
+    return scores[members[:, label]].max()
 
 
 def margins(scores, members):
@@ -356,8 +356,8 @@ def margins(scores, members):
     return np.array(inside) - np.array(outside)
 
 
-def lead(scores):
-    """Return the highest score minus the second highest, ``inf`` if there is only one."""
+def leads(scores):
+    """Return the highest of a document's scores minus the second, ``inf`` if there is only one."""
     best, second = np.sort([*scores, -np.inf])[::-1][:2]
     return best - second
 

@@ -24,8 +24,8 @@ def find_bounds(text, kinds):
 
 def find_tokens(tokens, term_of):
     """Return the terms of tokens, -1 for unknown ones, without those that are dropped (-1)."""
-    found = [term_of.get(token) for token in tokens]
-    return [-1 if term is None else term for term in found if term != -1]
+    terms = [term_of.get(token) for token in tokens]
+    return [-1 if term is None else term for term in terms if term != -1]
 
 
 def add_tokens(term_of, tokens, terms):

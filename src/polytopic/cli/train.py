@@ -45,6 +45,13 @@ def model_option(name: str, help: str, **settings: Any) -> Callable:
     return click.option(f"--{name}", name, help=help, **settings)
 
 
+def describe_quality(quality):
+    """Return a quality with the models that it stands for."""
+    model, parameters = find_quality(quality)
+    members = parameters.get("members")
+    return f"{quality}: {f'{join_names(members)} combined' if members else model}"
+
+
 def read_cost(cost: str | None) -> float | str | None:
     """Return the value of --C: a number, "auto" or None."""
     if cost is None or cost == "auto":
@@ -71,7 +78,7 @@ def read_cost(cost: str | None) -> float | str | None:
     "--quality",
     type=click.Choice(list(QUALITIES)),
     help=f"How much time to spend for better labels, instead of --model; {DEFAULT_QUALITY} by "
-    "default. fast: mml; balanced: mml, svm and knn combined; best: also forest.",
+    f"default. {'; '.join(map(describe_quality, QUALITIES))}.",
 )
 @model_option(
     "goal",

@@ -105,6 +105,8 @@ COUNT_PACKING = {
 _MIXTURE_OPTIONS = {"decode": "decode", "prior": "prior", "smoothing": "smoothing"}
 _MIXTURE_PAPER = {"prior": "uniform", "decode": "greedy", "smoothing": 1.0}  # as published
 _MARGIN_PAPER = {"labels": "neighbours", "calibrate": False}
+_BALANCED = ("mml", "svm", "knn")  # models that a stack combines
+_BEST = (*_BALANCED, "forest")
 _MARGIN_SPACE = {"C": (1.0, 0.1, 10.0)}
 _ENTRIES = {
     entry.name: entry
@@ -227,8 +229,8 @@ _ENTRIES = {
             "several models combined",
             options={"goal": "goal"},
             variants=(
-                Variant("Stack, balanced", "balanced", {"members": ("mml", "svm", "knn")}),
-                Variant("Stack, best", "best", {"members": ("mml", "svm", "knn", "forest")}),
+                Variant("Stack, balanced", "balanced", {"members": _BALANCED}),
+                Variant("Stack, best", "best", {"members": _BEST}),
                 Variant("Stack, exact matches", "exact", {"goal": "exact"}),
             ),
         ),
@@ -239,8 +241,8 @@ _LOADED: dict[str, Any] = {}
 # What stands for a quality, from fast to accurate: a model, and the parameters that differ
 QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
     "fast": ("mml", {}),
-    "balanced": ("stack", {"members": ("mml", "svm", "knn")}),
-    "best": ("stack", {"members": ("mml", "svm", "knn", "forest")}),
+    "balanced": ("stack", {"members": _BALANCED}),
+    "best": ("stack", {"members": _BEST}),
 }
 DEFAULT_QUALITY = "fast"
 DEFAULT_COUNT_MODEL = "pmm1"  # of stores and audits, and for shares if the model is not a mixture

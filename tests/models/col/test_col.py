@@ -28,7 +28,7 @@ NEGATIVE = {"check_decision_proba_consistency": "its documents have negative cou
 
 @parametrize_with_checks([CoL(n_topics=5)], expected_failed_checks=lambda estimator: NEGATIVE)
 def test_scikit_learn_checks(estimator, check):
-    """The estimator keeps scikit-learn's contract."""
+    """The estimator passes scikit-learn's checks."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         check(estimator)
@@ -53,7 +53,7 @@ def drawn(n_docs=600, n_labels=4, n_topics=8, n_words=60, seed=0, length=60):
 
 
 def planted(n_labels):
-    """Return a covariance whose first two labels go together."""
+    """Return a covariance in which the first two labels are correlated."""
     sigma = 2.0 * np.eye(n_labels)
     sigma[0, 1] = sigma[1, 0] = 1.8
     return sigma
@@ -89,16 +89,16 @@ def small_case(seed, n_labels=2, n_topics=3, n_words=5):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_inference_step_by_step(seed):
-    """Each step is the slow one, and none lowers the bound."""
+    """Each step equals that of the slow twin, and none lowers the bound."""
     topics, n, x, y = small_case(seed)
     alpha, beta = topics.alpha, topics.beta.T
     gamma = alpha * (1 + n.sum() / (2 * alpha.sum(axis=1, keepdims=True)))
 
     bounds = []
     for step in range(12):
-        found = topics.infer(x, y, Precision(step, 0.0, 0.0))
-        (block,) = found.blocks.values()
-        bounds.append(float(found.bounds[0]))
+        posteriors = topics.infer(x, y, Precision(step, 0.0, 0.0))
+        (block,) = posteriors.blocks.values()
+        bounds.append(float(posteriors.bounds[0]))
         order = np.argsort(block.topics)
 
         assert bounds[-1] == pytest.approx(twins.joint_bound(n, alpha, beta, gamma), abs=1e-9)
@@ -110,8 +110,8 @@ def test_inference_step_by_step(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_inference_goes_on_from_what_is_known(seed):
-    """Two calls of five steps are one of ten, less the look between them."""
+def test_inference_continues(seed):
+    """Two calls of five steps equal one call of ten steps."""
     topics, _, x, y = small_case(seed)
 
     half = topics.infer(x, y, Precision(5, 0.0, 0.0))
@@ -124,7 +124,7 @@ def test_inference_goes_on_from_what_is_known(seed):
 @pytest.mark.parametrize("n_labels", [1, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bound_is_below_the_evidence(seed, n_labels):
-    """And above that of the paper's factored family, which is one of the joint ones."""
+    """It is above that of the paper's factored family, which is a special case of the joint one."""
     topics, n, x, y = small_case(seed, n_labels, n_topics=2, n_words=3)
 
     bound = topics.bound(x, y)[0]
@@ -136,7 +136,7 @@ def test_the_bound_is_below_the_evidence(seed, n_labels):
 
 
 def test_topics_left_out_still_give_a_bound():
-    """Fewer topics give a lower bound, and never a higher one."""
+    """With fewer topics the bound is lower, or the same."""
     topics, _, x, y = small_case(1, n_topics=8)
 
     values = [topics.infer(x, y, Precision(50, 0.0, least)).bounds[0] for least in (0, 0.1, 0.3)]
@@ -148,7 +148,7 @@ def test_topics_left_out_still_give_a_bound():
 @pytest.mark.parametrize("size", [1.0, 1e-4])
 @pytest.mark.parametrize("length", [1e-3, 2.0, 500.0])
 def test_inference_where_shares_are_no_numbers(size, length):
-    """Shares that underflow are computed in logarithms: the bound is that of the twin."""
+    """Shares that underflow are computed in logarithms, so the bound is that of the twin."""
     topics, n, x, y = small_case(0)
     topics = Topics(size * topics.alpha, topics.beta)
     n, x = n * length / n.sum(), x * length / n.sum()
@@ -157,16 +157,16 @@ def test_inference_where_shares_are_no_numbers(size, length):
     log_t = special.logsumexp(psi[:, :, None] + np.log(topics.beta.T), axis=(0, 1))
     expected = n @ (log_t - np.log(2)) + twins.dirichlet_terms(topics.alpha, gamma)
 
-    found = topics.infer(x, y, Precision(0, 0.0, 0.0)).bounds[0]
+    bound = topics.infer(x, y, Precision(0, 0.0, 0.0)).bounds[0]
 
-    assert found == pytest.approx(expected, rel=1e-9)
+    assert bound == pytest.approx(expected, rel=1e-9)
     bounds = [topics.infer(x, y, Precision(step, 0.0, 0.0)).bounds[0] for step in range(8)]
     assert (np.diff(bounds) >= -1e-9 * abs(bounds[0])).all()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_topics_that_hardly_any_document_has():
-    """Documents of pure topics drive alpha to 0, and far more topics than words begin there."""
+    """Bounds stay finite with documents of pure topics, and with far more topics than words."""
     X = np.kron(np.eye(2), np.full((20, 5), 1e5))
     Y = np.ones((40, 1), dtype=int)
 
@@ -178,7 +178,7 @@ def test_topics_that_hardly_any_document_has():
 
 
 def test_expected_counts():
-    """Word counts by topics add up to the words, as the posterior shares them out."""
+    """Word counts by topic follow the posterior, and add up to the words."""
     rng = np.random.default_rng(0)
     X = sparse.csr_matrix(rng.poisson(0.7, (30, 9)).astype(float))
     Y = (rng.random((30, 3)) < 0.5).astype(float)
@@ -237,7 +237,7 @@ def test_dirichlets_reach_the_best_parameters():
 
 
 def test_one_topic_alone_has_nothing_to_learn():
-    """All words are its own, whatever its parameter is; nothing is divided by 0."""
+    """A single topic has all words, whatever its parameter is; nothing is divided by 0."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         alpha = fit_dirichlets(np.array([[0.3], [2.0]]), np.array([4, 4]), np.zeros((2, 1)))
@@ -249,7 +249,7 @@ def test_one_topic_alone_has_nothing_to_learn():
 
 
 def test_the_bound_never_falls(corpus):
-    """Each step of EM raises it, to its end."""
+    """Each step of EM raises the bound."""
     X, Y, _ = corpus
 
     fitted = CoL(n_topics=12, tol=1e-7, max_iter=40).fit(X, Y)
@@ -259,30 +259,30 @@ def test_the_bound_never_falls(corpus):
     assert (np.diff(fitted.label_objective_) > 0).all()
 
 
-def test_alpha_moves(corpus):
-    """The parameters of topics leave their start, up and down."""
+def test_alpha_is_learned(corpus):
+    """Learning moves most parameters of topics away from their first estimate."""
     X, Y, _ = corpus
 
     alpha = CoL(n_topics=12, max_iter=1, tol=0).fit(X, Y).topic_prior_
-    later = CoL(n_topics=12, max_iter=8, tol=0).fit(X, Y).topic_prior_
+    learned = CoL(n_topics=12, max_iter=8, tol=0).fit(X, Y).topic_prior_
 
     used = alpha > 0.1
     assert used.sum(axis=1).min() >= 2
-    assert (np.abs(np.log(later / alpha))[used] > 0.05).mean() > 0.8
+    assert (np.abs(np.log(learned / alpha))[used] > 0.05).mean() > 0.8
 
 
 @pytest.mark.parametrize("parameters", [{}, {"batch_size": 100, "max_iter": 4}])
-def test_what_is_drawn_is_found_again(corpus, parameters):
-    """The words of labels are those of the model that the documents were drawn from."""
+def test_words_of_labels_are_recovered(corpus, parameters):
+    """Word distributions are those of the model that documents were drawn from."""
     X, Y, truth = corpus
 
-    found = CoL(n_topics=12, **parameters).fit(X, Y).word_proba_
+    word_proba = CoL(n_topics=12, **parameters).fit(X, Y).word_proba_
 
-    assert (0.5 * np.abs(found - truth).sum(axis=1) < 0.2).all()
+    assert (0.5 * np.abs(word_proba - truth).sum(axis=1) < 0.2).all()
 
 
 def test_a_planted_correlation_is_found(corpus):
-    """The two labels that go together do so in what is learned."""
+    """Labels that are correlated in the documents are correlated in the model."""
     X, Y, _ = drawn(n_docs=3000, n_labels=6, n_topics=12, length=10)
 
     fitted = CoL(n_topics=12).fit(X, Y)
@@ -315,7 +315,7 @@ def paper_parameters(model):
 
 
 def test_the_papers_inference_is_that_of_its_equations(paper_model):
-    """The bound, Eq. (15), (17) and (18) are those of a transcription."""
+    """The bound and Eq. (15), (17) and (18) equal those of a transcription of the paper."""
     model, X, Y = paper_model
     alpha, beta, mu, sigma = paper_parameters(model)
     sets = [np.flatnonzero(y) for y in Y]
@@ -354,7 +354,7 @@ def test_the_papers_bound_never_falls(corpus):
 
 
 def test_planted_shared_topics_are_found():
-    """Two labels that share a topic are alike in topic space; labels that share none are not."""
+    """Labels that share a topic are close in topic space; others are not."""
     rng = np.random.default_rng(0)
     beta = rng.dirichlet(np.full(80, 0.05), 6)
     alpha = np.full((4, 6), 0.02)
@@ -399,12 +399,12 @@ def test_correlated_classes_with_shared_topics_are_found(covariance, least):
     correlation = model.label_covariance_ / np.outer(deviation, deviation)
     R = model.label_topics_ / np.linalg.norm(model.label_topics_, axis=1, keepdims=True)
     pairs = np.triu_indices(5, 1)  # the first is the pair
-    for found, margin in ((correlation[pairs], least), ((R @ R.T)[pairs], 0.2)):
-        assert found[0] > found[1:].max() + margin
+    for values, margin in ((correlation[pairs], least), ((R @ R.T)[pairs], 0.2)):
+        assert values[0] > values[1:].max() + margin
 
 
 def test_labels_in_another_order(corpus):
-    """Permuting the labels permutes all that is learned and answered."""
+    """Permuting the labels permutes parameters and predictions."""
     X, Y, _ = corpus
     order = np.array([2, 0, 3, 1])
 
@@ -420,7 +420,7 @@ def test_labels_in_another_order(corpus):
 
 
 def test_labels_alike_in_another_order():
-    """Labels with equally many documents and words are ordered by which documents they have."""
+    """Labels with the same numbers of documents and words are ordered by their documents."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 40)
     words = rng.dirichlet(np.full(40, 0.1), 3)
@@ -433,7 +433,7 @@ def test_labels_alike_in_another_order():
 
 
 def test_held_out_bound(corpus, model):
-    """The right labels have a higher bound than others."""
+    """The true labels of held-out documents have a higher bound than others."""
     X, Y, _ = corpus
 
     right = model.bound(X[400:], Y[400:]).mean()
@@ -444,7 +444,7 @@ def test_held_out_bound(corpus, model):
 @pytest.mark.compiled
 @pytest.mark.parametrize("batch_size", [None, 100])
 def test_threads_do_not_matter(batch_size):
-    """What is learned does not depend on the number of threads, ours or BLAS's."""
+    """Parameters do not depend on the number of threads, ours or those of BLAS."""
     code = (
         "import hashlib, numpy as np\n"
         "from polytopic import CoL\n"
@@ -476,7 +476,7 @@ def test_threads_do_not_matter(batch_size):
 
 
 def test_weights_of_classes(corpus, model):
-    """They are those of slow EM, and log odds of them are the scores."""
+    """Weights are those of slow EM, and scores are their log odds."""
     X = corpus[0][400:420]
     start = model.label_docs_ / model.label_docs_.sum()
 
@@ -487,7 +487,7 @@ def test_weights_of_classes(corpus, model):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_answers(corpus, mode):
-    """All ways to predict find most labels, give each document one, and probabilities."""
+    """All modes find most labels, give each document at least one, and give probabilities."""
     X, Y, _ = corpus
     fitted = CoL(n_topics=12, predict_mode=mode).fit(X[:400], Y[:400])
 
@@ -505,7 +505,7 @@ def test_answers(corpus, mode):
 
 
 def test_paper_mode_is_the_posterior_of_single_labels(corpus):
-    """Each label alone, by its prior and the bound of the document's words."""
+    """Each label is scored alone, by its prior and the bound of the document's words."""
     X, Y, _ = corpus
     fitted = CoL(n_topics=12, predict_mode="paper").fit(X[:400], Y[:400])
     log_prior = fitted.log_prior(np.eye(4, dtype=int))
@@ -518,12 +518,12 @@ def test_paper_mode_is_the_posterior_of_single_labels(corpus):
 
 
 def test_sets_are_judged_by_likelihood_and_prior(corpus):
-    """The posterior of listed sets is that of slow sums; all other sets are below the bound."""
+    """Posteriors of listed sets are those of slow sums; all other sets are below the bound."""
     X, Y, _ = corpus
     fitted = CoL(n_topics=12, predict_mode="sets").fit(X[:400], Y[:400])
     x = X[400:406]
 
-    found = fitted.predict_sets(x, n_best=4)
+    ranked = fitted.predict_sets(x, n_best=4)
 
     for doc in range(6):
         values = {}
@@ -533,16 +533,16 @@ def test_sets_are_judged_by_likelihood_and_prior(corpus):
             words = fitted.explain_words(x[doc : doc + 1], y).word_scores
             n = x[doc][x[doc] > 0]
             values[labels] = float(n @ words / fitted.temperature_ + fitted.log_prior(y)[0])
-        listed = [values[labels] for labels in found.sets[doc]]
-        differences = found.scores[doc] - found.scores[doc, 0]
+        listed = [values[labels] for labels in ranked.sets[doc]]
+        differences = ranked.scores[doc] - ranked.scores[doc, 0]
         np.testing.assert_allclose(np.array(listed) - listed[0], differences, atol=1e-9)
-        unlisted = [v for labels, v in values.items() if labels not in found.sets[doc]]
-        assert max(unlisted) - listed[0] <= found.bound[doc] - found.scores[doc, 0] + 1e-9
-        assert fitted.predict(x)[doc].nonzero()[0].tolist() == list(found.sets[doc][0])
+        unlisted = [v for labels, v in values.items() if labels not in ranked.sets[doc]]
+        assert max(unlisted) - listed[0] <= ranked.bound[doc] - ranked.scores[doc, 0] + 1e-9
+        assert fitted.predict(x)[doc].nonzero()[0].tolist() == list(ranked.sets[doc][0])
 
 
 def test_the_best_set_with_a_label(corpus, model):
-    """It holds the label, and is the best of those that were met with it."""
+    """It contains the label, and is the best of the sets visited by the search that do."""
     X = corpus[0][400:420]
 
     for label in range(4):
@@ -565,7 +565,7 @@ def test_shares_of_words(corpus, model):
 
 
 def test_a_restricted_model(corpus, model):
-    """Labels that are not allowed are never given, nor likely."""
+    """Labels that are not allowed are never predicted, and have probability 0."""
     X = corpus[0][400:]
     allowed = np.array([True, False, True, False])
 
@@ -596,7 +596,7 @@ def test_the_best_threshold():
 
 
 def test_a_threshold_may_leave_the_best_label_alone():
-    """Where one answer is wrong by far, all the others do not get more labels for it."""
+    """One answer that is far off does not give all other documents more labels."""
     relative = np.tile([0.0, -19.0, -19.0], (100, 1))
     relative[0] = [-20.0, 0.0, -25.0]
     truth = np.tile([True, False, False], (100, 1))
@@ -606,7 +606,7 @@ def test_a_threshold_may_leave_the_best_label_alone():
 
 @pytest.mark.parametrize("mode", ["weights", "paper"])
 def test_scores_of_long_documents_are_numbers(mode):
-    """However sure the model is, and in the order of what it knows."""
+    """Scores stay finite and ordered, however certain the model is."""
     rng = np.random.default_rng(0)
     words, y = rng.dirichlet(np.full(100, 0.05), 3), np.arange(60) % 3
     X = np.array([rng.multinomial(20000, words[k]) for k in y])
@@ -620,7 +620,7 @@ def test_scores_of_long_documents_are_numbers(mode):
     assert log_odds(np.zeros((1, 1))) == np.inf
 
 
-# Whatever comes
+# Unusual input
 
 
 @pytest.mark.parametrize(
@@ -637,7 +637,7 @@ def test_scores_of_long_documents_are_numbers(mode):
     ],
 )
 def test_bad_parameters(parameters, message):
-    """One sentence names the parameter."""
+    """The error names the parameter."""
     with pytest.raises((ValueError, TypeError), match=message):
         CoL(**parameters).fit([[1, 2]], [["a"]])
 
@@ -663,7 +663,7 @@ def test_any_small_corpus(case):
 
 
 def test_a_document_without_words_gets_the_commonest_set(corpus):
-    """By each way to predict, and its probabilities are the labels' shares of documents."""
+    """It gets the most frequent set in each mode; probabilities are the labels' frequencies."""
     X, Y, _ = corpus
     commonest = max({tuple(row) for row in Y.tolist()}, key=Y.tolist().count)
 
@@ -680,18 +680,18 @@ def test_a_document_without_words_gets_the_commonest_set(corpus):
 def test_a_bound_needs_labels_that_are_known(model, corpus):
     """A document without labels, or with one that was never seen, has no bound."""
     X, Y, _ = corpus
-    unseen = CoL(n_topics=5).fit(X, np.column_stack([Y, np.zeros(len(Y), dtype=int)]))
+    fitted = CoL(n_topics=5).fit(X, np.column_stack([Y, np.zeros(len(Y), dtype=int)]))
 
     with pytest.raises(ValueError, match="document without labels"):
         model.bound(X[:1], np.zeros((1, 4), dtype=int))
     with pytest.raises(ValueError, match="label without documents"):
-        unseen.bound(X[:1], np.array([[1, 0, 0, 0, 1]]))
-    assert unseen.predict(X)[:, 4].sum() == 0
-    assert unseen.topic_prior_[4].sum() == 0
+        fitted.bound(X[:1], np.array([[1, 0, 0, 0, 1]]))
+    assert fitted.predict(X)[:, 4].sum() == 0
+    assert fitted.topic_prior_[4].sum() == 0
 
 
 def test_fewer_topics_than_labels_are_shared():
-    """Labels then have the topic of the label whose words are most like theirs."""
+    """A label then has the topic of the label with the most similar words."""
     rng = np.random.default_rng(0)
     words = np.repeat(rng.dirichlet(np.full(40, 0.1), 3), 2, axis=0)
     label = rng.integers(0, 6, 600)
@@ -706,8 +706,8 @@ def test_fewer_topics_than_labels_are_shared():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("size", "smoothing"), [(1e60, 0.05), (10.0, 1e-50)])
-def test_words_that_are_next_to_impossible(size, smoothing):
-    """Topics give each word more than nothing, however huge or small the numbers."""
+def test_extreme_counts(size, smoothing):
+    """Each word keeps a positive probability, however large or small the counts are."""
     fitted = CoL(n_topics=2, smoothing=smoothing).fit(size * np.eye(2), [["a"], ["b"]])
 
     assert np.isfinite(fitted.elbo_).all()
@@ -724,7 +724,7 @@ def test_too_few_steps_give_a_warning(corpus):
 
 
 def test_the_number_of_topics_is_tuned(corpus):
-    """Few documents get one topic per label, those of many kinds get eight; a new fit keeps it."""
+    """Few documents get one topic per label, varied ones get eight; a new fit keeps the number."""
     X, Y, _ = corpus
     rng = np.random.default_rng(0)
     kinds = np.repeat([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]], 5, axis=1) / 10
@@ -760,7 +760,7 @@ def test_the_number_of_topics_where_little_is_tuned(corpus):
 
 
 def test_the_number_of_topics_of_older_files(corpus):
-    """What was tuned before this number was has none; there are then three topics per label."""
+    """Older files have no tuned number; there are then three topics per label."""
     X, Y, _ = corpus
 
     fitted = CoL().fit(X, Y, tuned={"threshold": -0.7, "temperature": 1.0})
@@ -781,7 +781,7 @@ def test_there_are_not_too_many_topics():
 
 
 def test_one_label_a_document(corpus):
-    """A 1-D target is answered in kind, with probabilities that add up to one."""
+    """With a 1-D target, predictions are 1-D, and probabilities add up to one."""
     X, Y, _ = corpus
     alone = Y.sum(axis=1) == 1
     X, y = X[alone], np.array(["a", "b", "c", "d"])[Y[alone].argmax(axis=1)]
@@ -794,8 +794,8 @@ def test_one_label_a_document(corpus):
         fitted.predict_sets(X)
 
 
-def test_batches_reach_what_all_documents_reach(corpus):
-    """Stepwise learning predicts as well, and gives the same each time."""
+def test_stepwise_learning(corpus):
+    """Learning in batches predicts as well as learning from all, and is reproducible."""
     X, Y, _ = corpus
 
     whole = CoL(n_topics=12).fit(X[:400], Y[:400])
@@ -816,29 +816,29 @@ def test_distributions(model):
     assert stats.entropy(model.word_proba_.T).min() > 0
 
 
-def test_what_a_loaded_model_knows(model):
-    """It knows how it was learned, and where labels lie in topic space."""
-    found = CoL(n_topics=12).from_arrays(
+def test_a_loaded_model(model):
+    """A loaded model has its training trace, and the positions of labels in topic space."""
+    loaded = CoL(n_topics=12).from_arrays(
         model.to_arrays(), labels=range(4), n_words=60, tuned=model.tuned_
     )
 
-    assert found.n_iter_ == model.n_iter_ > 1
+    assert loaded.n_iter_ == model.n_iter_ > 1
     for name in ("elbo_", "label_objective_", "label_topics_", "topic_prior_"):
-        assert (getattr(found, name) == getattr(model, name)).all()
-    np.testing.assert_allclose(found.label_topics_.sum(axis=1), 1)
-    words = found.label_topics_ @ found.topic_word_proba_
-    assert (0.5 * np.abs(words - found.word_proba_).sum(axis=1) < 0.1).all()
+        assert (getattr(loaded, name) == getattr(model, name)).all()
+    np.testing.assert_allclose(loaded.label_topics_.sum(axis=1), 1)
+    words = loaded.label_topics_ @ loaded.topic_word_proba_
+    assert (0.5 * np.abs(words - loaded.word_proba_).sum(axis=1) < 0.1).all()
 
 
 def test_documents_with_words():
-    """Their rows are returned."""
+    """The rows of documents with words are returned."""
     X, Y = sparse.csr_matrix([[1, 0], [0, 0], [2, 1], [0, 0]]), sparse.csr_matrix(np.ones((4, 1)))
 
     assert TopicDocuments(X, Y).nonempty().tolist() == [0, 2]
 
 
 def test_thresholds_are_scores_of_true_labels():
-    """The best one is such a score itself, however many other labels score near it."""
+    """The best threshold is such a score, however many other labels score near it."""
     relative = np.full((2, 60), -9.0)
     relative[:, 0] = 0.0
     relative[0, 1], relative[1, 1] = -0.5, -0.3

@@ -187,8 +187,8 @@ def test_search_label_sets(words_of_labels, keep_first):
         expected = twins.search_label_sets(
             n, theta, [3, 1, 4, 0], keep_first, shares, log_scales, 1.5
         )
-        found = members[d, : len(expected)]
-        sets = [{c for i, c in enumerate([3, 1, 4, 0]) if m >> i & 1} for m in found.tolist()]
+        visited = members[d, : len(expected)]
+        sets = [{c for i, c in enumerate([3, 1, 4, 0]) if m >> i & 1} for m in visited.tolist()]
         assert sets == [labels for labels, _ in expected]
         np.testing.assert_allclose(values[d, : len(expected)], [value for _, value in expected])
         assert np.isneginf(values[d, len(expected) :]).all()

@@ -1,4 +1,4 @@
-"""The prior of label sets, and both ways to learn it."""
+"""The prior of label sets, and both ways of learning it."""
 
 from itertools import combinations
 
@@ -39,7 +39,7 @@ def all_sets(n_labels):
 
 
 def test_it_is_a_distribution_of_label_sets(prior):
-    """All sets together have probability one, and those of a size its share."""
+    """Probabilities of all sets sum to one, and those of one size to the share of that size."""
     sets, Y = all_sets(5)
 
     proba = np.exp(prior.log_prior(Y))
@@ -51,81 +51,81 @@ def test_it_is_a_distribution_of_label_sets(prior):
 
 
 def test_it_is_the_mean_over_points(prior):
-    """Each set has the slow mean of products over symmetric polynomials."""
+    """Probabilities are slow means of products divided by symmetric polynomials."""
     sets, Y = all_sets(5)
     shares = np.exp(prior.log_shares[:64])
     few = LabelPrior(prior.mean, prior.covariance, prior.size_proba)
     few.__dict__["log_shares"] = prior.log_shares[:64]
 
-    found = few.log_prior(Y)
+    log_prior = few.log_prior(Y)
 
     expected = [twins.log_set_prior(labels, shares, prior.size_proba) for labels in sets]
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(log_prior, expected, rtol=1e-9)
 
 
 def test_sets_of_no_known_size_are_impossible():
-    """As is the empty set."""
+    """Sets of sizes that were not seen, and the empty set, have probability 0."""
     prior = LabelPrior(np.zeros(3), np.zeros((3, 3)), np.array([0.0, 1.0]))
 
-    found = prior.log_prior(sparse.csr_matrix([[0, 0, 0], [1, 0, 0], [1, 1, 0]]))
+    log_prior = prior.log_prior(sparse.csr_matrix([[0, 0, 0], [1, 0, 0], [1, 1, 0]]))
 
-    assert found[0] == found[2] == -np.inf
-    assert found[1] == pytest.approx(np.log(1 / 3))
+    assert log_prior[0] == log_prior[2] == -np.inf
+    assert log_prior[1] == pytest.approx(np.log(1 / 3))
 
 
 def test_symmetric_polynomials():
-    """They are the sums of all products."""
+    """Symmetric polynomials are sums of all products."""
     shares = np.random.default_rng(0).dirichlet(np.ones(7), 3)
 
-    found = np.exp(log_elementary(np.log(shares), 8))
+    sums = np.exp(log_elementary(np.log(shares), 8))
 
     for size in range(8):
         expected = [twins.elementary(row, size) for row in shares]
-        np.testing.assert_allclose(found[size], expected, rtol=1e-9)
-    assert (found[8] == 0).all()
+        np.testing.assert_allclose(sums[size], expected, rtol=1e-9)
+    assert (sums[8] == 0).all()
 
 
 def test_symmetric_polynomials_beyond_numbers():
-    """Those that are too large or too small for numbers have logarithms all the same."""
+    """Polynomials that overflow or underflow have finite logarithms."""
     log_shares = np.log(np.random.default_rng(0).dirichlet(np.ones(1200), 2))
     log_shares[1, ::2] -= 5.0
 
-    found = log_elementary(log_shares, 1200)
+    logs = log_elementary(log_shares, 1200)
 
-    np.testing.assert_allclose(found[-1], log_shares.sum(axis=1))  # the product of all
-    np.testing.assert_allclose(found[1], logsumexp(log_shares, axis=1), atol=1e-9)
-    assert np.isfinite(found).all()
+    np.testing.assert_allclose(logs[-1], log_shares.sum(axis=1))  # the product of all
+    np.testing.assert_allclose(logs[1], logsumexp(log_shares, axis=1), atol=1e-9)
+    assert np.isfinite(logs).all()
 
 
 @pytest.mark.parametrize("n_labels", [20, 300])
 def test_a_document_with_all_labels(n_labels):
-    """Many labels, whose product of shares underflows, are learned with the rest."""
+    """A document with many labels, whose product of shares underflows, can be learned."""
     Y = sparse.csr_matrix(np.vstack([np.ones((1, n_labels)), np.eye(n_labels).repeat(3, axis=0)]))
 
-    prior, course = fit_label_prior(*distinct_sets(Y), "mcem", max_iter=3)
+    prior, trace = fit_label_prior(*distinct_sets(Y), "mcem", max_iter=3)
 
-    assert np.isfinite(course).all()
+    assert np.isfinite(trace).all()
     assert (prior.log_prior(Y) <= 0).all()
     assert np.isfinite(prior.log_prior(Y)).all()
 
 
 @pytest.mark.parametrize("n_labels", [150])
 def test_points_do_not_depend_on_threads(n_labels):
-    """Neither those of the normal distribution nor those of a prior, to the last bit."""
+    """Points have the same bits on any number of threads, also those of a prior."""
     root = np.random.default_rng(0).normal(size=(n_labels, n_labels))
-    found = []
+    outputs = []
     for threads in (1, 2):
         standard_points.cache_clear()
         prior = LabelPrior(root[0], np.eye(n_labels) + np.outer(root[1], root[1]), np.ones(2) / 2)
         with threadpool_limits(threads, "blas"):
-            found.append((standard_points(n_labels), prior.log_shares))
+            outputs.append((standard_points(n_labels), prior.log_shares))
 
-    for one, other in zip(*found, strict=True):
+    for one, other in zip(*outputs, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_points_have_the_moments_exactly():
-    """Mean and covariance of the points are those asked for."""
+    """The points have exactly the requested mean and covariance."""
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
 
     points = normal_points(np.array([1.0, -1.0]), covariance, standard_points(2))
@@ -146,7 +146,7 @@ def test_a_common_shift_does_not_matter(prior):
 
 
 def random_sets(n_docs=400, n_labels=5, seed=0):
-    """Return an indicator whose first two labels often go together."""
+    """Return an indicator whose first two labels often occur together."""
     rng = np.random.default_rng(seed)
     Y = rng.random((n_docs, n_labels)) < 0.2
     Y[:, 1] |= Y[:, 0] & (rng.random(n_docs) < 0.8)
@@ -155,7 +155,7 @@ def random_sets(n_docs=400, n_labels=5, seed=0):
 
 
 def test_distinct_sets():
-    """Each set once, with its documents; documents without labels do not count."""
+    """Each set is listed once, with its number of documents; empty sets are not."""
     Y = sparse.csr_matrix([[0, 1, 1], [1, 0, 0], [0, 0, 0], [0, 1, 1]])
 
     sets, docs = distinct_sets(Y)
@@ -166,15 +166,15 @@ def test_distinct_sets():
 
 @pytest.mark.parametrize("how", ["mcem", "variational"])
 def test_the_objective_never_falls(how):
-    """Each step raises it."""
-    _, course = fit_label_prior(*distinct_sets(random_sets()), how, tol=1e-6)
+    """Each step raises the objective."""
+    _, trace = fit_label_prior(*distinct_sets(random_sets()), how, tol=1e-6)
 
-    assert len(course) > 3
-    assert (np.diff(course) >= -1e-12).all()
+    assert len(trace) > 3
+    assert (np.diff(trace) >= -1e-12).all()
 
 
 def test_a_climb_without_end_is_stopped():
-    """After its start, the objective is raised 100 times, unless another number is given."""
+    """By default, the objective is raised at most 100 times."""
     sets, docs = distinct_sets(random_sets())
 
     assert len(fit_label_prior(sets, docs, "variational", tol=-1.0)[1]) == 1 + 100
@@ -182,7 +182,7 @@ def test_a_climb_without_end_is_stopped():
 
 
 def test_learning_by_points_beats_independent_labels():
-    """Sets of documents that were held out are more likely, and the planted pair is found."""
+    """Held-out label sets are more likely, and the planted pair is found."""
     prior, _ = fit_label_prior(*distinct_sets(random_sets()), "mcem")
     held_out = random_sets(seed=1)
 
@@ -196,7 +196,7 @@ def test_learning_by_points_beats_independent_labels():
 
 
 def test_a_planted_block_is_found():
-    """Three labels that go together are more so than any other pair."""
+    """Three labels that occur together are more correlated than any other pair."""
     rng, n_labels = np.random.default_rng(0), 10
     sigma = 2.0 * np.eye(n_labels)
     sigma[:3, :3] += 1.7 * (1 - np.eye(3))
@@ -210,8 +210,8 @@ def test_a_planted_block_is_found():
     inside = np.zeros((n_labels, n_labels), dtype=bool)
     inside[:3, :3] = True
     pairs = np.triu_indices(n_labels, 1)
-    found, block = correlations[pairs], inside[pairs]
-    assert found[block].min() > found[~block].max() + 0.1
+    values, block = correlations[pairs], inside[pairs]
+    assert values[block].min() > values[~block].max() + 0.1
 
 
 @pytest.fixture
@@ -220,16 +220,19 @@ def posteriors():
     sets, _ = distinct_sets(random_sets(60))
     rng = np.random.default_rng(1)
     root = rng.normal(size=(5, 5))
-    found = SetPosteriors(sets, rng.normal(size=5), root @ root.T + np.eye(5))
-    found.mean, found.variance = rng.normal(size=sets.shape), rng.uniform(0.2, 2, sets.shape)
-    return found
+    set_posteriors = SetPosteriors(sets, rng.normal(size=5), root @ root.T + np.eye(5))
+    set_posteriors.mean, set_posteriors.variance = (
+        rng.normal(size=sets.shape),
+        rng.uniform(0.2, 2, sets.shape),
+    )
+    return set_posteriors
 
 
 def test_the_bound_of_label_sets(posteriors):
-    """It is the slow one, and below the log likelihood of the labels."""
+    """The bound is that of the slow twin, and below the log likelihood of the labels."""
     covariance = np.linalg.inv(posteriors.precision)
 
-    found = posteriors.bound()
+    bound = posteriors.bound()
 
     points = normal_points(posteriors.prior_mean, covariance, standard_points(5, 1 << 15))
     log_shares = points - logsumexp(points, axis=1, keepdims=True)
@@ -238,13 +241,13 @@ def test_the_bound_of_label_sets(posteriors):
         expected = twins.label_bound(
             labels, posteriors.mean[k], posteriors.variance[k], posteriors.prior_mean, covariance
         )
-        assert found[k] == pytest.approx(expected)
+        assert bound[k] == pytest.approx(expected)
         exact = logsumexp(log_shares[:, labels].sum(axis=1)) - np.log(len(points))
-        assert found[k] <= exact + 0.01
+        assert bound[k] <= exact + 0.01
 
 
 def test_its_gradients(posteriors):
-    """They are those of finite differences."""
+    """The gradients are those of finite differences."""
     by_mean, by_variance = posteriors.gradient()
 
     for k in range(3):
@@ -261,7 +264,7 @@ def test_its_gradients(posteriors):
 
 
 def test_improving_never_lowers_the_bound(posteriors):
-    """Neither for any set, nor after many sweeps, which end where the gradient is zero."""
+    """No sweep lowers the bound of any set, and sweeps end where the gradient is zero."""
     values = [posteriors.bound()]
     for _ in range(60):
         posteriors.improve()

@@ -125,7 +125,7 @@ def test_one_step_of_pmm2_is_the_papers(documents, seed):
 
 @given(matrices(min_docs=2, max_docs=12, labelled=True))
 def test_pmm2s_objective_never_falls(documents):
-    """Neither a step nor an extrapolation lowers J, though it is not concave."""
+    """Neither a step nor an extrapolation lowers J, although it is not concave."""
     X, Y = documents
     trace = []
 
@@ -155,7 +155,7 @@ def test_biases_are_shares(documents):
 
 
 def test_pmm2_without_biases_is_pmm1():
-    """With alpha fixed at one half it has the same parameters and answers."""
+    """With alpha fixed at one half, it has the parameters and predictions of PMM1."""
     X, Y = corpus()
     settings = {"temperature": 2.0}
 
@@ -167,8 +167,8 @@ def test_pmm2_without_biases_is_pmm1():
     assert (two.predict(X) == one.predict(X)).all()
 
 
-def test_pmm2_finds_who_says_more():
-    """Where one label says nine of ten words next to another, its bias is large."""
+def test_pmm2_learns_biases():
+    """A label that contributes nine of ten words next to another one has a large bias."""
     X = [[20, 0], [0, 20], [18, 2], [27, 3]]
 
     model = PMM2(smoothing=0.1, temperature=1.0).fit(X, [["a"], ["b"], ["a", "b"], ["a", "b"]])
@@ -187,7 +187,7 @@ def test_variational_bayes_is_the_papers(mixing):
     alpha = np.broadcast_to(mixing, N_LABELS)
 
     shares = model.mixture(X, Y)
-    said = model.word_labels(X, Y)
+    word_labels = model.word_labels(X, Y)
     bounds = model.log_likelihood(X, Y)
 
     for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
@@ -199,16 +199,16 @@ def test_variational_bayes_is_the_papers(mixing):
         assert bounds[doc] == pytest.approx(elbo, abs=1e-9)
         first_token = np.concatenate([[0], np.cumsum(x)[:-1]])
         for word, label, share in zip(
-            said.word[said.doc == doc],
-            said.label[said.doc == doc],
-            said.share[said.doc == doc],
+            word_labels.word[word_labels.doc == doc],
+            word_labels.label[word_labels.doc == doc],
+            word_labels.share[word_labels.doc == doc],
             strict=True,
         ):
             assert share == pytest.approx(phi[first_token[word], labels.index(label)], abs=1e-8)
 
 
 def test_the_papers_score_is_equation_35():
-    """It is the log likelihood of the mean weights, and above the bound."""
+    """The paper's score is the log likelihood of the mean weights, and above the bound."""
     paper, X, Y = fitted(PDMM(likelihood="paper"))
     bound, _, _ = fitted(PDMM())
 
@@ -221,7 +221,7 @@ def test_the_papers_score_is_equation_35():
 
 
 def test_the_bound_is_below_the_evidence():
-    """Checked by quadrature for two labels, and within a nat and a half of it."""
+    """For two labels, the bound is at most a nat and a half below the quadrature."""
     model, X, _ = fitted(PDMM(mixing=[0.5, 1.0, 2.0, 0.3, 1.0]))
     Y = np.zeros((len(X), N_LABELS), dtype=int)
     pairs = list(combinations(range(N_LABELS), 2))
@@ -239,7 +239,7 @@ def test_the_bound_is_below_the_evidence():
 
 
 def test_the_bound_never_falls():
-    """A step never lowers it, and SQUAREM ends no lower than many plain steps."""
+    """A step never lowers the bound, and SQUAREM ends no lower than many plain steps."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         k, n = rng.integers(2, 5), rng.integers(2, 30)
@@ -247,19 +247,19 @@ def test_the_bound_never_falls():
         x = rng.integers(1, 4, n).astype(float)
         prior = rng.uniform(0.2, 2.0, k)
         gamma, after = prior + x.sum() / k, np.empty(k)
-        room = np.empty(k), np.empty(n)
+        buffers = np.empty(k), np.empty(n)
         trace = []
         for _step in range(300):
-            trace.append(kernels.variational_step(x, theta, prior, gamma, *room, after)[0])
+            trace.append(kernels.variational_step(x, theta, prior, gamma, *buffers, after)[0])
             gamma = after.copy()
 
-        found = np.zeros(k)
+        weights = np.zeros(k)
         reached = kernels.variational_bayes(
             x,
             np.ascontiguousarray(theta.T),
             np.arange(k),
             prior,
-            found,
+            weights,
             np.empty(n),
             -np.inf,
             1e-11,
@@ -267,7 +267,7 @@ def test_the_bound_never_falls():
 
         assert all(b >= a - 1e-10 * abs(a) for a, b in pairwise(trace))
         assert reached >= trace[-1] - 1e-9
-        assert found.sum() == pytest.approx(prior.sum() + x.sum())
+        assert weights.sum() == pytest.approx(prior.sum() + x.sum())
 
 
 # PDMM with a given mixture
@@ -284,11 +284,11 @@ def other_mixture(Y, seed=0):
 
 @pytest.mark.parametrize("mixing", ALPHAS)
 def test_words_under_a_given_mixture_are_equation_28(mixing):
-    """The labels of each word equal those of the token-wise loop, for any shares."""
+    """The label shares of each word equal those of the token-wise loop, for any mixture."""
     model, X, Y = fitted(PDMM(mixing=mixing))
     alpha, given_shares = np.broadcast_to(mixing, N_LABELS), other_mixture(Y)
 
-    said = model.word_labels(X, Y, mixture=given_shares)
+    word_labels = model.word_labels(X, Y, mixture=given_shares)
 
     for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
         labels = np.flatnonzero(y)
@@ -296,7 +296,7 @@ def test_words_under_a_given_mixture_are_equation_28(mixing):
         phi = papers.phi_of(x, model.word_proba_, labels, gamma)
         tokens = np.repeat(np.arange(x.size), x)
         expected = [phi[tokens == word][0] for word in np.flatnonzero(x)]
-        share = said.share[said.doc == doc]
+        share = word_labels.share[word_labels.doc == doc]
         np.testing.assert_allclose(share, np.ravel(expected), rtol=1e-9, atol=1e-300)
         np.testing.assert_allclose(share.reshape(-1, labels.size).sum(axis=1), 1, rtol=1e-12)
 
@@ -304,13 +304,13 @@ def test_words_under_a_given_mixture_are_equation_28(mixing):
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("mixing", ALPHAS)
 def test_the_score_under_a_given_mixture(mixing, likelihood):
-    """It is Eq. (35), or the bound at these parameters, which is never above the own one."""
+    """It is Eq. (35), or the bound at these parameters, which is at most the document's own."""
     model, X, Y = fitted(PDMM(mixing=mixing, likelihood=likelihood))
     alpha, given_shares = np.broadcast_to(mixing, N_LABELS), other_mixture(Y)
     bounds = clone(model).set_params(likelihood="bound").fit(*fitting_documents())
 
     for doc, (x, y) in enumerate(zip(X, Y, strict=True)):
-        found = model.explain_words(X[[doc]], Y[[doc]], mixture=given_shares[[doc]])
+        breakdown = model.explain_words(X[[doc]], Y[[doc]], mixture=given_shares[[doc]])
 
         labels, theta = np.flatnonzero(y), model.word_proba_
         gamma = given_shares[doc, labels] * (x.sum() + alpha[labels].sum())
@@ -321,25 +321,25 @@ def test_the_score_under_a_given_mixture(mixing, likelihood):
             assert expected <= own + 1e-9
         else:
             expected = papers.pdmm_paper_score(x, theta, labels, gamma)
-            assert found.mixing == 0
-        assert found.breakdown.log_likelihood == pytest.approx(expected, abs=1e-9)
-        assert found.log_prior == model.log_prior(Y[[doc]])[0]
-        assert found.temperature == model.temperature_
+            assert breakdown.mixing == 0
+        assert breakdown.breakdown.log_likelihood == pytest.approx(expected, abs=1e-9)
+        assert breakdown.log_prior == model.log_prior(Y[[doc]])[0]
+        assert breakdown.temperature == model.temperature_
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("mixing", ALPHAS)
 def test_the_documents_own_mixture_changes_nothing(mixing, likelihood):
-    """Words and scores are those that are found without a mixture."""
+    """Words and scores are the same as without a given mixture."""
     model, X, Y = fitted(PDMM(mixing=mixing, likelihood=likelihood))
     own = model.mixture(X, Y)
 
-    found, plain = model.word_labels(X, Y, mixture=own), model.word_labels(X, Y)
+    mixed, plain = model.word_labels(X, Y, mixture=own), model.word_labels(X, Y)
     predicted = model.word_labels(X, mixture=model.mixture(X))
 
-    np.testing.assert_allclose(found.share, plain.share, atol=1e-8)
+    np.testing.assert_allclose(mixed.share, plain.share, atol=1e-8)
     np.testing.assert_allclose(predicted.share, model.word_labels(X).share, atol=1e-8)
-    for one, other in zip(found[:3], plain[:3], strict=True):
+    for one, other in zip(mixed[:3], plain[:3], strict=True):
         np.testing.assert_array_equal(one, other)
     for doc in range(len(X)):
         one = model.explain_words(X[[doc]], Y[[doc]], mixture=own[[doc]])
@@ -349,8 +349,8 @@ def test_the_documents_own_mixture_changes_nothing(mixing, likelihood):
 
 
 @pytest.mark.parametrize("likelihood", LIKELIHOODS)
-def test_a_label_without_a_share_says_nothing(likelihood):
-    """Words and likelihood are those of the other labels; ratios need not sum to one."""
+def test_a_label_without_a_share_has_no_words(likelihood):
+    """Words and likelihood are those of the other labels; shares need not sum to one."""
     model, X, Y = fitted(PDMM(likelihood=likelihood))
     some = np.flatnonzero(Y.sum(axis=1) == 3)
     X, Y = X[some], Y[some]
@@ -358,12 +358,12 @@ def test_a_label_without_a_share_says_nothing(likelihood):
     fewer[np.arange(len(Y)), Y.argmax(axis=1)] = 0
     shares = other_mixture(fewer)
 
-    found = model.word_labels(X, Y, mixture=7 * shares)
+    word_labels = model.word_labels(X, Y, mixture=7 * shares)
 
     mine = model.word_labels(X, fewer, mixture=shares)
-    gone = Y.argmax(axis=1)[found.doc] == found.label
-    assert (found.share[gone] == 0).all()
-    np.testing.assert_allclose(found.share[~gone], mine.share, rtol=1e-12)
+    has_no_share = Y.argmax(axis=1)[word_labels.doc] == word_labels.label
+    assert (word_labels.share[has_no_share] == 0).all()
+    np.testing.assert_allclose(word_labels.share[~has_no_share], mine.share, rtol=1e-12)
     for doc in range(len(X)):
         all_three, two = (
             model.explain_words(X[[doc]], sets[[doc]], mixture=shares[[doc]]) for sets in (Y, fewer)
@@ -374,7 +374,7 @@ def test_a_label_without_a_share_says_nothing(likelihood):
 
 
 def test_a_larger_share_takes_words():
-    """The more of a document a label has, the more of each of its words."""
+    """A label with a larger share of a document has a larger share of each word."""
     model, _, _ = fitted(PDMM())
     x, labels = [[2, 1, 3, 0, 0, 1, 1, 1, 0, 2, 0, 1]], [[1, 1, 0, 0, 0]]
 
@@ -401,8 +401,8 @@ def test_a_larger_share_takes_words():
         ([["a", 0], [1, 0]], "could not convert"),
     ],
 )
-def test_mixtures_that_make_no_sense(mixture, reason):
-    """One sentence says what is wrong."""
+def test_invalid_mixtures(mixture, reason):
+    """The error says in one sentence what is wrong."""
     model = PDMM(temperature=1.0).fit([[3, 0], [0, 3], [2, 2]], [["a"], ["b"], ["a", "b"]])
 
     with pytest.raises(ValueError, match=reason):
@@ -410,7 +410,7 @@ def test_mixtures_that_make_no_sense(mixture, reason):
 
 
 def test_mixtures_of_documents_without_words_or_labels():
-    """They have nothing to share, and huge ratios are ratios too."""
+    """Their mixtures are ignored, and shares may be huge."""
     model = PDMM(mixing=[0.5, 2.0], temperature=1.0)
     model.fit([[3, 0], [0, 3], [2, 2]], [["a"], ["b"], ["a", "b"]])
 
@@ -443,8 +443,8 @@ def test_nbm_is_the_papers(documents):
     for x, answer in zip(X, model.predict(X), strict=True):
         if x.any():
             expected = twins.greedy_sets_of_pmm1(x, theta, Y.any(axis=0))
-            found = twins.log_likelihood(x, theta, np.flatnonzero(answer))
-            assert found == pytest.approx(twins.log_likelihood(x, theta, expected), abs=1e-7)
+            value = twins.log_likelihood(x, theta, np.flatnonzero(answer))
+            assert value == pytest.approx(twins.log_likelihood(x, theta, expected), abs=1e-7)
 
 
 def test_word_distributions_without_em_are_those_of_naive_bayes():
@@ -475,8 +475,8 @@ def test_mixing_by_label():
     np.testing.assert_array_equal(number.mixture(X, names), mapping.fit(X, names).mixture(X, names))
 
 
-def test_a_small_mixing_wants_one_label():
-    """The smaller the prior's parameters, the more one label says in a mixture."""
+def test_a_small_mixing_prefers_one_label():
+    """The smaller the prior's parameters are, the more one label dominates a mixture."""
     X = [[9, 0, 1], [0, 9, 1], [5, 5, 0]]
     even, uneven = (
         PDMM(mixing=mixing, temperature=1.0).fit(X, [["a"], ["b"], ["a", "b"]])
@@ -489,7 +489,7 @@ def test_a_small_mixing_wants_one_label():
 
 
 def test_likelihood_is_a_parameter():
-    """It can be read, cloned and set, and ``score`` is the F1 as in every model."""
+    """`likelihood` can be read, cloned and set; `score` is the F1, as in every model."""
     X, Y = corpus()
     model = PDMM(likelihood="paper", temperature=1.0, decode="map").fit(X, Y)
 
@@ -505,31 +505,31 @@ def test_likelihood_is_a_parameter():
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_exact_search_is_exhaustive_search(model, prior):
-    """The three best sets and their log posteriors, and the proof that they are the best."""
+    """The three best sets, their log posteriors and the bound are those of exhaustive search."""
     model, X, _ = fitted(model, prior=prior, search="exact", decode="map", max_nodes=5000)
     X = X[:8]
 
-    found = model.predict_sets(X, n_best=3)
+    ranked = model.predict_sets(X, n_best=3)
     answers = model.predict(X)
 
-    assert found.optimal.all()
-    assert (found.gap == 0).all()
+    assert ranked.optimal.all()
+    assert (ranked.gap == 0).all()
     for doc, x in enumerate(X):
         value = value_of(model, x)
         expected = papers.exhaustive(value, N_LABELS, [True] * N_LABELS)
-        offset = found.scores[doc, 0] - expected[0][0]
+        offset = ranked.scores[doc, 0] - expected[0][0]
         for place in range(3):
-            assert value(found.sets[doc][place]) == pytest.approx(expected[place][0], abs=1e-9)
-            assert found.scores[doc, place] - offset == pytest.approx(expected[place][0], abs=1e-9)
-        unlisted = max(v for v, labels in expected if labels not in found.sets[doc])
-        assert found.bound[doc] - offset >= unlisted - 1e-9
+            assert value(ranked.sets[doc][place]) == pytest.approx(expected[place][0], abs=1e-9)
+            assert ranked.scores[doc, place] - offset == pytest.approx(expected[place][0], abs=1e-9)
+        unlisted = max(v for v, labels in expected if labels not in ranked.sets[doc])
+        assert ranked.bound[doc] - offset >= unlisted - 1e-9
         assert value(tuple(np.flatnonzero(answers[doc]))) == pytest.approx(expected[0][0])
 
 
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_greedy_search_is_the_papers(model, prior):
-    """Bounds leave labels out and change no answer."""
+    """Bounds exclude labels, but do not change the result."""
     model, X, _ = fitted(model, prior=prior, decode="greedy")
 
     answers = model.predict(X)
@@ -557,7 +557,7 @@ def support_of(value, seen):
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_margins_and_marginals_by_enumeration(model, prior):
-    """Scores and probabilities are those of the support that the docstring names."""
+    """Scores and probabilities are those of the candidates that the docstring names."""
     model, X, _ = fitted(model, prior=prior)
     _, Y = corpus(seed=3)
     seen = {tuple(np.flatnonzero(y).tolist()) for y in Y[:40]}
@@ -576,7 +576,7 @@ def test_margins_and_marginals_by_enumeration(model, prior):
 
 @pytest.mark.parametrize("model", FAMILIES)
 def test_decoding_by_expected_f(model):
-    """The answer has the best expected F of the likely candidates."""
+    """The predicted set has the best expected F of the likely candidates."""
     model, X, _ = fitted(model, decode="f")
     _, Y = corpus(seed=3)
     seen = {tuple(np.flatnonzero(y).tolist()) for y in Y[:40]}
@@ -589,8 +589,8 @@ def test_decoding_by_expected_f(model):
         posterior = {labels: np.exp(v - top) for labels, v in support.items() if v > top - 9}
         likely = [labels for labels, weight in posterior.items() if weight >= 0.01]
         best, _ = papers.best_expected_f(posterior, likely)
-        found = papers.expected_f(posterior, tuple(np.flatnonzero(answer).tolist()))
-        assert found == pytest.approx(best, rel=1e-3)
+        expected = papers.expected_f(posterior, tuple(np.flatnonzero(answer).tolist()))
+        assert expected == pytest.approx(best, rel=1e-3)
 
 
 def random_case(seed, n_docs=200):
@@ -623,26 +623,26 @@ def random_case(seed, n_docs=200):
     "seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(12, 51))]
 )
 @pytest.mark.compiled
-def test_the_certificate_is_never_wrong(seed):
-    """In 10,200 random cases, at length: no set that is not listed is above the bound."""
+def test_the_bound_is_never_wrong(seed):
+    """In random cases (10,200 in the long test), no set that is not listed exceeds the bound."""
     model, X, sets, values = random_case(seed)
 
-    found = model.predict_sets(X, n_best=2)
+    ranked = model.predict_sets(X, n_best=2)
 
     place = {labels: column for column, labels in enumerate(sets)}
     for doc in range(len(X)):
-        listed = [place[labels] for labels in found.sets[doc]]
-        offset = found.scores[doc, 0] - values[doc, listed[0]]
+        listed = [place[labels] for labels in ranked.sets[doc]]
+        offset = ranked.scores[doc, 0] - values[doc, listed[0]]
         others = np.delete(values[doc], listed)
-        assert (others + offset <= found.bound[doc] + 1e-9).all()
-        if found.optimal[doc]:
+        assert (others + offset <= ranked.bound[doc] + 1e-9).all()
+        if ranked.optimal[doc]:
             assert values[doc].max() <= values[doc, listed[0]] + 1e-9
-        assert np.diff(found.scores[doc]).max(initial=0) <= 0
+        assert np.diff(ranked.scores[doc]).max(initial=0) <= 0
 
 
 @pytest.mark.parametrize("kind", ["equal", "biased", "bound", "paper"])
 def test_bounds_of_sets_hold(kind):
-    """At any weights, the bound of a set is no less than its score."""
+    """At any weights, the bound of a set is at least its score."""
     rng = np.random.default_rng(7)
     for _ in range(200):
         n_labels, n_words = int(rng.integers(2, 7)), int(rng.integers(1, 15))
@@ -672,24 +672,24 @@ def test_bounds_of_sets_hold(kind):
 
 
 def test_greedy_reports_its_gap():
-    """Without branching, a bound limits how much better another set may be."""
+    """Without branch and bound, a bound limits how much better another set may be."""
     model, X, _ = fitted(PMM1(prior="uniform"), search="greedy")
     exact, _, _ = fitted(PMM1(prior="uniform"), search="exact", max_nodes=5000)
 
-    found, best = model.predict_sets(X, 1), exact.predict_sets(X, 1)
+    greedy, best = model.predict_sets(X, 1), exact.predict_sets(X, 1)
 
-    assert (found.gap >= 0).all()
-    better = exact.log_joint(X, to_indicator(best)) - model.log_joint(X, to_indicator(found))
-    assert (better <= found.gap + 1e-9).all()
-    unproven = int(np.argmax(~found.optimal))
-    assert "no set is better by more than" in found.certificate(unproven)
+    assert (greedy.gap >= 0).all()
+    better = exact.log_joint(X, to_indicator(best)) - model.log_joint(X, to_indicator(greedy))
+    assert (better <= greedy.gap + 1e-9).all()
+    unproven = int(np.argmax(~greedy.optimal))
+    assert "no set is better by more than" in greedy.certificate(unproven)
     assert "optimal" in best.certificate(0)
 
 
-def to_indicator(found):
+def to_indicator(ranked):
     """Return the first sets as an indicator."""
-    Y = np.zeros((len(found.sets), N_LABELS), dtype=int)
-    for row, sets in enumerate(found.sets):
+    Y = np.zeros((len(ranked.sets), N_LABELS), dtype=int)
+    for row, sets in enumerate(ranked.sets):
         Y[row, list(sets[0])] = 1
     return Y
 
@@ -697,7 +697,7 @@ def to_indicator(found):
 @pytest.mark.parametrize("search", ["greedy", "exact"])
 @pytest.mark.parametrize("model", FAMILIES[:3])
 def test_the_best_set_with_a_label(model, search):
-    """It holds the label, and an exact search finds the best of all that do."""
+    """It contains the label, and exact search finds the best of all sets that do."""
     model, X, _ = fitted(model, search=search, max_nodes=5000)
 
     X = X[:5]
@@ -709,36 +709,36 @@ def test_the_best_set_with_a_label(model, search):
         for y, value in zip(best, values, strict=True):
             expected = papers.exhaustive(value, N_LABELS, [True] * N_LABELS)
             top = max(v for v, labels in expected if label in labels)
-            found = value(tuple(np.flatnonzero(y).tolist()))
-            assert found == pytest.approx(top) if search == "exact" else found <= top + 1e-9
+            log_joint = value(tuple(np.flatnonzero(y).tolist()))
+            assert log_joint == pytest.approx(top) if search == "exact" else log_joint <= top + 1e-9
 
 
 def test_few_label_sets():
-    """With one label there is one set, and nothing else to bound."""
+    """With one label there is one set, and no other one to bound."""
     model = PMM1(temperature=1.0).fit([[1, 2]], [["a"]])
 
-    found = model.predict_sets([[1, 1], [0, 0]], n_best=3)
+    ranked = model.predict_sets([[1, 1], [0, 0]], n_best=3)
 
-    assert found.sets == [[("a",)], [("a",)]]
-    assert found.scores[0].tolist() == [0, -np.inf, -np.inf]
-    assert (found.bound == -np.inf).all()
-    assert found.optimal.all()
+    assert ranked.sets == [[("a",)], [("a",)]]
+    assert ranked.scores[0].tolist() == [0, -np.inf, -np.inf]
+    assert (ranked.bound == -np.inf).all()
+    assert ranked.optimal.all()
 
 
 def test_documents_without_words_have_the_prior():
-    """Their probabilities are those of the label sets beforehand."""
+    """Without words, the posterior of label sets is their prior."""
     X, Y = corpus()
     model = PMM1(prior="labelset", temperature=1.0).fit(X, Y)
 
-    found = model.predict_sets(np.zeros((1, X.shape[1])), n_best=1)
+    ranked = model.predict_sets(np.zeros((1, X.shape[1])), n_best=1)
 
     sets, docs = model.counts_.label_sets, model.counts_.set_docs
-    assert found.sets[0][0] == sets[int(np.argmax(docs))]
+    assert ranked.sets[0][0] == sets[int(np.argmax(docs))]
     assert (model.predict_proba(np.zeros((1, X.shape[1]))) > 0).all()
 
 
 def test_the_prior_sums_to_one():
-    """Over all label sets but the empty one."""
+    """The prior sums to one over all label sets but the empty one."""
     X, Y = corpus()
     sets = np.array([[b >> k & 1 for k in range(N_LABELS)] for b in range(1, 2**N_LABELS)])
 
@@ -748,11 +748,11 @@ def test_the_prior_sums_to_one():
     assert (PMM1(prior="uniform", temperature=1.0).fit(X, Y).log_prior(sets) == 0).all()
 
 
-# What is chosen by documents
+# Tuning on documents
 
 
 def test_the_temperature_is_chosen_and_kept():
-    """Fit chooses, partial_fit and forget keep, and the law of forgetting holds."""
+    """`fit` tunes it, `partial_fit` and `forget` keep it, and forgetting stays exact."""
     X, Y = corpus(200)
     model = PMM1(smoothing="auto").fit(X[:150], Y[:150])
     chosen = dict(model.tuned_)
@@ -767,7 +767,7 @@ def test_the_temperature_is_chosen_and_kept():
 
 
 def test_the_choice_does_not_depend_on_order():
-    """Documents to choose by are picked by their contents."""
+    """Documents to tune on are selected by their contents."""
     X, Y = corpus(1500, n_words=40)
     order = np.random.default_rng(1).permutation(len(X))
 
@@ -775,7 +775,7 @@ def test_the_choice_does_not_depend_on_order():
 
 
 def test_smoothing_follows_the_reading():
-    """The paper's reading has the paper's smoothing; a number is a number."""
+    """With the paper's likelihood, smoothing is the paper's; a number is used as it is."""
     X, Y = corpus()
 
     assert PMM1(prior="uniform", decode="greedy").fit(X, Y).smoothing_ == 1.0
@@ -786,7 +786,7 @@ def test_smoothing_follows_the_reading():
 @settings(max_examples=25)
 @given(a=matrices(min_docs=4, labelled=True), b=matrices())
 def test_predictions_after_forgetting_are_the_same(a, b):
-    """With fixed settings every answer is bitwise that of a model that never saw them."""
+    """With fixed settings, predictions have the bits of a model that never saw the documents."""
     (X, Y), (X_more, Y_more) = a, b
     for model in (PMM1(temperature=2.0), PMM2(temperature=2.0), PDMM(temperature=2.0)):
         alone = clone(model).fit(X, Y)
@@ -831,15 +831,15 @@ def test_predictions_after_forgetting_are_the_same(a, b):
         (PDMM(mixing={"b": 1.0}), "mixing names 'b', which is not a label"),
     ],
 )
-def test_bad_parameters_get_a_sentence(model, sentence):
-    """Each wrong parameter is named with what is needed."""
+def test_bad_parameters_are_rejected(model, sentence):
+    """The error names the parameter, and says what is needed."""
     with pytest.raises(ValueError, match=sentence):
         model.fit([[1, 2]], [["a"]])
 
 
 @pytest.mark.parametrize("name", ["smoothing", "temperature"])
-def test_numbers_are_no_arrays(name):
-    """An array is shown, with what could have been."""
+def test_arrays_as_parameters(name):
+    """An array is rejected, and the error says what is needed."""
     with pytest.raises(TypeError, match=rf"{name} == array\(\[1., 2.\]\), must be a number"):
         PMM1(**{name: np.array([1.0, 2.0])}).fit([[1, 2]], [["a"]])
 
@@ -854,29 +854,29 @@ def test_no_more_sets_than_can_be_listed():
 
 @pytest.mark.parametrize("model", FAMILIES[:3])
 def test_search_without_a_limit(model):
-    """Room for nodes is made as it is needed, whatever the limit is."""
+    """Memory for nodes is allocated as needed, whatever the limit is."""
     model, X, _ = fitted(model, search="exact", decode="map", max_nodes=10**30)
 
-    found = model.predict_sets(X, n_best=20)
+    ranked = model.predict_sets(X, n_best=20)
 
-    assert found.optimal.all()
+    assert ranked.optimal.all()
     assert (model.predict(X)[0] == model.set_params(max_nodes=5000).predict(X)[0]).all()
 
 
-def test_room_for_nodes_grows():
-    """A search with more open nodes than there was room for at first misses no set."""
+def test_memory_for_nodes_grows():
+    """A search with more open nodes than were allocated at first misses no set."""
     X, Y = corpus(200, n_words=12, n_labels=12, seed=1)
     model = PMM1(temperature=1.0, prior="labels", search="exact", max_nodes=5000).fit(X, Y)
     sets = (np.arange(1, 2**12)[:, None] >> np.arange(12)) & 1
 
-    found = model.predict_sets(X[:1], n_best=300).scores[0]
+    scores = model.predict_sets(X[:1], n_best=300).scores[0]
 
     joint = np.sort(model.log_joint(np.repeat(X[:1], len(sets), axis=0), sets))[::-1][:300]
-    np.testing.assert_allclose(found - found[0], joint - joint[0], atol=1e-6)
+    np.testing.assert_allclose(scores - scores[0], joint - joint[0], atol=1e-6)
 
 
 def test_a_label_alone_is_always_a_candidate():
-    """Where only some labels are allowed, each may still be the answer by itself."""
+    """If only some labels are allowed, each of them alone is a candidate."""
     X = [[3, 0]] * 3 + [[0, 3]] * 2
     model = PMM1(temperature=1.0).fit(X, [["a", "b"]] * 3 + [["c"]] * 2)
 
@@ -890,8 +890,8 @@ def test_a_label_alone_is_always_a_candidate():
 
 
 @pytest.mark.parametrize("likelihood", ["bound", "paper"])
-def test_small_mixing_has_one_answer(likelihood):
-    """Below one the bound has several maxima; greedy search meets those of log_joint."""
+def test_small_mixing_uses_one_maximum(likelihood):
+    """With mixing below 1 the bound has several maxima; search and `log_joint` use the same one."""
     for seed in range(20):
         X, Y = corpus(30, 8, seed=seed)
         settings = {"prior": "uniform", "decode": "greedy", "smoothing": 0.1}
@@ -907,8 +907,8 @@ def test_small_mixing_has_one_answer(likelihood):
         assert tuple(np.flatnonzero(model.predict(x)[0])) == expected
 
 
-def test_equally_good_temperatures_leave_it_plain():
-    """Where every temperature is as good it is 1; where none can be judged, the usual 4."""
+def test_equally_good_temperatures():
+    """If all temperatures are equally good, it is 1; if none can be evaluated, the default of 4."""
     easy = PMM1().fit([[9, 0], [0, 9]] * 20, [["a"], ["b"]] * 20)
     unjudged = PMM1().fit([[9, 0], [0, 9]], [["a"], ["b"]], sample_weight=[0.5, 0.5])
 
@@ -916,8 +916,8 @@ def test_equally_good_temperatures_leave_it_plain():
     assert unjudged.temperature_ == 4.0
 
 
-def test_a_refused_forgetting_changes_nothing():
-    """Parameters that do not fit the remaining labels raise before anything changes."""
+def test_a_rejected_forgetting_changes_nothing():
+    """Parameters that do not fit the remaining labels raise an error before anything changes."""
     X = [[3, 0, 1], [0, 2, 1], [1, 1, 5]]
     model = PDMM(mixing=[1.0, 2.0, 1.0], temperature=1.0).fit(X, [["a"], ["b"], ["c"]])
 
@@ -931,24 +931,24 @@ def test_a_refused_forgetting_changes_nothing():
 
 
 def test_listed_posteriors_sum_to_one_at_most():
-    """Also where many sets tie."""
+    """Posteriors of listed sets sum to at most one, also if many sets tie."""
     model = PMM1(temperature=1.0, search="exact").fit([[1, 1]] * 4, [["a"], ["b"], ["c"], ["d"]])
 
-    found = model.predict_sets([[1, 1]], n_best=15)
+    ranked = model.predict_sets([[1, 1]], n_best=15)
 
-    assert len(found.sets[0]) == 15
-    assert np.exp(found.scores).sum() == pytest.approx(1.0)
+    assert len(ranked.sets[0]) == 15
+    assert np.exp(ranked.scores).sum() == pytest.approx(1.0)
 
 
-def test_one_label_a_document_has_no_sets():
-    """A model of single labels says so."""
+def test_one_label_per_document_has_no_sets():
+    """A model fitted on single labels rejects searches for sets."""
     model = PMM1().fit([[3, 0], [0, 2]], ["a", "b"])
 
     with pytest.raises(ValueError, match="use predict_proba"):
         model.predict_sets([[1, 1]])
 
 
-def test_best_with_wants_a_label():
+def test_best_with_needs_a_label():
     """A column that is not a label with documents is rejected."""
     model = PMM1(temperature=1.0).fit([[3, 0], [0, 2]], [[1, 0, 0], [0, 1, 0]])
 
@@ -961,7 +961,7 @@ def test_best_with_wants_a_label():
 @pytest.mark.parametrize("decode", ["f", "map"])
 @pytest.mark.parametrize("model", [PMM1, PMM2, PDMM])
 def test_margins_of_some_labels_are_those_of_all(model, decode):
-    """Asked for some labels, a model gives the margins of these and of the predicted ones."""
+    """For some labels, a model computes the margins of these and of the predicted ones."""
     rng = np.random.default_rng(5)
     X, Y = rng.poisson(1.0, (60, 12)), rng.random((60, 7)) < 0.3
     Y[~Y.any(axis=1), 0] = True
@@ -971,16 +971,18 @@ def test_margins_of_some_labels_are_those_of_all(model, decode):
     sets, margins, proba = fitted.assess(new)
     some_sets, some_margins, some_proba = fitted.assess(new, [2, 5])
 
-    asked = sets.toarray() > 0
-    asked[:, [2, 5]] = True
+    is_requested = sets.toarray() > 0
+    is_requested[:, [2, 5]] = True
     assert (sets != some_sets).nnz == 0
-    np.testing.assert_allclose(some_margins[asked], margins[asked], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        some_margins[is_requested], margins[is_requested], rtol=1e-9, atol=1e-9
+    )
     np.testing.assert_allclose(some_proba, proba, atol=1e-3)
 
 
 @pytest.mark.parametrize("family", [PMM2, PDMM])
 def test_mixtures_share_their_defaults(family):
-    """What PMM1 documents for all of them is what each of them has."""
+    """PMM2 and PDMM have the defaults that PMM1 documents."""
     own, first = (signature(kind).parameters for kind in (family, PMM1))
     shared = first.keys() - {"estimate"}  # only PMM1 has another way to estimate
 

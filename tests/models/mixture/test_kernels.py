@@ -1,4 +1,4 @@
-"""Compiled loops equal their slow twins."""
+"""Kernels of the mixtures, compared with their slow twins."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from tests.twins import mixture as slow
 
 @pytest.fixture
 def model():
-    """Return PMM1 on a few hundred random documents, and more documents."""
+    """Return a PMM1 of a few hundred random documents, and other documents."""
     rng = np.random.default_rng(0)
     theta = rng.dirichlet(np.full(60, 0.2), size=7)
     Y = rng.random((300, 7)) < 0.3
@@ -44,7 +44,7 @@ def test_add_scores_is_a_matrix_product():
 
 
 def test_greedy_sets_are_the_plain_search(model):
-    """The bound skips labels and changes no answer, nor its likelihood."""
+    """The bound excludes labels, but changes neither predictions nor likelihoods."""
     model, X, _ = model
     theta, seen = model.word_proba_, np.ones(7, dtype=bool)
 
@@ -63,7 +63,7 @@ def test_greedy_sets_are_the_plain_search(model):
 
 @given(matrices(min_docs=3, max_docs=10, labelled=True))
 def test_greedy_search_on_odd_corpora(corpus):
-    """The same on tiny corpora, where ties and extremes are common: equally likely sets."""
+    """The same on tiny corpora, which have many ties: the sets found are equally likely."""
     X, Y = corpus
     model = PMM1(smoothing=0.01, prior="uniform", decode="greedy").fit(X, Y)
     theta, seen = model.word_proba_, Y.any(axis=0)
@@ -73,27 +73,27 @@ def test_greedy_search_on_odd_corpora(corpus):
     for x, answer in zip(X, answers, strict=True):
         if x.any():
             expected = slow.greedy_sets_of_pmm1(x, theta, seen)
-            found = slow.log_likelihood(x, theta, np.flatnonzero(answer))
-            assert found == pytest.approx(slow.log_likelihood(x, theta, expected), abs=1e-7)
+            value = slow.log_likelihood(x, theta, np.flatnonzero(answer))
+            assert value == pytest.approx(slow.log_likelihood(x, theta, expected), abs=1e-7)
 
 
 def test_word_labels_are_responsibilities(model):
     """Shares are those of Eq. (18), and the shares of a word sum to one."""
     model, X, Y = model
 
-    said = model.word_labels(X, Y.astype(int))
+    word_labels = model.word_labels(X, Y.astype(int))
 
     expected = [
         slow.word_shares(x, model.word_proba_, np.flatnonzero(y)) for x, y in zip(X, Y, strict=True)
     ]
-    assert said.share.size == sum(map(len, expected))
-    for doc, word, label, share in zip(*said, strict=True):
+    assert word_labels.share.size == sum(map(len, expected))
+    for doc, word, label, share in zip(*word_labels, strict=True):
         assert share == pytest.approx(expected[doc][word, label], rel=1e-12)
 
 
 @given(matrices(min_docs=2, labelled=True))
 def test_em_on_the_table_is_em_on_the_documents(corpus):
-    """One fit on the table reaches a fixed point of the paper's EM over documents."""
+    """A fit on the table reaches a fixed point of the paper's EM over documents."""
     X, Y = corpus
     sets, matrix = sparse.csr_matrix(Y, dtype=float), sparse.csr_matrix(X, dtype=float)
 
@@ -107,7 +107,7 @@ def test_em_on_the_table_is_em_on_the_documents(corpus):
 
 @given(matrices(min_docs=2, labelled=True))
 def test_the_objective_of_counts_without_em(corpus):
-    """Each word counts for all labels of its document; J is that of Eq. (6), and EM raises it."""
+    """If each word counts for all labels, J is that of Eq. (6), and EM raises it."""
     X, Y = corpus
     sets, matrix = sparse.csr_matrix(Y, dtype=float), sparse.csr_matrix(X, dtype=float)
 
@@ -141,7 +141,7 @@ def test_objective_never_falls(corpus):
 
 
 def test_random_starts_meet():
-    """The objective is concave, so any start ends in the same distributions."""
+    """The objective is concave, so EM reaches the same distributions from any start."""
     rng = np.random.default_rng(3)
     Y = sparse.csr_matrix((rng.random((50, 5)) < 0.4).astype(float))
     X = sparse.csr_matrix(rng.poisson(1.0, (50, 30)).astype(float))
@@ -160,7 +160,7 @@ def test_random_starts_meet():
 
 
 def test_block_borders_depend_on_entries_alone():
-    """Blocks cover all rows in order, each with about the wanted number of entries."""
+    """Blocks cover all rows in order, each with about the requested number of entries."""
     indptr = np.cumsum([0, 5, 0, 100, 3, 3, 3, 90])
 
     borders = block_borders(indptr, entries=50)
@@ -182,21 +182,21 @@ WORDS = st.lists(
 
 @given(WORDS)
 def test_products_are_sums_of_logarithms(words):
-    """Products of probabilities of any size are taken apart before they are no numbers."""
+    """Products are split before they underflow or overflow."""
     x, values = np.array(words).reshape(-1, 2).T.copy()
 
-    found = likelihood_kernels.log_product(x, values)
+    product = likelihood_kernels.log_product(x, values)
 
-    np.testing.assert_allclose(found, slow.log_product(x, values), rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(product, slow.log_product(x, values), rtol=1e-12, atol=1e-9)
 
 
 @given(WORDS, st.integers(1, 3))
 def test_repeated_words_are_the_same_document(words, repeated):
-    """Every word occurs as often as before; those that occur once come first."""
+    """Words occur as often as before; those that occur once come first."""
     x, numbers = np.array([count for count, _ in words]), np.arange(len(words))
-    room = np.empty(3 * x.size), np.empty(3 * x.size, dtype=np.int64)
+    buffers = np.empty(3 * x.size), np.empty(3 * x.size, dtype=np.int64)
 
-    wide_x, wide_words = likelihood_kernels.repeat_words(x, numbers, repeated, *room)
+    wide_x, wide_words = likelihood_kernels.repeat_words(x, numbers, repeated, *buffers)
 
     expected_x, expected_words = slow.repeat_words(x, numbers, repeated)
     np.testing.assert_array_equal(wide_x, expected_x)
@@ -205,8 +205,8 @@ def test_repeated_words_are_the_same_document(words, repeated):
     assert (wide_x[: int(x[np.isin(x, range(1, repeated + 1))].sum())] == 1).all()
 
 
-def test_jumps_spare_steps():
-    """Twenty steps with jumps reach what takes the paper's EM more than a hundred."""
+def test_extrapolation_saves_steps():
+    """Twenty steps with extrapolation reach what takes the paper's EM more than a hundred."""
     rng = np.random.default_rng(3)
     Y = (rng.random((50, 5)) < 0.8).astype(float)
     X = rng.poisson(3.0, (50, 8)).astype(float)
@@ -222,8 +222,8 @@ def test_jumps_spare_steps():
     assert fit.objective > slow.em_objective(X, Y, theta, 0.05)
 
 
-def test_the_tolerance_is_by_word():
-    """A corpus and a prior that are a thousand times as heavy take as many steps."""
+def test_the_tolerance_is_per_word():
+    """A corpus and a prior with a thousand times the counts take the same number of steps."""
     rng = np.random.default_rng(3)
     Y = sparse.csr_matrix((rng.random((50, 5)) < 0.8).astype(float))
     X = sparse.csr_matrix(rng.poisson(3.0, (50, 8)).astype(float))
@@ -234,7 +234,7 @@ def test_the_tolerance_is_by_word():
     assert heavy.n_iter == light.n_iter < 60
 
 
-# One document after the other
+# Kernels on single documents
 
 N_LABELS, N_WORDS = 4, 9
 FAMILIES = ["equal", "biased", "bound", "paper"]
@@ -295,7 +295,7 @@ def problem_of(kind, prior, theta, rng, temperature=1.5):
 
 
 def test_slots_are_numbered_word_by_word():
-    """Each word and label that share an entry have a slot, and entries point to theirs."""
+    """Each pair of a word and a label in an entry has a slot, to which the entry points."""
     rng = np.random.default_rng(0)
     table = sparse.csc_matrix(rng.poisson(0.7, (5, N_WORDS)).astype(float))
     Y = sparse.csr_matrix(rng.random((5, N_LABELS)) < 0.7)
@@ -315,7 +315,7 @@ def test_slots_are_numbered_word_by_word():
 
 
 def test_counts_are_distributed_over_slots():
-    """With equal weights, and with those of each label set."""
+    """Counts are divided with equal weights, and with those of each label set."""
     rng = np.random.default_rng(1)
     theta, counts = rng.random(7), rng.poisson(3.0, 4) + 1.0
     entries = [[0, 1], [2, 3, 4], [0, 4], [5, 6, 1]]
@@ -356,27 +356,27 @@ def test_biases_give_weights_and_counts():
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_likelihoods_and_weights_of_label_sets(kind):
-    """They are those of every family's plain formula; variational Bayes by many plain steps."""
+    """They are those of each family's formula, and for PDMM of many plain steps."""
     rng = np.random.default_rng(3)
     theta, X, Y = documents(rng)
     family, by_word = family_of(kind, rng), np.ascontiguousarray(theta.T)
     sets, ends = sets_of(Y)
-    found, weights = np.empty(len(X)), np.empty(sets.size)
+    likelihoods, weights = np.empty(len(X)), np.empty(sets.size)
 
-    likelihood_kernels.log_likelihoods(*rows_of(X), sets, ends, by_word, family, found)
+    likelihood_kernels.log_likelihoods(*rows_of(X), sets, ends, by_word, family, likelihoods)
     parts = family.bias, family.mixing
     likelihood_kernels.label_weights(*rows_of(X), sets, ends, by_word, *parts, weights)
 
     label_sets = [np.flatnonzero(y) for y in Y]
     expected = slow.log_likelihoods(X, theta, label_sets, family)
-    assert found.tolist() == pytest.approx(expected, rel=1e-9)
+    assert likelihoods.tolist() == pytest.approx(expected, rel=1e-9)
     for doc, (x, labels) in enumerate(zip(X, label_sets, strict=True)):
         own = weights[ends[doc] : ends[doc + 1]]
         np.testing.assert_allclose(own, slow.label_weights(x, theta, labels, family), rtol=1e-8)
 
 
 def test_a_step_of_variational_bayes():
-    """The next parameters and the evidence lower bound are those of the formulas."""
+    """The parameters and the evidence lower bound are those of the formulas."""
     rng = np.random.default_rng(4)
     theta, x = rng.random((N_WORDS, 3)), rng.poisson(2.0, N_WORDS) + 1.0
     prior, gamma, out = rng.uniform(0.3, 2.0, 3), rng.uniform(1.0, 9.0, 3), np.empty(3)
@@ -393,7 +393,7 @@ def test_a_step_of_variational_bayes():
 
 
 def test_slopes_are_the_gradient():
-    """Also of the value that is returned with them."""
+    """Slopes are the gradient of the value that is returned with them."""
     rng = np.random.default_rng(5)
     theta, X, _ = documents(rng, n_docs=1)
     words = np.flatnonzero(X[0])
@@ -407,7 +407,7 @@ def test_slopes_are_the_gradient():
 
 
 def test_a_seen_set_is_found_by_its_key():
-    """Every seen set has its row, and no other set has one."""
+    """The key of a seen set gives its row, and no other set has one."""
     prior = prior_of("labelset")
     sets = [np.flatnonzero([code >> k & 1 for k in range(N_LABELS)]) for code in range(1, 16)]
 
@@ -425,7 +425,7 @@ def test_a_seen_set_is_found_by_its_key():
 
 @given(st.lists(st.integers(0, 5), max_size=12), st.integers(0, 6))
 def test_the_centre_is_a_sorted_set(flips, neighbour):
-    """Flipping adds or removes a label; a neighbour differs in one, the centre's code in none."""
+    """Flipping adds or removes a label, and the labels of the centre stay sorted."""
     prior = prior_of("uniform")
     center, expected = np.full(7, -1), set()
     for label in flips:
@@ -464,7 +464,7 @@ def test_answers_are_those_of_the_candidates(kind, prior, by_f):
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_greedy_search_with_bounds_is_the_plain_one(kind, prior):
-    """Bounds skip labels and change no answer."""
+    """Bounds exclude labels, but do not change predictions."""
     rng = np.random.default_rng(7)
     theta, X, _ = documents(rng)
     problem = problem_of(kind, prior, theta, rng)
@@ -516,7 +516,7 @@ def test_branch_and_bound_is_enumeration(kind, prior):
 
 
 def test_words_without_the_document():
-    """Probabilities of a document's words under its labels, its own counts taken out."""
+    """Probabilities of a document's words are computed without its own counts."""
     rng = np.random.default_rng(10)
     _, X, Y = documents(rng)
     counts = rng.poisson(4.0, (N_LABELS, N_WORDS)).astype(float)
@@ -544,9 +544,9 @@ def test_words_without_the_document():
 
 
 def test_the_nth_largest():
-    """Equal values count each; ``-inf`` where there are not as many."""
+    """Equal values are counted separately; the result is ``-inf`` if there are too few."""
     values = np.array([3.0, 1.0, 3.0, 2.0])
 
-    found = [candidate_kernels.nth_largest(values, n) for n in range(1, 6)]
+    largest = [candidate_kernels.nth_largest(values, n) for n in range(1, 6)]
 
-    assert found == [3.0, 3.0, 2.0, 1.0, -np.inf]
+    assert largest == [3.0, 3.0, 2.0, 1.0, -np.inf]

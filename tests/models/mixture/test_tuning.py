@@ -1,4 +1,4 @@
-"""Choosing the temperature by documents that are left out: the same as one document at a time."""
+"""Tuning the temperature by leaving documents out, compared with one document at a time."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ TEMPERATURES = np.array([0.5, 2.0, 8.0])
 
 
 def slow_quality(model, X, Y, temperatures, n_sets=100):
-    """Return the mean quality of answers, one document and one label set at a time."""
+    """Return the mean quality of predictions, computed one document and label set at a time."""
     total = np.zeros(temperatures.size)
     for group in leave_one_out.groups(model, X, Y):
         prior = prior_of(model).without(group.table_row)
@@ -48,7 +48,7 @@ def highest(model, x, group, n_sets):
 
 
 def with_a_rare_label(seed):
-    """Return documents, one of which has a label of its own, and a set that is seen once."""
+    """Return documents, one of which has a label that no other has, and so a unique set."""
     X, Y = worded(60, seed)
     Y = np.hstack([Y, np.zeros((len(Y), 2), dtype=int)])
     Y[3], Y[4], Y[5] = [1, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, 1, 0, 0, 1]
@@ -59,7 +59,7 @@ def with_a_rare_label(seed):
 @pytest.mark.parametrize("prior", ["labelset", "labels", "uniform"])
 @pytest.mark.parametrize("model", [PMM1(), PMM2(), PDMM()])
 def test_all_temperatures_at_once_are_the_plain_search(model, prior, decode):
-    """Every document is answered as by the model that never saw it, at each temperature."""
+    """At each temperature, a document gets the labels that a model without it predicts."""
     X, Y = with_a_rare_label(seed=2)
     model = clone(model).set_params(prior=prior, decode=decode, temperature=2.0).fit(X, Y)
 
@@ -73,7 +73,7 @@ def test_all_temperatures_at_once_are_the_plain_search(model, prior, decode):
 @pytest.mark.parametrize("n_sets", [1, 3])
 @pytest.mark.parametrize("model", [PMM1(), PMM2(), PDMM()])
 def test_only_sets_with_the_highest_bounds_are_candidates(model, n_sets):
-    """Where there are more seen sets than may be compared, none but the highest are."""
+    """If there are too many seen sets, only those with the highest bounds are compared."""
     X, Y = with_a_rare_label(seed=2)
     model = clone(model).set_params(temperature=2.0).fit(X, Y)
 
@@ -83,8 +83,8 @@ def test_only_sets_with_the_highest_bounds_are_candidates(model, n_sets):
     assert n_sets == 1 or not np.allclose(quality, slow_quality(model, X, Y, TEMPERATURES))
 
 
-def test_nothing_to_choose_by():
-    """Of a single document nothing is left, so that all temperatures are equally good."""
+def test_a_single_document():
+    """Without a single document nothing is left, so all temperatures are equally good."""
     X, Y = sparse.csr_matrix([[1.0, 2.0]]), sparse.csr_matrix([[1.0]])
     model = PMM1(temperature=1.0).fit(X, Y)
 
@@ -95,7 +95,7 @@ def test_nothing_to_choose_by():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_temperature_is_chosen(seed):
-    """From 0.5 to 32 in steps of the root of two; of equally good ones that nearest to 1."""
+    """Of 0.5 to 32, in steps of the root of two, the best is chosen, or the one nearest to 1."""
     X, Y = with_a_rare_label(seed)
     grid = 2.0 ** (np.arange(-2, 11) / 2)
     model = PMM1(temperature=2.0).fit(X, Y)

@@ -1,4 +1,4 @@
-"""Maximal margin labeling as an estimator: contract, answers, odd input."""
+"""Maximal margin labeling as an estimator: checks, predictions, unusual input."""
 
 import json
 import pickle
@@ -36,7 +36,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 def topics(n_docs=120, n_labels=4, seed=0):
-    """Return documents whose words tell their labels, most of the time."""
+    """Return documents whose words mostly depend on their labels."""
     rng = np.random.default_rng(seed)
     theta = rng.dirichlet(np.full(5 * n_labels, 0.15), size=n_labels)
     Y = (rng.random((n_docs, n_labels)) < 0.25).astype(int)
@@ -52,7 +52,7 @@ def all_scores(model, X, Y, X_new):
     return sets, problem.scores(alpha, X_new, sets)
 
 
-# Answers
+# Predictions
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -62,55 +62,55 @@ def test_the_best_sets_are_those_of_brute_force(kind):
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
 
-    found = model.predict_sets(X_new, n_best=4)
+    ranked = model.predict_sets(X_new, n_best=4)
 
     ranking = np.argsort(-scores, axis=1, kind="stable")
     expected = np.take_along_axis(scores, ranking, axis=1)
-    np.testing.assert_allclose(found.scores, expected[:, :4], rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(found.bound, expected[:, 4], rtol=1e-9, atol=1e-10)
-    assert found.optimal.all()
-    for doc, listed in enumerate(found.sets):
+    np.testing.assert_allclose(ranked.scores, expected[:, :4], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(ranked.bound, expected[:, 4], rtol=1e-9, atol=1e-10)
+    assert ranked.optimal.all()
+    for doc, listed in enumerate(ranked.sets):
         assert [frozenset(labels) for labels in listed] == [sets[k] for k in ranking[doc, :4]]
-    assert own_sets(model.predict(X_new)) == [frozenset(listed[0]) for listed in found.sets]
+    assert own_sets(model.predict(X_new)) == [frozenset(listed[0]) for listed in ranked.sets]
     np.testing.assert_allclose(model.lead(X_new), expected[:, 0] - expected[:, 1], atol=1e-9)
 
 
 def test_more_sets_than_there_are():
-    """The list ends, and nothing bounds it."""
+    """If all sets are listed, the bound is -inf."""
     X, Y, X_new = twins.corpus(n_labels=2)
     model = MML().fit(X, Y)
 
-    found = model.predict_sets(X_new, n_best=5)
+    ranked = model.predict_sets(X_new, n_best=5)
 
-    assert [len(listed) for listed in found.sets] == [3] * len(X_new)
-    assert np.isneginf(found.scores[:, 3:]).all()
-    assert np.isneginf(found.bound).all()
+    assert [len(listed) for listed in ranked.sets] == [3] * len(X_new)
+    assert np.isneginf(ranked.scores[:, 3:]).all()
+    assert np.isneginf(ranked.bound).all()
 
 
 @pytest.mark.parametrize("n_best", [1, 2, 4, 9, 15, 20])
-def test_the_first_set_without_words_is_the_commonest(n_best):
-    """As in the answer; all sets score 0, each is listed once, with few labels before many."""
+def test_sets_of_documents_without_words(n_best):
+    """The most frequent set comes first; all sets score 0, and small ones precede large ones."""
     X, Y, _ = twins.corpus(n_docs=12)
     Y[:4] = [0, 1, 0, 1]
     model = MML().fit(X, Y)
     nothing = np.zeros((1, X.shape[1]))
 
-    found = model.predict_sets(nothing, n_best)
+    ranked = model.predict_sets(nothing, n_best)
 
-    others = [labels for labels in found.sets[0] if labels != (1, 3)]
-    assert found.sets[0] == [(1, 3), *others]
+    others = [labels for labels in ranked.sets[0] if labels != (1, 3)]
+    assert ranked.sets[0] == [(1, 3), *others]
     assert len({*others}) == len(others) == min(n_best, 15) - 1
     assert [len(labels) for labels in others] == sorted(map(len, others))
     assert model.predict(nothing).tolist() == [[0, 1, 0, 1]]
-    assert (found.scores[0, : len(others) + 1] == 0).all()
-    assert found.bound[0] == (0 if n_best < 15 else -np.inf)
+    assert (ranked.scores[0, : len(others) + 1] == 0).all()
+    assert ranked.bound[0] == (0 if n_best < 15 else -np.inf)
     few = model.restrict_to(np.array([True, False, True, True]))
     assert few.predict_sets(nothing, n_best).sets[0][0] == tuple(few.fallback.tolist())
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_decision_function_is_best_with_less_best_without(kind):
-    """For each label, by brute force; the answer has the labels above zero."""
+    """Margins are those of brute force; the predicted set has the labels above zero."""
     X, Y, X_new = twins.corpus(seed=2)
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
@@ -128,7 +128,7 @@ def test_the_decision_function_is_best_with_less_best_without(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_contributions_add_up_to_the_score(kind):
-    """Of the answer and of any other set, by words and by labels."""
+    """Contributions add up for any set, by words and by labels."""
     X, Y, X_new = twins.corpus(seed=3)
     model = MML(**EXACT, **kind).fit(X, Y)
     sets, scores = all_scores(model, X, Y, X_new)
@@ -148,22 +148,22 @@ def test_contributions_add_up_to_the_score(kind):
 
 
 def test_word_labels_share_each_word():
-    """Shares of a word are not negative and sum to one over the labels of its document."""
+    """The shares of a word are at least 0, and sum to one over the labels of its document."""
     X, Y = topics(30)
     model = MML().fit(X, Y)
 
-    found = model.word_labels(X)
+    word_labels = model.word_labels(X)
 
     predicted = model.predict(X)
-    assert predicted[found.doc, found.label].all()
-    assert found.share.min() >= 0
+    assert predicted[word_labels.doc, word_labels.label].all()
+    assert word_labels.share.min() >= 0
     total = np.zeros(X.shape)
-    np.add.at(total, (found.doc, found.word), found.share)
+    np.add.at(total, (word_labels.doc, word_labels.word), word_labels.share)
     np.testing.assert_allclose(total, X > 0, atol=1e-9)
 
 
-def test_top_words_speak_most_for_a_label():
-    """They come with the score of the single label."""
+def test_top_words_of_a_label():
+    """The top words of a label come with its scores."""
     X, Y, _ = twins.corpus()
     model = MML(**EXACT).fit(X, Y)
     sets, scores = all_scores(model, X, Y, np.eye(X.shape[1]))
@@ -180,7 +180,7 @@ def test_top_words_speak_most_for_a_label():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_empty_set_by_default(kind):
-    """It is a neighbour for cosine, and nothing for Dice."""
+    """By default, the empty set is a neighbour with cosine, and is not used with Dice."""
     X, Y, X_new = twins.corpus(seed=5)
     empty = "neighbour" if kind.get("similarity") == "cosine" else "out"
 
@@ -193,7 +193,7 @@ def test_the_empty_set_by_default(kind):
 @pytest.mark.parametrize("empty", ["neighbour", "answer", "both", "out"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_empty_set(kind, empty):
-    """It is learned from if it is a neighbour, and is an answer if it may be, by brute force."""
+    """As a neighbour it is learned from, and as an answer it is predicted, as by brute force."""
     X, Y, _ = twins.corpus(n_docs=8, n_words=6, seed=6)
     X_new = np.random.default_rng(0).normal(size=(200, 6))
     model = MML(0.1, empty=empty, **EXACT, **kind).fit(X, Y)
@@ -202,14 +202,14 @@ def test_the_empty_set(kind, empty):
     scores = problem.scores(alpha, X_new, sets)
     ranking = np.argsort(-scores, axis=1, kind="stable")
 
-    found = model.predict_sets(X_new, n_best=16)
+    ranked = model.predict_sets(X_new, n_best=16)
 
-    if "labels" in kind:  # a working set need not have it
+    if "labels" in kind:  # a working set may lack it
         assert any(not other for _, other in problem.pairs) == (empty in ("neighbour", "both"))
-    for doc, listed in enumerate(found.sets):
+    for doc, listed in enumerate(ranked.sets):
         assert [frozenset(labels) for labels in listed] == [sets[k] for k in ranking[doc]]
     np.testing.assert_allclose(
-        found.scores[:, : len(sets)], np.take_along_axis(scores, ranking, axis=1), atol=1e-9
+        ranked.scores[:, : len(sets)], np.take_along_axis(scores, ranking, axis=1), atol=1e-9
     )
     assert own_sets(model.predict(X_new)) == [sets[k] for k in ranking[:, 0]]
     margin = model.decision_function(X_new)
@@ -217,13 +217,13 @@ def test_the_empty_set(kind, empty):
         has = np.array([label in labels for labels in sets])
         best = scores[:, has].max(axis=1) - scores[:, ~has].max(axis=1)
         np.testing.assert_allclose(margin[:, label], best, atol=1e-9)
-    if empty == "answer":  # where it is learned from, it is seldom the best
+    if empty == "answer":  # if it is learned from, it is rarely the best
         assert not model.predict(X_new).any(axis=1).all()
     assert model.predict(np.zeros((1, 6))).any()
 
 
-def test_the_empty_set_with_one_label_a_document():
-    """It is never the answer to a 1-D y."""
+def test_the_empty_set_with_one_label_per_document():
+    """With a 1-D y, it is never predicted."""
     X, Y, _ = twins.corpus()
 
     model = MML(empty="answer").fit(X, Y.argmax(axis=1))
@@ -251,7 +251,7 @@ def test_the_empty_set_from_arrays():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_forms_of_targets_agree(kind):
-    """Names, dense and sparse indicators give the same answers, each in its own form."""
+    """Names, dense and sparse indicators give the same predictions, each in its own form."""
     X, Y = topics(40)
     classes = ["art", "film", "science", "sport"]
     names = [[classes[label] for label in np.flatnonzero(y)] for y in Y]
@@ -272,8 +272,8 @@ def test_forms_of_targets_agree(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_one_label_a_document(kind, n_classes):
-    """A 1-D y follows scikit-learn's contract."""
+def test_one_label_per_document(kind, n_classes):
+    """With a 1-D y, predictions are 1-D, as in scikit-learn."""
     X, Y = topics(60)
     y = np.array(["a", "b", "c"])[Y.argmax(axis=1) % n_classes]
 
@@ -291,7 +291,7 @@ def test_one_label_a_document(kind, n_classes):
 
 @pytest.mark.compiled
 def test_a_grid_search():
-    """Parameters are scikit-learn's."""
+    """Parameters can be searched with scikit-learn."""
     X, Y = topics(60)
 
     search = GridSearchCV(MML(), {"C": [0.1, 1.0], "goal": ["f", "exact"]}, cv=2).fit(X, Y)
@@ -300,12 +300,12 @@ def test_a_grid_search():
     assert clone(MML(0.3, rank=2)).get_params() == MML(0.3, rank=2).get_params()
 
 
-# Odd corpora
+# Unusual corpora
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_answer_is_empty(kind):
-    """Not even far from what was learned, or without words, which gets the commonest set."""
+def test_no_prediction_is_empty(kind):
+    """Even unusual documents get labels; those without words get the most frequent set."""
     X, Y, _ = twins.corpus()
     Y = np.vstack([Y, Y[:1], Y[:1], [[1, 0, 0, 1]] * 4])
     X = np.vstack([X, X[:2], np.zeros((4, X.shape[1]))])
@@ -320,8 +320,8 @@ def test_no_answer_is_empty(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_documents_without_labels_or_words_teach_nothing(kind):
-    """The weights are those without them, to the bit; labels of all count for the fallback."""
+def test_documents_without_labels_or_words_change_no_weight(kind):
+    """They change no bit of the weights, but their labels count for the fallback."""
     X, Y, X_new = twins.corpus()
     none = np.zeros((3, Y.shape[1]), dtype=int)
     plain = MML(**kind).fit(X, Y)
@@ -334,7 +334,7 @@ def test_documents_without_labels_or_words_teach_nothing(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_documents_with_all_labels(kind):
-    """They have no label set with more labels."""
+    """No label set has more labels, so such documents have fewer neighbours."""
     X, Y, _ = twins.corpus()
     Y[:4] = 1
 
@@ -348,8 +348,8 @@ def test_documents_with_all_labels(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_label_in_all(kind):
-    """There is but one answer."""
+def test_a_single_label(kind):
+    """With a single label, there is only one prediction."""
     X, _, X_new = twins.corpus()
 
     model = MML(calibrate=True, **kind).fit(X, np.ones((len(X), 1), dtype=int))
@@ -362,7 +362,7 @@ def test_one_label_in_all(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_label_with_one_document(kind):
-    """It is learned, and found again by that document's own word."""
+    """A label with one document is predicted for that document's unique word."""
     X, Y, _ = twins.corpus(n_docs=12)
     X = np.hstack([X, np.zeros((12, 1))])
     X[5, -1] = 5.0
@@ -377,7 +377,7 @@ def test_a_label_with_one_document(kind):
 @pytest.mark.parametrize("rank", [4, None])
 @pytest.mark.parametrize("kind", KINDS)
 def test_label_sets_of_size_twenty(kind, rank):
-    """Of 25 labels: large sets are learned as they are."""
+    """Large sets, of 25 labels, are learned and predicted."""
     rng = np.random.default_rng(0)
     Y = np.zeros((4, 25), dtype=int)
     for doc in range(4):
@@ -394,8 +394,8 @@ def test_label_sets_of_size_twenty(kind, rank):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_labels_without_documents_are_never_given(kind):
-    """Columns of zeros stay zeros, and their scores are minus infinity."""
+def test_labels_without_documents_are_never_predicted(kind):
+    """They have score -inf, and are never predicted."""
     X, Y, X_new = twins.corpus()
     wide = np.zeros((len(Y), 6), dtype=int)
     wide[:, [0, 2, 3, 5]] = Y
@@ -414,7 +414,7 @@ def test_labels_without_documents_are_never_given(kind):
 
 
 def test_documents_without_any_word():
-    """What is left is the commonest label set."""
+    """Without any word, the most frequent label set is predicted."""
     model = MML(calibrate=True).fit(np.zeros((3, 2)), [[1, 0], [0, 1], [0, 1]])
 
     assert model.predict([[0, 0], [0, 0]]).tolist() == [[0, 1], [0, 1]]
@@ -422,8 +422,8 @@ def test_documents_without_any_word():
     assert model.objective_ == 0.0
 
 
-def test_stored_zeros_are_no_words():
-    """Nor do they make a document with words of one that has none."""
+def test_stored_zeros_are_not_words():
+    """A document with nothing but stored zeros has no words."""
     X, Y, _ = twins.corpus()
     stored = sparse.csr_matrix(np.vstack([X, X[:2]]))
     stored.data[stored.indptr[-3] :] = 0.0
@@ -436,25 +436,25 @@ def test_stored_zeros_are_no_words():
     assert model.predict(stored[-1]).tolist() == plain.predict(stored[-1].toarray()).tolist()
 
 
-def test_what_is_given_stays_as_it_is():
-    """Words in any order, more than once, in arrays that cannot be written."""
+def test_input_is_not_changed():
+    """Words may be in any order, duplicated, and in read-only arrays."""
     X, Y, _ = twins.corpus()
     coo = sparse.coo_array(np.hstack([X, X[:, ::-1]]))
     order = np.lexsort((np.random.default_rng(0).random(coo.nnz), coo.row))
     indices = (coo.col[order] % X.shape[1]).astype(np.int32)
-    given = sparse.csr_matrix((coo.data[order], indices, coo.tocsr().indptr), shape=X.shape)
-    for array in (given.data, given.indices, given.indptr):
+    matrix = sparse.csr_matrix((coo.data[order], indices, coo.tocsr().indptr), shape=X.shape)
+    for array in (matrix.data, matrix.indices, matrix.indptr):
         array.setflags(write=False)
 
-    model = MML().fit(given, sparse.csr_matrix(Y))
+    model = MML().fit(matrix, sparse.csr_matrix(Y))
 
-    assert (model.predict(given) != model.predict(given.toarray())).nnz == 0
-    assert given.indices.tolist() == indices.tolist()
+    assert (model.predict(matrix) != model.predict(matrix.toarray())).nnz == 0
+    assert matrix.indices.tolist() == indices.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_negative_weights_of_words(kind):
-    """Words may speak by being below a mean."""
+    """Words may have negative weights, as after centring."""
     X, Y, X_new = twins.corpus()
 
     model = MML(**kind).fit(X - X.mean(axis=0), Y)
@@ -494,7 +494,7 @@ def test_wrong_parameters(wrong, error, sentence):
 
 
 def test_wrong_documents():
-    """So is what is no corpus, or has other words."""
+    """Invalid documents, and those with other words, are rejected."""
     X, Y, _ = twins.corpus()
 
     with pytest.raises(ValueError, match="Y has no labelled document"):
@@ -514,7 +514,7 @@ def test_wrong_documents():
 
 
 def test_huge_and_tiny_weights_of_words():
-    """Lengths neither overflow nor vanish."""
+    """Lengths of documents neither overflow nor underflow."""
     X, Y, X_new = twins.corpus()
     plain = MML(rank=None, tol=1e-6, max_iter=5000).fit(X, Y)
 
@@ -526,7 +526,7 @@ def test_huge_and_tiny_weights_of_words():
         )
 
 
-# Probabilities and what is chosen
+# Probabilities and tuned values
 
 
 @pytest.fixture(scope="module")
@@ -538,7 +538,7 @@ def calibrated():
 
 
 def test_probabilities_rise_with_margins(calibrated):
-    """Those of sets with the lead, those of labels with the margin, all between zero and one."""
+    """Probabilities of sets rise with the lead and those of labels with the margin, from 0 to 1."""
     model, X = calibrated
     known = X.any(axis=1)
 
@@ -555,7 +555,7 @@ def test_probabilities_rise_with_margins(calibrated):
 
 
 def test_probabilities_without_words_are_shares_of_documents(calibrated):
-    """What is known without words: how often labels and sets occur."""
+    """Without words, probabilities are the frequencies of labels and sets."""
     model, X = calibrated
 
     sets, labels = model.set_probability(X[-1:]), model.predict_proba(X[-1:])
@@ -564,8 +564,8 @@ def test_probabilities_without_words_are_shares_of_documents(calibrated):
     assert 0 < sets[0] < 0.5
 
 
-def test_assess_tells_all_at_once(calibrated):
-    """Sets, margins and probabilities are those of the single methods."""
+def test_assess(calibrated):
+    """`assess` gives the sets, margins and probabilities of the single methods."""
     model, X = calibrated
 
     sets, margin, proba = model.assess(X)
@@ -577,7 +577,7 @@ def test_assess_tells_all_at_once(calibrated):
 
 @pytest.mark.compiled
 def test_calibrated_probabilities_are_about_right():
-    """On documents like those learned from, their mean is the share that is right."""
+    """On similar documents, the mean probability is the share of right predictions."""
     X, Y = topics(1200, seed=1)
     model = MML(calibrate=True).fit(X[:400], Y[:400])
 
@@ -591,8 +591,8 @@ def test_calibrated_probabilities_are_about_right():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("goal", ["f", "exact"])
-def test_what_was_chosen_is_kept(goal):
-    """It is plain JSON; with it nothing is chosen again, and all answers are the same."""
+def test_tuned_values_are_reused(goal):
+    """Tuned values are plain JSON; with them, nothing is tuned again, and results are the same."""
     X, Y = topics(60)
     model = MML("auto", goal=goal, calibrate=True).fit(X, Y)
     assert model.needs_documents
@@ -611,8 +611,8 @@ def test_what_was_chosen_is_kept(goal):
 
 
 @pytest.mark.compiled
-def test_what_was_not_chosen_is():
-    """A C that is to be chosen, and that an earlier fit lacks, is chosen now."""
+def test_missing_tuned_values():
+    """If C must be tuned, and an earlier fit has no value, it is tuned now."""
     X, Y = topics(60)
 
     model = MML("auto", calibrate=True).fit(X, Y, tuned={})
@@ -621,8 +621,8 @@ def test_what_was_not_chosen_is():
     assert MML(calibrate=True).fit(X, Y, tuned={}).tuned_ == {}
 
 
-def test_too_few_documents_to_choose_by():
-    """The default C and no curves; without them, set_probability says how to get them."""
+def test_too_few_documents_to_tune_on():
+    """C is the default, and there are no curves; `set_probability` says how to get them."""
     X, Y = topics(FEWEST - 1)
 
     model = MML("auto", calibrate=True).fit(X, Y)
@@ -633,8 +633,8 @@ def test_too_few_documents_to_choose_by():
         model.set_probability(X)
 
 
-def test_a_set_without_a_rival_is_as_probable_as_any(calibrated):
-    """One label that is allowed leaves one label set, with words and without."""
+def test_the_only_set_is_certain(calibrated):
+    """With one allowed label there is one label set, with words and without."""
     model, X = calibrated
     only = model.restrict_to(np.array([False, True, False, False]))
 
@@ -643,7 +643,7 @@ def test_a_set_without_a_rival_is_as_probable_as_any(calibrated):
 
 
 def test_no_probability_of_sets_without_calibration():
-    """The message says how to get one."""
+    """The error says how to get one."""
     X, Y, _ = twins.corpus()
 
     with pytest.raises(ValueError, match="fit it with calibrate=True"):
@@ -652,8 +652,8 @@ def test_no_probability_of_sets_without_calibration():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["one label", "one document", "one fold", "always right"])
-def test_calibration_of_odd_corpora(kind):
-    """Where nothing can be learned from held-out documents, probabilities are still some."""
+def test_calibration_of_unusual_corpora(kind):
+    """Even if held-out documents teach nothing, there are valid probabilities."""
     X, Y = np.eye(40) + 0.5, np.zeros((40, 3), dtype=int)
     Y[:, 0] = 1
     if kind == "one label":
@@ -679,8 +679,8 @@ def test_calibration_of_odd_corpora(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_arrays_hold_all_that_answers_need(kind):
-    """A model from arrays answers the same to the bit."""
+def test_arrays_round_trip(kind):
+    """A model from arrays gives the same results, bit for bit."""
     X, Y = topics(60)
     wide = np.hstack([Y, np.zeros((60, 1), dtype=int)])
     model = MML(calibrate=True, **kind).fit(X, wide)
@@ -711,8 +711,8 @@ def test_arrays_hold_all_that_answers_need(kind):
         {"vectors": np.full((5, 4), np.nan)},
     ],
 )
-def test_broken_arrays_are_refused(broken):
-    """Before they are used."""
+def test_broken_arrays_are_rejected(broken):
+    """They are rejected before they are used."""
     X, Y, _ = twins.corpus()
     arrays = MML().fit(X, Y).to_arrays()
 
@@ -720,8 +720,8 @@ def test_broken_arrays_are_refused(broken):
         MML().from_arrays({**arrays, **broken}, labels=list("abcd"), n_words=6)
 
 
-def test_a_copy_answers_the_same():
-    """Pickled and back."""
+def test_pickle():
+    """An unpickled model gives the same probabilities."""
     X, Y = topics(40)
     model = MML(calibrate=True).fit(X, Y)
 
@@ -732,7 +732,7 @@ def test_a_copy_answers_the_same():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_fewer_labels(kind):
-    """Answers are the best of the allowed label sets, by brute force."""
+    """Predictions are the best of the allowed label sets, as by brute force."""
     X, Y, X_new = twins.corpus(seed=4)
     X_new = np.vstack([X_new, np.zeros((1, X.shape[1]))])
     model = MML(**EXACT, **kind).fit(X, Y)
@@ -747,9 +747,9 @@ def test_fewer_labels(kind):
     assert not answers[:, 1].any()
     assert answers.any(axis=1).all()
     assert own_sets(answers[:-1]) == [sets[k] for k in best[:-1].argmax(axis=1)]
-    found = few.predict_sets(X_new[:-1], n_best=3)
-    np.testing.assert_allclose(found.scores, -np.sort(-best[:-1])[:, :3], atol=1e-9)
-    assert all(1 not in labels for listed in found.sets for labels in listed)
+    ranked = few.predict_sets(X_new[:-1], n_best=3)
+    np.testing.assert_allclose(ranked.scores, -np.sort(-best[:-1])[:, :3], atol=1e-9)
+    assert all(1 not in labels for listed in ranked.sets for labels in listed)
     assert np.isneginf(few.decision_function(X_new)[:, 1]).all()
     assert (few.predict_proba(X_new)[:, 1] == 0).all()
     has = np.array([2 in labels for labels in sets])
@@ -761,7 +761,7 @@ def test_fewer_labels(kind):
 
 
 def test_fewer_labels_of_a_calibrated_model(calibrated):
-    """A label that is not allowed has no probability, without words neither."""
+    """A label that is not allowed has probability 0, also without words."""
     model, X = calibrated
 
     proba = model.restrict_to(np.array([True, False, True, True])).predict_proba(X)
@@ -799,7 +799,7 @@ def test_threads_do_not_matter(kind, monkeypatch):
 @pytest.mark.compiled
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_low_rank_is_nearly_exact(kind):
-    """Four dimensions and single precision change few answers."""
+    """Four dimensions and single precision change few predictions."""
     X, Y = topics(200, n_labels=6, seed=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -812,8 +812,8 @@ def test_a_low_rank_is_nearly_exact(kind):
 
 @pytest.mark.parametrize("many", [60, 10**6])
 @pytest.mark.parametrize("goal", ["f", "exact"])
-def test_c_is_that_which_does_better_on_held_out_documents(monkeypatch, goal, many):
-    """On one fold of many documents, on three of few; probabilities come from the same fits."""
+def test_c_is_the_best_on_held_out_documents(monkeypatch, goal, many):
+    """There is one fold with many documents, and three with few; the fits also calibrate."""
     X, Y = topics(150, seed=3)
     monkeypatch.setattr(training, "MANY", many)
     model = MML(C="auto", goal=goal, calibrate=True).fit(X, Y)

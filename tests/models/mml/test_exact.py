@@ -1,4 +1,4 @@
-"""The reference solver of maximal margin labeling: against dense problems, and as an estimator."""
+"""The exact solver of maximal margin labeling: dense problems, and the estimator."""
 
 import pickle
 
@@ -28,7 +28,7 @@ def random_similarity(seed=0):
 
 
 def by_matrix(matrix):
-    """Return the function of two label sets that a matrix holds."""
+    """Return a matrix as a function of two label sets."""
     return lambda a, b: matrix[LISTED.index(a), LISTED.index(b)]
 
 
@@ -60,9 +60,9 @@ def test_scikit_learn_checks_over_all_label_sets(estimator, check):
 
 def set_scores(model, X, sets):
     """Return the scores of label sets, by what a model lists."""
-    found = model.predict_sets(X, len(sets))
+    ranked = model.predict_sets(X, len(sets))
     scores = np.full((len(X), len(sets)), np.nan)
-    for row, listed, values in zip(scores, found.sets, found.scores, strict=True):
+    for row, listed, values in zip(scores, ranked.sets, ranked.scores, strict=True):
         for labels, value in zip(listed, values, strict=False):
             row[sets.index(frozenset(labels))] = value
     return scores
@@ -102,7 +102,7 @@ def test_it_solves_the_dense_problem(labels, name, kernel):
 @pytest.mark.parametrize("C", COSTS)
 @pytest.mark.parametrize("name", ["dice", "cosine", "random"])
 def test_it_solves_larger_problems(name, C):
-    """To the gap that an accelerated ascent reaches."""
+    """The gap is as small as that of accelerated ascent."""
     X, Y, X_new = twins.corpus(n_docs=8, seed=2)
     similarity, function = SIMILARITIES[name]
     problem = Problem.over_all(X, Y, function, "exact", C)
@@ -120,7 +120,7 @@ def test_it_solves_larger_problems(name, C):
 @pytest.mark.parametrize("empty", ["neighbour", "answer", "both", "out"])
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_both_solvers_agree_on_neighbours(similarity, empty):
-    """In the objective, in margins and in answers, whatever the empty set is."""
+    """They agree in objective, margins and predictions, for each role of the empty set."""
     X, Y, X_new = twins.corpus(n_docs=12, seed=3)
     settings = {"similarity": similarity, "labels": "neighbours", "empty": empty}
 
@@ -139,7 +139,7 @@ def test_both_solvers_agree_on_neighbours(similarity, empty):
 
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_working_sets_are_below_it(similarity):
-    """They are equal where no slack is needed, so that no set keeps others out."""
+    """Both are equal if no slack is needed, so that no set excludes others."""
     X, Y = np.eye(4), np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 1]])
     tight = {"rank": None, "tol": 1e-8, "max_iter": 20_000, "goal": "exact"}
 
@@ -177,7 +177,7 @@ def test_a_function_a_matrix_and_a_name_agree():
 
 
 def test_functions_get_names_of_labels():
-    """As they are in ``classes_``."""
+    """Functions of label sets get the names in ``classes_``."""
     X, Y, _ = twins.corpus(n_labels=2)
     names = np.array(["art", "film"])
     seen = set()
@@ -193,8 +193,8 @@ def test_functions_get_names_of_labels():
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("rank", [1, 3, 12])
-def test_maximize_ends_where_slopes_say(rank, C):
-    """Also for a singular matrix: slopes are zero within the limits, and point outwards at them."""
+def test_maximize_ends_at_the_optimum(rank, C):
+    """Slopes are zero within the limits and point outwards at them, also for a singular matrix."""
     A = np.random.default_rng(rank).normal(size=(12, rank))
     Q = A @ A.T
 
@@ -209,7 +209,7 @@ def test_maximize_ends_where_slopes_say(rank, C):
 
 
 def test_too_few_steps_warn():
-    """As passes do."""
+    """Too few steps give a warning, as too few passes do."""
     X, Y, _ = twins.corpus()
 
     with pytest.warns(ConvergenceWarning, match="max_iter == 2 passes") as caught:
@@ -230,7 +230,7 @@ def fitted():
 
 
 def test_methods_agree_with_the_list_of_sets(fitted):
-    """Margins, leads, sets with a label and fewer labels, by brute force."""
+    """Margins, leads, sets with a label and fewer labels are those of brute force."""
     model, X = fitted
     X = X[:-1]
     sets = twins.label_sets(4)
@@ -252,8 +252,8 @@ def test_methods_agree_with_the_list_of_sets(fitted):
     assert np.isneginf(few.decision_function(X)[:, 1]).all()
 
 
-def test_documents_without_words_get_the_commonest_set(fitted):
-    """As with every model."""
+def test_documents_without_words_get_the_most_frequent_set(fitted):
+    """They get the most frequent set, as with every model."""
     model, X = fitted
 
     assert np.flatnonzero(model.predict(X)[-1]).tolist() == model.fallback.tolist()
@@ -280,8 +280,8 @@ def test_words_add_up_to_the_score(fitted):
 
 @pytest.mark.parametrize("empty", [None, "answer"])
 @pytest.mark.parametrize("similarity", ["dice", "cosine", "random"])
-def test_arrays_hold_all_that_answers_need(similarity, empty):
-    """A model from arrays, or from a pickle, answers the same to the bit."""
+def test_arrays_round_trip(similarity, empty):
+    """A model from arrays, or from a pickle, gives the same results, bit for bit."""
     X, Y, X_new = twins.corpus(seed=6)
     settings = {"similarity": SIMILARITIES[similarity][0], "empty": empty, "solver": "exact"}
     model = MML(**settings).fit(X, Y)
@@ -303,8 +303,8 @@ def test_arrays_hold_all_that_answers_need(similarity, empty):
         {"fallback": np.array([9])},
     ],
 )
-def test_broken_arrays_are_refused(broken):
-    """Before they are used."""
+def test_broken_arrays_are_rejected(broken):
+    """They are rejected before they are used."""
     X, Y, _ = twins.corpus()
     arrays = MML(solver="exact").fit(X, Y).to_arrays()
 
@@ -332,7 +332,7 @@ def test_files(tmp_path, similarity):
 
 @pytest.mark.parametrize("wrong", [{"similarity": twins.dice}, {"kernel": rbf_kernel}])
 def test_functions_are_not_in_files(tmp_path, wrong):
-    """A sentence says what to use instead."""
+    """The error says what to use instead."""
     labeler = Labeler(MML(solver="exact", **wrong)).fit(TEXTS, LABELS)
 
     with pytest.raises(ValueError, match="cannot be stored in a file; use kernel='linear'"):
@@ -340,7 +340,7 @@ def test_functions_are_not_in_files(tmp_path, wrong):
 
 
 def test_cross_validation_of_a_precomputed_kernel():
-    """scikit-learn takes rows and columns."""
+    """scikit-learn selects rows and columns."""
     X, Y, _ = twins.corpus(n_docs=12)
     model = MML(solver="exact", kernel="precomputed")
 
@@ -350,7 +350,7 @@ def test_cross_validation_of_a_precomputed_kernel():
     np.testing.assert_array_equal(by_kernel, by_rows)
 
 
-def test_documents_that_teach_nothing_with_a_precomputed_kernel():
+def test_unlabelled_documents_with_a_precomputed_kernel():
     """Rows without labels keep their columns in prediction."""
     X, Y, X_new = twins.corpus(n_docs=8)
     Y[2] = 0
@@ -365,8 +365,8 @@ def test_documents_that_teach_nothing_with_a_precomputed_kernel():
 
 
 @pytest.mark.parametrize("labels", ["all", "neighbours"])
-def test_one_label_a_document(labels):
-    """A 1-D y follows scikit-learn's contract, and there may be more labels than ten."""
+def test_one_label_per_document(labels):
+    """With a 1-D y, predictions are 1-D, and there may be more than ten labels."""
     X = np.eye(36)[:, :12] + np.eye(36)[:, 12:24] + np.eye(36)[:, 24:]
     y = np.arange(36) % 12
 
@@ -386,7 +386,7 @@ def test_tuning():
     assert ((model.set_probability(X_new) >= 0) & (model.set_probability(X_new) <= 1)).all()
 
 
-# What is refused
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -423,15 +423,15 @@ def test_tuning():
     ],
 )
 def test_wrong_parameters(wrong, sentence):
-    """Each is refused in a sentence."""
+    """The error says in one sentence what is wrong."""
     X, Y, _ = twins.corpus(n_docs=5)
 
     with pytest.raises(ValueError, match=sentence):
         MML(**wrong).fit(X, Y)
 
 
-def test_what_is_too_large():
-    """The sentence says how large it is, and what is possible."""
+def test_problems_that_are_too_large():
+    """The error says how large the problem is, and what is possible."""
     X, Y, _ = twins.corpus(n_docs=300)
 
     with pytest.raises(ValueError, match="300 documents and 14 label sets, 4,200 in all"):
@@ -442,7 +442,7 @@ def test_what_is_too_large():
 
 
 def test_words_without_weights():
-    """Only a linear kernel has them."""
+    """Only with a linear kernel do words have weights."""
     X, Y, _ = twins.corpus()
     model = MML(solver="exact", kernel=rbf_kernel).fit(X, Y)
 
@@ -451,7 +451,7 @@ def test_words_without_weights():
 
 
 def test_no_warm_start():
-    """It always starts cold."""
+    """The exact solver always starts cold."""
     X, Y, _ = twins.corpus()
     model = MML(solver="exact").fit(X, Y)
 

@@ -1,4 +1,4 @@
-"""Searches over all label sets equal brute force; inner products of embeddings are similarities."""
+"""Searches over all label sets, compared with brute force, and the embedding of label sets."""
 
 from itertools import pairwise, product
 
@@ -26,7 +26,7 @@ def sizes_of(similarity, rank, n_labels, dtype=np.float64):
 
 
 def random_scores(rng, sizes, n_docs, n_labels):
-    """Return scores of documents like those of models: single labels stand out, or many do."""
+    """Return scores of documents like those of models, in which one or many labels stand out."""
     shape = (n_docs, sizes.vectors.shape[1], n_labels)
     Z = rng.normal(size=shape) * rng.choice([0.1, 1.0, 5.0], size=(n_docs, 1, 1))
     Z += rng.choice([-1.0, 0.0, 1.0], size=(n_docs, 1, 1)) * sizes.vectors[1][None, :, None]
@@ -42,11 +42,11 @@ def workspace(Z):
 def best_sets(Z, sizes):
     """Return the indicator of each document's best label set."""
     n_docs, _, n_labels = Z.shape
-    found, n_found = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
-    n = search.best_sets(Z, sizes, workspace(Z[0]), found, n_found)
+    found_labels, n_found = np.empty(n_docs * n_labels, np.int32), np.empty(n_docs, np.int64)
+    n = search.best_sets(Z, sizes, workspace(Z[0]), found_labels, n_found)
     chosen = np.zeros((n_docs, n_labels), bool)
     assert n == n_found.sum()
-    for doc, labels in enumerate(np.split(found[:n], np.cumsum(n_found)[:-1])):
+    for doc, labels in enumerate(np.split(found_labels[:n], np.cumsum(n_found)[:-1])):
         assert (np.diff(labels) > 0).all()
         chosen[doc, labels] = True
     return chosen
@@ -55,7 +55,7 @@ def best_sets(Z, sizes):
 @pytest.mark.parametrize("goal", ["exact", "f"])
 @pytest.mark.parametrize(("similarity", "rank"), KINDS)
 def test_the_most_violated_label_set(similarity, rank, goal):
-    """It is that of brute force, over random scores and all sizes of the own set."""
+    """It is that of brute force, for random scores and own sets of all sizes."""
     rng = np.random.default_rng(0)
     for n_labels in (1, 2, 5, 9):
         sizes = sizes_of(similarity, rank, n_labels)
@@ -76,15 +76,15 @@ def test_the_most_violated_label_set(similarity, rank, goal):
             again = best_set(Z, labels, GOALS[goal], sizes, merit - 1e-6, work)
             assert again == (size, pytest.approx(merit))
             if np.isfinite(merit):
-                found = frozenset(work.best[:size].tolist())
-                assert merits[sets.index(found)] == pytest.approx(merits.max(), abs=1e-9)
+                best = frozenset(work.best[:size].tolist())
+                assert merits[sets.index(best)] == pytest.approx(merits.max(), abs=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("goal", list(GOALS))
 @pytest.mark.parametrize("n_labels", [30, 90, 200])
 def test_the_best_of_many_labels(n_labels, goal, dtype):
-    """No size is passed over that has the best set, whatever the scores look like."""
+    """The size of the best set is never skipped, whatever the scores are."""
     rng = np.random.default_rng(4)
     sizes = sizes_of("dice", 4, n_labels, dtype)
     sizes = sizes._replace(has_empty=False)
@@ -106,7 +106,7 @@ def test_the_best_of_many_labels(n_labels, goal, dtype):
     st.floats(-1, 1),
 )
 def test_a_price_bounds_the_sum_of_the_highest(values, n, mean):
-    """No sum of so many values, or of fewer or more, is higher, whatever the mean is said to be."""
+    """No sum of any number of values exceeds the bound, whatever mean is assumed."""
     values, n = np.array(values, np.float32), min(n, len(values))
     above_zero = float(np.maximum(values, 0).sum(dtype=float))
     logs = np.log(np.maximum(np.arange(values.size + 2), 1))
@@ -120,7 +120,7 @@ def test_a_price_bounds_the_sum_of_the_highest(values, n, mean):
 
 @pytest.mark.parametrize("has_empty", [True, False])
 def test_leads_are_those_of_the_two_best_sets(has_empty):
-    """Also where the empty set is an answer, which may be the best one or the second best."""
+    """The same if the empty set is an answer, which may be the best or the second best."""
     sizes = with_knots(sizes_of("cosine", None, 4, np.float64).vectors, has_empty=has_empty)
     Z = random_scores(np.random.default_rng(2), sizes, 40, 4)
     leads, two, sets = np.empty(40), np.empty((40, 2)), np.zeros((40, 2, 4), bool)
@@ -135,7 +135,7 @@ def test_leads_are_those_of_the_two_best_sets(has_empty):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("similarity", "rank"), KINDS)
 def test_answers_are_those_of_brute_force(similarity, rank, dtype):
-    """Best sets, several best ones, margins, and best ones with a label, of all that have any."""
+    """Best sets, several best sets, margins, and best sets with a label equal brute force."""
     rng = np.random.default_rng(1)
     close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-4}
     for n_labels in (1, 2, 5, 9, 12) if similarity == "dice" else (1, 6):
@@ -144,14 +144,14 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
         n_docs, n_best = 8 if n_labels > 9 else 20, 7
         Z = random_scores(rng, sizes, n_docs, n_labels)
         scores = np.array([set_scores(z, sizes.vectors, members) for z in Z])
-        found = np.zeros((n_docs, n_labels), bool)
+        best_marks = np.zeros((n_docs, n_labels), bool)
         out, several = np.empty((n_docs, n_labels)), np.zeros((n_docs, n_best, n_labels), bool)
-        values, wanted = np.empty((n_docs, n_best)), n_labels // 2
+        values, label = np.empty((n_docs, n_best)), n_labels // 2
 
         chosen = best_sets(Z, sizes)
         search.n_best_sets(Z, sizes, search.new_listing(n_best, n_labels), several, values)
         search.margins(Z, sizes, out)
-        search.best_with(Z, sizes, wanted, found)
+        search.best_with(Z, sizes, label, best_marks)
         leads, two = np.empty(n_docs), np.empty((n_docs, 2))
         several_two = np.zeros((n_docs, 2, n_labels), bool)
         search.leads(Z, sizes, leads)
@@ -170,16 +170,16 @@ def test_answers_are_those_of_brute_force(similarity, rank, dtype):
             assert len({tuple(labels) for labels in listed.tolist()}) == len(listed)
             assert not several[doc, best.size :].any()
             np.testing.assert_allclose(out[doc], twins.margins(row, members), **close)
-            np.testing.assert_allclose(leads[doc], twins.lead(row), **close)
-            assert found[doc, wanted]
-            found_score = set_scores(Z[doc], sizes.vectors, found[doc][None])
+            np.testing.assert_allclose(leads[doc], twins.leads(row), **close)
+            assert best_marks[doc, label]
+            found_score = set_scores(Z[doc], sizes.vectors, best_marks[doc][None])
             np.testing.assert_allclose(
-                found_score[0], twins.best_with(row, members, wanted), **close
+                found_score[0], twins.best_with(row, members, label), **close
             )
 
 
 def test_of_equal_sets_the_smallest_and_first():
-    """Ties are settled by size, then by the order of labels."""
+    """Ties are resolved by size, then by the order of labels."""
     sizes = sizes_of("dice", None, 4)
     Z = np.zeros((1, sizes.vectors.shape[1], 4))
     several, values = np.zeros((1, 2, 4), bool), np.empty((1, 2))
@@ -194,27 +194,27 @@ def test_of_equal_sets_the_smallest_and_first():
 
 @pytest.mark.parametrize("n_best", [1, 40, 127, 130])
 def test_many_sets_are_listed_in_order(n_best):
-    """All of them if need be, each once, equal ones by size."""
+    """Up to all sets are listed, each once, and equal ones by size."""
     rng = np.random.default_rng(4)
     sizes, sets = with_knots(sizes_of("dice", 4, 7).vectors, has_empty=False), label_sets(7)
     equal = np.full((1, 4, 7), 0.1)
     Z = np.concatenate([random_scores(rng, sizes, 5, 7), equal, 0 * equal])
-    found, scores = np.zeros((7, n_best, 7), bool), np.empty((7, n_best))
+    listed, scores = np.zeros((7, n_best, 7), bool), np.empty((7, n_best))
 
-    search.n_best_sets(Z, sizes, search.new_listing(n_best, 7), found, scores)
+    search.n_best_sets(Z, sizes, search.new_listing(n_best, 7), listed, scores)
 
     n_sets = min(n_best, len(sets))
     for doc in range(7):
         best = twins.n_best_sets(set_scores(Z[doc], sizes.vectors, indicator_of(sets, 7)), n_sets)
         np.testing.assert_allclose(scores[doc, :n_sets], best, atol=1e-9)
-        assert len({tuple(labels) for labels in found[doc, :n_sets].tolist()}) == n_sets
-    assert found[-1, :n_sets].sum(axis=1).tolist() == [len(labels) for labels in sets[:n_sets]]
+        assert len({tuple(labels) for labels in listed[doc, :n_sets].tolist()}) == n_sets
+    assert listed[-1, :n_sets].sum(axis=1).tolist() == [len(labels) for labels in sets[:n_sets]]
     assert np.isneginf(scores[:, n_sets:]).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_projections(dtype):
-    """Scores are products with the weights, for documents of any length."""
+    """Scores are products with the weights, for documents of any size."""
     rng = np.random.default_rng(5)
     X = sparse.csr_matrix(rng.random((12, 9)) * (np.arange(9) < np.arange(12)[:, None]))
     weights = rng.normal(size=(9, 2, 5)).astype(dtype)
@@ -228,7 +228,7 @@ def test_projections(dtype):
 
 
 def test_without_labels_the_best_set_scores_best():
-    """A document without labels of its own is asked for its score only."""
+    """For a document without own labels, the best set is the one with the highest score."""
     rng = np.random.default_rng(2)
     sizes = sizes_of("dice", None, 6)
     members = indicator_of(label_sets(6), 6)
@@ -250,7 +250,7 @@ def embedded(labels, vectors, n_labels):
 
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_inner_products_are_similarities(similarity):
-    """Of all pairs of label sets, to nine digits, before and after the rotation."""
+    """Inner products of all pairs of label sets are exact to nine digits, also after rotation."""
     n_labels = 6
     sizes = sizes_of(similarity, None, n_labels)
     sets = label_sets(n_labels, empty=sizes.has_empty)
@@ -276,7 +276,7 @@ def test_exact_vectors_of_many_sizes(n_labels):
 
 @pytest.mark.parametrize("rank", [1, 2, 4])
 def test_a_low_rank_is_exact_for_the_sizes_needed_most(rank):
-    """As many sizes as there are dimensions have exact inner products, with all others too."""
+    """As many sizes as there are dimensions have exact inner products with all others."""
     size = np.arange(1, 31)
 
     vectors = embed_sizes("dice", 30, np.array([0, 90, 50, 20, 2]), rank, has_empty=False).vectors[
@@ -294,7 +294,7 @@ def test_a_low_rank_is_exact_for_the_sizes_needed_most(rank):
 
 
 def test_the_rotation_changes_no_score():
-    """Scores of sets are the same by turned vectors and weights."""
+    """Rotated vectors and weights give the same scores of sets."""
     rng = np.random.default_rng(3)
     sizes = sizes_of("dice", None, 9)
     weights = rng.normal(size=(5, sizes.vectors.shape[1], 9))
@@ -311,7 +311,7 @@ def test_the_rotation_changes_no_score():
 @pytest.mark.parametrize("rank", [1, 2, 4, None])
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_sizes_between_two_knots_are_near_their_mean(similarity, rank):
-    """No further than the slack, for many labels; a knot is its own mean."""
+    """The distance from the mean is at most the slack, and zero at a knot."""
     sizes = embed_sizes(similarity, 170, np.array([0, 9, 5, 2, 1]), rank, has_empty=False)
 
     assert sizes.knots[0] == 1

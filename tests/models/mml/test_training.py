@@ -1,4 +1,4 @@
-"""Training of maximal margin labeling against dense problems, and its laws."""
+"""Training of maximal margin labeling: dense problems, and laws."""
 
 import warnings
 
@@ -36,7 +36,7 @@ def row_sets(Y):
 @pytest.mark.parametrize("C", COSTS)
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_neighbours_solve_the_paper(similarity, C):
-    """Objective and answers are those of the dense problem (7) and of Eq. (8), by brute force."""
+    """Objective and predictions are those of the dense problem (7) and of Eq. (8)."""
     X, Y, X_new = twins.corpus()
     problem = Problem.over_neighbours(X, Y, similarity, C)
     alpha = problem.solve()
@@ -62,13 +62,13 @@ def test_scores_are_those_of_the_dual_variables(kind):
     sets = label_sets(Y.shape[1])
 
     model = MML(rank=None, tol=0.01, **kind).fit(X, Y)
-    found = model.predict_sets(X_new, n_best=len(sets))
+    ranked = model.predict_sets(X_new, n_best=len(sets))
 
     problem, alpha = stored_problem(model, X, Y)
     scores = problem.scores(alpha, X_new, sets)
-    for doc, listed in enumerate(found.sets):
+    for doc, listed in enumerate(ranked.sets):
         expected = [scores[doc, sets.index(frozenset(labels))] for labels in listed]
-        np.testing.assert_allclose(found.scores[doc], expected, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(ranked.scores[doc], expected, rtol=1e-9, atol=1e-10)
         assert frozenset(listed[0]) == problem.classify(alpha, X_new[doc], Y.shape[1])
     assert row_sets(model.predict(X_new)) == [sets[k] for k in scores.argmax(axis=1)]
 
@@ -77,7 +77,7 @@ def test_scores_are_those_of_the_dual_variables(kind):
 @pytest.mark.parametrize("goal", ["exact", "f"])
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_working_sets_solve_their_problem(similarity, goal, C):
-    """Over the final working sets nothing better is possible."""
+    """The objective is optimal for the final working sets."""
     X, Y, _ = twins.corpus(seed=2)
 
     model = MML(C, similarity=similarity, goal=goal, **TIGHT).fit(X, Y)
@@ -91,7 +91,7 @@ def test_working_sets_solve_their_problem(similarity, goal, C):
 @pytest.mark.parametrize("C", COSTS)
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_goal_f_solves_the_problem_over_all_label_sets(similarity, C):
-    """The gap over all label sets is closed, so the working sets lack none."""
+    """The gap over all label sets is closed, so working sets lack no important set."""
     X, Y, _ = twins.corpus(seed=3)
     everything = Problem.over_all(X, Y, similarity, "f", C)
 
@@ -106,7 +106,7 @@ def test_goal_f_solves_the_problem_over_all_label_sets(similarity, C):
 @pytest.mark.parametrize("tol", [0.1, 0.01])
 @pytest.mark.parametrize("C", COSTS)
 def test_goal_f_closes_the_gap_it_reports(C, tol):
-    """Even with a loose tolerance, the gap over all label sets is about what is reported."""
+    """Even with a loose tolerance, the gap over all label sets is about the reported one."""
     X, Y, _ = twins.corpus(n_docs=12, seed=4)
 
     model = MML(C, goal="f", rank=None, tol=tol, max_iter=1000).fit(X, Y)
@@ -119,7 +119,7 @@ def test_goal_f_closes_the_gap_it_reports(C, tol):
 @pytest.mark.parametrize("C", COSTS)
 @pytest.mark.parametrize("similarity", ["dice", "cosine"])
 def test_goal_exact_is_below_the_problem_over_all_label_sets(similarity, C):
-    """A slack for each set of a working set: the objective is that of a smaller problem."""
+    """With a slack for each set of a working set, the objective is that of a smaller problem."""
     X, Y, _ = twins.corpus(seed=3)
     everything = Problem.over_all(X, Y, similarity, "exact", C)
 
@@ -130,7 +130,7 @@ def test_goal_exact_is_below_the_problem_over_all_label_sets(similarity, C):
 
 
 def test_goal_exact_is_the_whole_problem_where_no_slack_is_needed():
-    """Documents that can be kept apart from all label sets are, if C is large."""
+    """If C is large, separable documents are separated from all label sets."""
     X, Y = np.eye(4), np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [1, 1, 1]])
     everything = Problem.over_all(X, Y, "dice", "exact", 100.0)
 
@@ -156,13 +156,13 @@ def test_the_objective_never_falls(corpus, kind, C):
 
 
 def learned(model):
-    """Return what a model has learned as bytes."""
+    """Return the parameters of a model as bytes."""
     return model._weights.tobytes(), model.objectives_, model.dual_gap_
 
 
 @pytest.mark.parametrize("kind", KINDS[::2])
 def test_the_order_of_documents_does_not_matter(kind):
-    """Permuted rows give the same bits, twins among them too."""
+    """Permuted rows give the same bits, even with equal documents among them."""
     X, Y, _ = twins.corpus(n_docs=20, n_words=15)
     X, Y = np.vstack([X, X[:5], X[:5]]), np.vstack([Y, Y[:5], 1 - Y[:5]])
     order = np.random.default_rng(1).permutation(len(X))
@@ -175,22 +175,22 @@ def test_the_order_of_documents_does_not_matter(kind):
 
 @pytest.mark.parametrize("kind", KINDS[::2])
 def test_random_state_fixes_the_bits(kind):
-    """The same number gives the same bits, another one another approximation."""
+    """The same number gives the same bits, another number another approximation."""
     X, Y, _ = twins.corpus(n_docs=20, n_words=15)
 
     same = [MML(random_state=7, **kind).fit(X, Y) for _ in range(2)]
-    given = MML(random_state=np.random.RandomState(7), **kind).fit(X, Y)
+    by_instance = MML(random_state=np.random.RandomState(7), **kind).fit(X, Y)
     other = MML(random_state=8, **kind).fit(X, Y)
 
-    assert learned(same[0]) == learned(same[1]) == learned(given)
+    assert learned(same[0]) == learned(same[1]) == learned(by_instance)
     assert learned(same[0]) != learned(other)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.get("goal") != "exact"])
-def test_permuting_labels_and_words_permutes_the_answer(kind):
-    """Neither has an order that matters, once training has converged.
+def test_permuting_labels_and_words_permutes_predictions(kind):
+    """The order of labels and words does not matter once training has converged.
 
-    Not so for ``goal="exact"``: what comes into a working set depends on the way there.
+    With ``goal="exact"`` it does, because the working sets depend on the steps before.
     """
     X, Y, X_new = twins.corpus(n_docs=10, seed=5)
     labels, words = np.array([2, 0, 3, 1]), np.array([3, 1, 4, 0, 2, 5])
@@ -207,7 +207,7 @@ def test_permuting_labels_and_words_permutes_the_answer(kind):
 
 
 def test_repeated_words_and_lengths_do_not_matter():
-    """Only the direction of a document counts, and entries of a word are added up."""
+    """Only the direction of a document matters, and duplicate entries are added up."""
     X, Y, X_new = twins.corpus()
     model = MML(rank=None).fit(X, Y)
     coo = sparse.coo_array(np.hstack([X, X]))
@@ -223,7 +223,7 @@ def test_repeated_words_and_lengths_do_not_matter():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_convergence_warning(kind):
-    """One pass is too few, and says so once."""
+    """One pass is too few, and gives one warning."""
     X, Y, _ = twins.corpus()
 
     with pytest.warns(ConvergenceWarning, match="max_iter == 1 passes") as caught:
@@ -235,11 +235,11 @@ def test_a_convergence_warning(kind):
     assert model.dual_gap_ > 1e-6 * model.objective_
 
 
-# Visits to documents, compared with their twins
+# Steps on documents, compared with their twins
 
 
 def begin(similarity, C, *, labels="all", goal="f", tol=0.01):
-    """Return the state before the first pass, the margins, and the documents as twins read them."""
+    """Return the initial state, the margins, and the documents in the form of the twins."""
     X, Y, _ = twins.corpus(n_docs=12, n_words=7)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     used, has_empty = np.bincount(Y.sum(axis=1)), similarity == "cosine"
@@ -276,8 +276,8 @@ def test_passes_over_neighbours_are_those_of_the_twin(similarity, C):
 def test_passes_over_working_sets_are_those_of_the_twin(similarity, goal, C):
     """Weights, gap, largest violation and linear term are those of plain coordinate ascent.
 
-    With ``goal="f"`` only nearly so: once a document's limit is used up, rounding decides whether a
-    set takes a tiny step or takes from another set.
+    With ``goal="f"`` they agree approximately: once a document's limit is used up, rounding decides
+    whether a set takes a tiny step or takes from another set.
     """
     close = {"atol": 1e-8} if goal == "exact" else {"atol": 5e-3}
     ascent, margins, (X, own, order, W) = begin(similarity, C, goal=goal)
@@ -300,7 +300,7 @@ def test_passes_over_working_sets_are_those_of_the_twin(similarity, goal, C):
 
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_weights_of_dual_variables_are_those_of_the_twin(goal):
-    """A start from dual variables adds up what each of them contributes."""
+    """Initial weights are the sum of the contributions of dual variables."""
     ascent, margins, (X, own, order, W) = begin("dice", 1.0, goal=goal)
     Y = sparse.csr_matrix([[label in labels for label in range(4)] for labels in own], dtype=float)
     alpha = [{frozenset(range(k % 4, 4)) - {3}: 0.2, frozenset({3}): 0.3} for k in range(len(own))]
@@ -318,9 +318,9 @@ def test_weights_of_dual_variables_are_those_of_the_twin(goal):
 
 @pytest.mark.parametrize("kind", KINDS[2:])
 def test_a_warm_start_from_itself(kind):
-    """It begins where the other model ended."""
+    """Training starts where the other model ended."""
     X, Y, X_new = twins.corpus(n_docs=12, n_words=12)
-    X[3] = 0.0  # which no model learns from
+    X[3] = 0.0  # no model learns from these
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, **kind}
     cold = MML(**settings).fit(X, Y)
 
@@ -335,7 +335,7 @@ def test_a_warm_start_from_itself(kind):
 
 @pytest.mark.parametrize("kind", KINDS[2:])
 def test_a_warm_start_with_other_documents_and_labels(kind):
-    """Documents gone and come, a label gone and one come: nearly the cold answer, in less time."""
+    """With documents and labels added and removed, it is nearly as a cold start, but faster."""
     X, Y, X_new = twins.corpus(n_docs=12, n_words=12)
     names = np.array(["b", "c", "d", "e"])
     Y = [names[y > 0].tolist() for y in Y]
@@ -360,7 +360,7 @@ def test_a_warm_start_with_other_documents_and_labels(kind):
 @pytest.mark.parametrize("change", ["learn", "forget"])
 @pytest.mark.parametrize("tol", [0.1, 0.01, 1e-6])
 def test_a_warm_start_is_as_near_the_best_as_a_cold_one(tol, change):
-    """Both gaps bound the same optimum; where they are narrow, all answers are the same."""
+    """Both gaps bound the same optimum; if they are narrow, all predictions agree."""
     X, Y, X_new = twins.corpus(n_docs=60, n_words=20, seed=6)
     few, many = np.arange(0, 54), np.arange(60)
     old, new = (few, many) if change == "learn" else (many, few)
@@ -379,7 +379,7 @@ def test_a_warm_start_is_as_near_the_best_as_a_cold_one(tol, change):
 
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_a_warm_start_with_another_cost(goal):
-    """Dual variables above a lower C come back into what is allowed."""
+    """Dual variables above a lower C are reduced to it."""
     X, Y, _ = twins.corpus(n_docs=12, n_words=12)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
     dear = MML(5.0, **settings).fit(X, Y)
@@ -397,7 +397,7 @@ def test_a_warm_start_with_another_cost(goal):
 
 @pytest.mark.parametrize("goal", ["f", "exact"])
 def test_a_warm_start_with_other_labels_of_a_document(goal):
-    """A document may now have a label set that it was kept apart from."""
+    """A document may now have a label set that it was separated from before."""
     X, Y, _ = twins.corpus(n_docs=12, n_words=12)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000, "goal": goal}
     before = MML(**settings).fit(X, Y)
@@ -414,7 +414,7 @@ def test_a_warm_start_with_other_labels_of_a_document(goal):
 
 
 def test_neighbours_do_not_start_warm():
-    """The error says so."""
+    """The error says that neighbours always start cold."""
     X, Y, _ = twins.corpus()
     model = MML(labels="neighbours").fit(X, Y)
 
@@ -426,7 +426,7 @@ def test_neighbours_do_not_start_warm():
 
 @pytest.mark.parametrize("rows", [None, [0, 1], 3])
 def test_a_warm_start_needs_rows(rows):
-    """One for each document."""
+    """There must be one row per document."""
     X, Y, _ = twins.corpus()
     model = MML().fit(X, Y)
 
@@ -435,7 +435,7 @@ def test_a_warm_start_needs_rows(rows):
 
 
 def test_a_warm_start_needs_dual_variables():
-    """A model from a file has none."""
+    """A model from a file has no dual variables."""
     X, Y, _ = twins.corpus()
     model = MML().fit(X, Y)
     loaded = MML().from_arrays(model.to_arrays(), labels=model.classes_, n_words=X.shape[1])
@@ -445,7 +445,7 @@ def test_a_warm_start_needs_dual_variables():
 
 
 def test_a_warm_start_from_another_kind():
-    """What is no label set here is left out: the empty one, and several labels where one is due."""
+    """Sets that are invalid here are left out: the empty one, and several labels with a 1-D y."""
     X, Y, _ = twins.corpus(n_docs=12, n_words=12)
     rows, first = np.arange(12), Y.argmax(axis=1)
     settings = {"rank": None, "tol": 1e-6, "max_iter": 5000}
@@ -460,20 +460,20 @@ def test_a_warm_start_from_another_kind():
 
 
 @pytest.mark.parametrize("n_sizes", [2, 3, 9])
-def test_weights_are_turned_where_they_are(n_sizes):
-    """To the bits of the sum over axes, without a second copy unless axes are dropped."""
+def test_weights_are_rotated_in_place(n_sizes):
+    """Rotation gives the bits of the sum over axes, in place unless axes are dropped."""
     random = np.random.RandomState(0)
     vectors = random.normal(size=(n_sizes, 3))
     weights = random.normal(size=(2500, 3, 4)).astype(np.float32)
     before = weights.copy()
 
-    turned, found = rotate(vectors, weights)
+    turned, turned_weights = rotate(vectors, weights)
 
     axes = np.linalg.svd(vectors, full_matrices=False)[2]
     expected = np.zeros((2500, len(axes), 4), np.float32)
     for k, axis in enumerate(axes.astype(np.float32)):
         for q, factor in enumerate(axis):
             expected[:, k] += factor * before[:, q]
-    assert found.tobytes() == expected.tobytes()
-    assert np.shares_memory(found, weights) == (n_sizes > 2)
+    assert turned_weights.tobytes() == expected.tobytes()
+    assert np.shares_memory(turned_weights, weights) == (n_sizes > 2)
     np.testing.assert_allclose(turned @ axes, vectors)

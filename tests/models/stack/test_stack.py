@@ -20,18 +20,18 @@ probabilities = st.lists(st.floats(0.001, 0.999), min_size=1, max_size=7)
 
 @given(probabilities)
 def test_choose_sets(p):
-    """No set has a higher expected F1 than the one that is chosen."""
+    """No set has a higher expected F1 than the chosen one."""
     P = np.array([p])
     chosen = np.zeros(P.shape, dtype=bool)
 
     kernels.choose_sets(P, chosen)
 
-    found, best = twins.expected_f1(P[0], np.vstack([chosen, twins.choose_sets(P)]).astype(int))
-    assert found == pytest.approx(best)
+    reached, best = twins.expected_f1(P[0], np.vstack([chosen, twins.choose_sets(P)]).astype(int))
+    assert reached == pytest.approx(best)
 
 
 def test_choose_sets_of_twelve_labels():
-    """Also where there are many sets to compare."""
+    """The same with twelve labels, and so thousands of sets."""
     P = np.random.default_rng(0).beta(0.3, 1.5, (3, 12))
     chosen = np.zeros(P.shape, dtype=bool)
 
@@ -52,32 +52,34 @@ def test_choose_sets_of_many_labels():
 
 
 def test_best_thresholds():
-    """They are the highest expected F1 of each label, over how many documents get it."""
+    """They give each label's highest expected F1 over all numbers of documents."""
     proba = np.random.default_rng(0).random((9, 3))
 
-    found = best_thresholds(proba)
+    highest = best_thresholds(proba)
 
     for label in range(3):
         p = np.sort(proba[:, label])[::-1]
         expected = max(2 * p[:k].sum() / (k + p.sum()) for k in range(1, 10))
-        assert found[label] == pytest.approx(expected)
+        assert highest[label] == pytest.approx(expected)
 
 
 def test_combination():
-    """Two members together err less than each alone, and log odds are weighted sums."""
+    """Two members together are better than each alone; log odds are weighted sums."""
     rng = np.random.default_rng(0)
     truth = rng.random((400, 5)) < 0.3
     good, bad = truth + rng.normal(0, 0.3, truth.shape), truth + rng.normal(0, 2.0, truth.shape)
 
-    found = Combination.fit([good, bad], truth)
+    combination = Combination.fit([good, bad], truth)
 
-    odds = found.log_odds([good, bad])
+    odds = combination.log_odds([good, bad])
     alone = [Combination.fit([scores], truth).log_odds([scores]) for scores in (good, bad)]
     errors = [((expit(each) - truth) ** 2).mean() for each in (odds, *alone)]
     assert errors[0] < errors[1] < errors[2]
-    expected = found.intercept + sum(
+    expected = combination.intercept + sum(
         weight * member_odds(curve, scores)
-        for weight, curve, scores in zip(found.weights, found.curves, (good, bad), strict=True)
+        for weight, curve, scores in zip(
+            combination.weights, combination.curves, (good, bad), strict=True
+        )
     )
     np.testing.assert_allclose(odds, expected)
     assert abs(expit(odds).mean() - truth.mean()) < 0.01
@@ -98,7 +100,7 @@ NEW, TRUE = topics(seed=1)
 
 
 def test_probabilities_are_calibrated():
-    """Their mean is the share of right labels, also of those that seem sure."""
+    """The mean probability is the share of right labels, also among confident predictions."""
     proba = Stack().fit(X, Y).predict_proba(NEW)
 
     assert abs(proba.mean() - TRUE.mean()) < 0.03
@@ -106,10 +108,12 @@ def test_probabilities_are_calibrated():
 
 
 def test_goals():
-    """Each goal is at least nearly the best at what it is for."""
-    found = {goal: Stack(goal=goal).fit(X, Y) for goal in ("f", "macro", "exact")}
-    exact = {goal: (model.predict(NEW) == TRUE).all(axis=1).mean() for goal, model in found.items()}
-    sizes = {goal: model.predict(NEW).sum() for goal, model in found.items()}
+    """The goal "exact" has the most exact matches; "macro" predicts the most labels."""
+    stacks = {goal: Stack(goal=goal).fit(X, Y) for goal in ("f", "macro", "exact")}
+    exact = {
+        goal: (model.predict(NEW) == TRUE).all(axis=1).mean() for goal, model in stacks.items()
+    }
+    sizes = {goal: model.predict(NEW).sum() for goal, model in stacks.items()}
 
     assert exact["exact"] >= max(exact.values()) - 0.01
     assert sizes["macro"] >= sizes["f"] >= sizes["exact"]
@@ -132,13 +136,13 @@ def test_members(member):
     "members", [(), "mml", ("nb",), (NaiveBayes(),), (3,), ("magic",)], ids=str
 )
 def test_wrong_members(members):
-    """They are named."""
+    """The error names the wrong member."""
     with pytest.raises(ValueError, match="must"):
         Stack(members).fit(X, Y)
 
 
 def test_classifiers_of_others_cannot_be_saved():
-    """There is no safe way to write them."""
+    """A classifier of another library cannot be written safely."""
     model = Stack(("mml", LogisticRegression())).fit(X, Y)
 
     with pytest.raises(ValueError, match="LogisticRegression is not a model of polytopic"):
@@ -146,7 +150,7 @@ def test_classifiers_of_others_cannot_be_saved():
 
 
 def test_what_was_tuned_is_reused():
-    """With what an earlier fit has tuned, the same documents give the same model."""
+    """With the tuned values of an earlier fit, the same documents give the same model."""
     model = Stack().fit(X, Y)
 
     again = Stack().fit(X, Y, tuned=model.tuned_)
@@ -156,19 +160,19 @@ def test_what_was_tuned_is_reused():
 
 
 def test_names_of_forgotten_labels_are_not_kept():
-    """What was tuned for a label goes with its last document."""
+    """When the last document of a label is forgotten, so are its tuned values."""
     names = [[f"label {k}" for k in np.flatnonzero(y)] for y in Y]
     tuned = Stack().fit(X, names).tuned_
     without = np.flatnonzero(Y[:, 4] == 0)
 
-    left = Stack().fit(X[without], [names[d] for d in without], tuned=tuned)
+    stack = Stack().fit(X[without], [names[d] for d in without], tuned=tuned)
 
     assert "label 4" in tuned["thresholds"]
-    assert "label 4" not in left.tuned_["thresholds"]
+    assert "label 4" not in stack.tuned_["thresholds"]
 
 
 def test_few_documents():
-    """There are none to hold out, so the first member answers."""
+    """Too few documents cannot be held out, so the first member predicts alone."""
     few, labels = X[:20], Y[:20]
     model, alone = Stack(("mml", "svm")).fit(few, labels), MML().fit(few, labels)
 
@@ -179,7 +183,7 @@ def test_few_documents():
 
 
 def test_probability_of_the_set():
-    """It is about how often predicted sets are right."""
+    """The mean probability is about the share of predicted sets that are right."""
     model = Stack(goal="exact").fit(X, Y)
 
     proba = model.set_probability(NEW)

@@ -66,21 +66,21 @@ def _caught(function, *arguments):
 def armed(operation, folder, mode, point, code):
     """Run an operation while a call fails; return its message, and the number of calls."""
     SHIM.faults_arm(f"{folder}/".encode(), mode, ctypes.c_long(point), code)
-    said = "done"
+    message = "done"
     try:
         operation.run(folder)
     except PolytopicError as error:
-        said = str(error)
+        message = str(error)
     finally:
         calls = SHIM.faults_disarm()
-    return said, calls
+    return message, calls
 
 
 def attempt(operation, folder, mode, point, code):
     """Run an operation while a call fails, then read the state in the same process."""
-    said, calls = armed(operation, folder, mode, point, code)
+    message, calls = armed(operation, folder, mode, point, code)
     state = operation.read(folder / operation.target) if mode != EVER else None
-    return said, calls, state
+    return message, calls, state
 
 
 class Trial:
@@ -91,9 +91,9 @@ class Trial:
         self.template, self.folder = place / "template", place / "run"
         self.before = forked(self._read, self.template)[0]
         self._copy()
-        (said, self.calls), _ = forked(armed, operation, self.folder, COUNT, 0, 0)
-        if said != "done":
-            raise AssertionError(said)
+        (message, self.calls), _ = forked(armed, operation, self.folder, COUNT, 0, 0)
+        if message != "done":
+            raise AssertionError(message)
         self.after = forked(self._read, self.folder)[0]
         self._check_secrets()
 
@@ -115,16 +115,16 @@ class Trial:
 
     def _try(self, point, mode, code):
         answer, ended_by = forked(attempt, self.operation, self.folder, mode, point, code)
-        said = None
+        message = None
         if answer is None:
             _assert(ended_by == signal.SIGKILL and mode in (KILL, TORN), f"ended by {ended_by}")
         else:
-            said, _, seen = answer
-            _assert("\n" not in said, f"several lines: {said}")
-            if seen is not None:
-                self._check(said, seen, "in the same process")
+            message, _, state_inside = answer
+            _assert("\n" not in message, f"several lines: {message}")
+            if state_inside is not None:
+                self._check(message, state_inside, "in the same process")
         state = forked(self._read, self.folder)[0]
-        self._check(said, state, "after it was opened again")
+        self._check(message, state, "after it was opened again")
         if state != self.after:
             forked(self.operation.run, self.folder)
             state = forked(self._read, self.folder)[0]
@@ -133,14 +133,14 @@ class Trial:
             forked(self.operation.run, self.folder)
         self._check_secrets()
 
-    def _check(self, said, state, when):
+    def _check(self, message, state, when):
         """Check that a state is consistent with the message."""
         stages = (self.before, self.after, *self.operation.stages)
-        _assert(state in stages, f"{when}: it is neither as before nor as after ({said})")
-        if said == "done" or "are deleted, but copies" in (said or ""):
-            _assert(state == self.after, f"{when}: reported as done, but is not ({said})")
-        if said and "nothing was changed" in said:
-            _assert(state != self.after, f"{when}: reported as not done, but is ({said})")
+        _assert(state in stages, f"{when}: it is neither as before nor as after ({message})")
+        if message == "done" or "are deleted, but copies" in (message or ""):
+            _assert(state == self.after, f"{when}: reported as done, but is not ({message})")
+        if message and "nothing was changed" in message:
+            _assert(state != self.after, f"{when}: reported as not done, but is ({message})")
 
     def _check_secrets(self):
         files = self.folder.glob(f"{self.operation.target}*")

@@ -68,7 +68,7 @@ class Trees(NamedTuple):
 
 
 @helper
-def draw(state, n):
+def _draw(state, n):
     """Return a random whole number below ``n`` (xorshift64: ``state`` is one number, not 0)."""
     s = state[0]
     s ^= s << np.uint64(13)
@@ -79,19 +79,19 @@ def draw(state, n):
 
 
 @helper
-def draw_documents(state, n_docs, docs):
+def _draw_documents(state, n_docs, docs):
     """Set ``docs`` to distinct documents, drawn at random."""
     order = np.empty(n_docs, np.int32)
     for d in range(n_docs):
         order[d] = d
     for k in range(docs.size):
-        other = k + draw(state, n_docs - k)
+        other = k + _draw(state, n_docs - k)
         docs[k] = order[other]
         order[other] = order[k]
 
 
 @helper
-def count_labels(documents, docs, begin, stop, total, present):
+def _count_labels(documents, docs, begin, stop, total, present):
     """Add the labels of a node to ``total``, list them in ``present``, and return how many."""
     n_present = 0
     for k in range(begin, stop):
@@ -106,23 +106,23 @@ def count_labels(documents, docs, begin, stop, total, present):
 
 
 @helper
-def draw_splits(documents, docs, begin, stop, state, splits):
+def _draw_splits(documents, docs, begin, stop, state, splits):
     """Draw splits that send at least one document of a node right; return how many."""
     n_drawn = 0
     for _ in range(splits.word.size):
-        d = docs[begin + draw(state, stop - begin)]
+        d = docs[begin + _draw(state, stop - begin)]
         start, n_words = documents.indptr[d], documents.indptr[d + 1] - documents.indptr[d]
         if n_words > 0:
-            k = start + draw(state, n_words)
+            k = start + _draw(state, n_words)
             splits.word[n_drawn] = documents.indices[k]
-            splits.cut[n_drawn] = draw(state, documents.q[k])
+            splits.cut[n_drawn] = _draw(state, documents.q[k])
             splits.size[n_drawn] = 0
             n_drawn += 1
     return n_drawn
 
 
 @helper
-def send_right(documents, d, splits, c):
+def _send_right(documents, d, splits, c):
     """Count a document that a split sends right."""
     splits.size[c] += 1
     for m in range(documents.ends[d], documents.ends[d + 1]):
@@ -130,18 +130,18 @@ def send_right(documents, d, splits, c):
 
 
 @helper
-def count_by_word(documents, node_of, node, splits, n_drawn):
+def _count_by_word(documents, node_of, node, splits, n_drawn):
     """Count what splits send right, through the documents that contain their words."""
     for c in range(n_drawn):
         word, cut = splits.word[c], splits.cut[c]
         for k in range(documents.starts[word], documents.starts[word + 1]):
             d = documents.word_docs[k]
             if node_of[d] == node and documents.word_q[k] > cut:
-                send_right(documents, d, splits, c)
+                _send_right(documents, d, splits, c)
 
 
 @helper
-def count_by_document(documents, docs, begin, stop, splits, n_drawn):
+def _count_by_document(documents, docs, begin, stop, splits, n_drawn):
     """Count what splits send right, through the words of the documents."""
     for c in range(n_drawn):
         splits.other[c] = splits.first[splits.word[c]]
@@ -152,14 +152,14 @@ def count_by_document(documents, docs, begin, stop, splits, n_drawn):
             c = splits.first[documents.indices[k]]
             while c >= 0:
                 if documents.q[k] > splits.cut[c]:
-                    send_right(documents, d, splits, c)
+                    _send_right(documents, d, splits, c)
                 c = splits.other[c]
     for c in range(n_drawn):
         splits.first[splits.word[c]] = -1
 
 
 @helper
-def find_best(splits, n_drawn, total, present, n_present, n_here):
+def _find_best(splits, n_drawn, total, present, n_present, n_here):
     """Return the split that lowers the variance of the labels most, -1 if none does.
 
     Counts of labels to the right are set to 0 for the next node. Equivalent to::
@@ -188,7 +188,7 @@ def find_best(splits, n_drawn, total, present, n_present, n_here):
 
 
 @helper
-def move_right(documents, node_of, node, middle, word, cut, docs, begin, stop):
+def _move_right(documents, node_of, node, middle, word, cut, docs, begin, stop):
     """Move the documents that a split sends right behind the others, from ``middle`` on."""
     for k in range(documents.starts[word], documents.starts[word + 1]):
         if node_of[documents.word_docs[k]] == node and documents.word_q[k] > cut:
@@ -209,10 +209,18 @@ def grow_tree(documents, n_labels, n_tries, state, tree):
 
     A split to try takes a random document of the node, one of its words, and a cut below the weight
     that this word has there. A node is a leaf if none of its splits lowers the variance of the
-    labels: in the end, if its documents all have the same labels.
+    labels: in the end, if its documents all have the same labels. Equivalent, for each node, with
+    its documents ``node`` and with ``Y`` and ``q`` as dense matrices, to::
+
+        d = rng.choice(node)
+        word = rng.choice(np.flatnonzero(q[d]))
+        cut = rng.integers(q[d, word])
+        right, left = node[q[node, word] > cut], node[q[node, word] <= cut]
+
+    for each of the ``n_tries`` splits; `_find_best` states which of them is taken.
     """
     n_docs, docs = documents.indptr.size - 1, tree.docs
-    draw_documents(state, n_docs, docs)
+    _draw_documents(state, n_docs, docs)
     node_of = np.full(n_docs, -1, np.int32)  # where the range of a document's node begins
     for d in docs:
         node_of[d] = 0
@@ -236,20 +244,20 @@ def grow_tree(documents, n_labels, n_tries, state, tree):
         if waiting[n_waiting, 2] >= 0:
             tree.right[waiting[n_waiting, 2]] = node
         if n_here > 1:
-            n_present = count_labels(documents, docs, begin, stop, total, present)
+            n_present = _count_labels(documents, docs, begin, stop, total, present)
             n_drawn, by_word, by_document = 0, 0, 0
             for m in range(n_present):
                 if total[present[m]] < n_here and n_drawn == 0:
-                    n_drawn = draw_splits(documents, docs, begin, stop, state, splits)
+                    n_drawn = _draw_splits(documents, docs, begin, stop, state, splits)
             for c in range(n_drawn):
                 by_word += documents.starts[splits.word[c] + 1] - documents.starts[splits.word[c]]
             for k in range(begin, stop):
                 by_document += documents.indptr[docs[k] + 1] - documents.indptr[docs[k]]
             if by_word < by_document:
-                count_by_word(documents, node_of, begin, splits, n_drawn)
+                _count_by_word(documents, node_of, begin, splits, n_drawn)
             else:
-                count_by_document(documents, docs, begin, stop, splits, n_drawn)
-            best = find_best(splits, n_drawn, total, present, n_present, n_here)
+                _count_by_document(documents, docs, begin, stop, splits, n_drawn)
+            best = _find_best(splits, n_drawn, total, present, n_present, n_here)
             for m in range(n_present):
                 total[present[m]] = 0
         if best < 0:
@@ -258,7 +266,7 @@ def grow_tree(documents, n_labels, n_tries, state, tree):
             n_leaves += 1
         else:
             word, cut, middle = splits.word[best], splits.cut[best], stop - splits.size[best]
-            move_right(documents, node_of, begin, middle, word, cut, docs, begin, stop)
+            _move_right(documents, node_of, begin, middle, word, cut, docs, begin, stop)
             tree.words[node], tree.cuts[node] = word, cut
             for child in range(2):
                 waiting[n_waiting + child, 0] = begin if child else middle
@@ -269,7 +277,7 @@ def grow_tree(documents, n_labels, n_tries, state, tree):
 
 
 @helper
-def drop(weight, trees, node):
+def _drop(weight, trees, node):
     """Return the leaf that a document reaches from a node: its weights are ``weight``."""
     while trees.words[node] != LEAF:
         if weight[trees.words[node]] > trees.cuts[node]:
@@ -284,7 +292,10 @@ def mean_shares(q, indices, indptr, n_words, trees, in_bag, out):
     """Set ``out`` to the mean of what the trees give to the labels of each document.
 
     If ``in_bag`` (n_trees, n_docs) is not empty, a tree counts only for documents that it was not
-    grown on.
+    grown on. Equivalent, with the label indicators ``leaf(t, d)`` of the documents in the leaf of a
+    tree that a document reaches, to::
+
+        out[d] = np.mean([leaf(t, d).mean(axis=0) for t in trees if not in_bag[t, d]], axis=0)
     """
     weight = np.zeros(n_words, np.uint8)
     for d in range(indptr.size - 1):
@@ -294,7 +305,7 @@ def mean_shares(q, indices, indptr, n_words, trees, in_bag, out):
         for t in range(trees.roots.size - 1):
             if in_bag.size == 0 or not in_bag[t, d]:
                 n_trees += 1
-                leaf = drop(weight, trees, trees.roots[t])
+                leaf = _drop(weight, trees, trees.roots[t])
                 for k in range(trees.ends[leaf], trees.ends[leaf + 1]):
                     out[d, trees.labels[k]] += trees.shares[k]
         for j in range(out.shape[1]):
@@ -307,7 +318,9 @@ def mean_shares(q, indices, indptr, n_words, trees, in_bag, out):
 def find_ends(trees, ends):
     """Set ``ends`` to the node that follows the last one below each node.
 
-    Return whether the trees are in preorder, and their leaves numbered in this order.
+    Return whether the trees are in preorder, and their leaves numbered in this order. Equivalent,
+    for the nodes of a tree from ``root`` to ``stop`` in order, to ``ends[root] = stop`` and, unless
+    ``node`` is a leaf, to ``ends[node + 1], ends[right[node]] = right[node], ends[node]``.
     """
     n_leaves = 0
     for t in range(trees.roots.size - 1):

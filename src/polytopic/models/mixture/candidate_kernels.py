@@ -221,11 +221,11 @@ def members(code, prior, center, buffer):
     size = last - first
     for j in range(size):
         buffer[j] = prior.sets[first + j]
-    return flipped_center(flip, center, buffer) if flip >= 0 else buffer[:size]
+    return _flipped_center(flip, center, buffer) if flip >= 0 else buffer[:size]
 
 
 @inlined
-def flipped_center(flip, center, buffer):
+def _flipped_center(flip, center, buffer):
     """Write the centre with one label flipped into ``buffer``; return its labels.
 
     Equivalent to ``sorted(set(center) ^ {flip})``; a ``flip`` beyond the last label flips none.
@@ -248,7 +248,7 @@ def flipped_center(flip, center, buffer):
 
 
 @helper
-def center_code(work):
+def _center_code(work):
     """Return the code of the centre, for a centre that is not a seen set."""
     return work.values.size - 1
 
@@ -326,9 +326,9 @@ def first_slopes(x, words, problem, work):
 
 
 @helper
-def center_slopes(x, words, problem, work):
+def _center_slopes(x, words, problem, work):
     """Write slopes at the centre's own weights, and ``work.guess``; return ``f`` there."""
-    labels = members(center_code(work), problem.prior, work.center, work.buffer)
+    labels = members(_center_code(work), problem.prior, work.center, work.buffer)
     guess_weights(x, work.rows, labels, problem.family.mixing, work.guess)
     log_likelihood(x, work.rows, labels, problem.family, work.phi, NEVER, work.guess)
     return slopes(x, words, problem.theta, work.phi[: x.size], work.slope)
@@ -392,7 +392,7 @@ def _climb(x, words, problem, best, cutoff, full, work):
             center = max(neighbours, key=value)
     """
     prior, values, center, buffer = problem.prior, work.values, work.center, work.buffer
-    n_seen, itself = prior.log_seen.size, center_code(work)
+    n_seen, itself = prior.log_seen.size, _center_code(work)
     fill(center, -1)
     if best >= 0:
         for label in seen_set(prior, best):
@@ -413,7 +413,7 @@ def _climb(x, words, problem, best, cutoff, full, work):
             values[best] = top
         f = UNKNOWN
         if members(itself, prior, center, buffer).size > 0 and not full:
-            f = center_slopes(x, words, problem, work)
+            f = _center_slopes(x, words, problem, work)
         flip = _best_flip(x, problem, key, log_prior, top, cutoff, f, work)
         if flip < 0:
             return best
@@ -432,12 +432,12 @@ def _best_flip(x, problem, key, log_prior, top, cutoff, f, work):
     bound, taken at ``f``, is more than ``cutoff`` below the best are not evaluated.
     """
     prior, values, center, buffer = problem.prior, work.values, work.center, work.buffer
-    n_seen, size = prior.log_seen.size, members(center_code(work), prior, center, buffer).size
+    n_seen, size = prior.log_seen.size, members(_center_code(work), prior, center, buffer).size
     n_words, flip, highest = total_of(x), -1, NEVER
     if top > NEVER:
         highest = top + ROUNDING * (1.0 + abs(top))
     for label in problem.labels:
-        labels = flipped_center(label, center, buffer)
+        labels = _flipped_center(label, center, buffer)
         if labels.size > 0 and label != problem.required:
             code = n_seen + label
             log_flipped = log_prior + (labels.size - size) * prior.log_odds[label]
@@ -458,15 +458,15 @@ def _best_flip(x, problem, key, log_prior, top, cutoff, f, work):
 def _complete_neighbours(x, words, problem, wanted, work):
     """Evaluate the neighbours that may be the best set with, or without, a wanted label."""
     prior, center, buffer = problem.prior, work.center, work.buffer
-    labels = members(center_code(work), prior, center, buffer)
+    labels = members(_center_code(work), prior, center, buffer)
     size, key = labels.size, set_key(prior, labels)
     n_words, log_prior = total_of(x), unseen_log_prior(prior, labels)
-    f = center_slopes(x, words, problem, work) if size > 0 else UNKNOWN
-    inside, outside = best_with_and_without(prior, work)
+    f = _center_slopes(x, words, problem, work) if size > 0 else UNKNOWN
+    inside, outside = _best_with_and_without(prior, work)
     for flip in problem.labels:
         code = prior.log_seen.size + flip
         if wanted[flip] and work.values[code] == NEVER and flip != problem.required:
-            labels = flipped_center(flip, center, buffer)
+            labels = _flipped_center(flip, center, buffer)
             if labels.size == 0 or find_seen(prior, labels, key ^ prior.label_keys[flip]) >= 0:
                 continue
             log_flipped = log_prior + (labels.size - size) * prior.log_odds[flip]
@@ -485,8 +485,8 @@ def _complete_seen(x, problem, wanted, work):
     """
     prior = problem.prior
     values, bounds = work.values, work.bounds
-    inside, outside = best_with_and_without(prior, work)
-    top, best = values[argmax(values)], best_labels(prior, work)
+    inside, outside = _best_with_and_without(prior, work)
+    top, best = values[argmax(values)], _best_labels(prior, work)
     n_wanted = wanted.sum()
     for row in range(bounds.size):
         if values[row] == NEVER:
@@ -519,13 +519,13 @@ def _contains(labels, label):
 
 
 @helper
-def best_labels(prior, work):
+def _best_labels(prior, work):
     """Return the labels of the candidate with the largest value."""
     return members(argmax(work.values), prior, work.center, work.buffer).copy()
 
 
 @helper
-def best_with_and_without(prior, work):
+def _best_with_and_without(prior, work):
     """Return the value of the best candidate with each label, and of the best without it.
 
     Equivalent, with ``Y`` the indicator of the candidates, to::
@@ -537,7 +537,7 @@ def best_with_and_without(prior, work):
     inside, outside = np.empty(buffer.size), np.empty(buffer.size)
     fill(inside, NEVER)
     fill(outside, values[argmax(values)])
-    best = best_labels(prior, work)
+    best = _best_labels(prior, work)
     for label in best:
         outside[label] = NEVER  # only these labels need a search
     for code in range(values.size):
@@ -596,7 +596,7 @@ def assess(data, indices, indptr, problem, by_f, asked, chosen, margins, margina
 def _write_margins(prior, work, margins, marginals):
     """Write the margins and the marginal probabilities of one document."""
     values = work.values
-    inside, outside = best_with_and_without(prior, work)
+    inside, outside = _best_with_and_without(prior, work)
     top, total = values[argmax(values)], 0.0
     for code in range(values.size):
         if values[code] >= top - PRECISE:
@@ -728,7 +728,7 @@ def greedy_sets(data, indices, indptr, problem, chosen):
             chosen[d, label] = True
             key ^= prior.label_keys[label]
             log_prior += prior.log_odds[label]
-            f = center_slopes(x, words, problem, work)
+            f = _center_slopes(x, words, problem, work)
 
 
 @helper
@@ -736,10 +736,10 @@ def _bound_extensions(f, n_words, problem, key, log_prior, work, bounds, log_pri
     """Write the log prior, and an upper bound on the value, of the centre with each label added."""
     family, prior, temperature = problem.family, problem.prior, problem.temperature
     slope, center, buffer = work.slope, work.center, work.buffer
-    size = members(center_code(work), prior, center, buffer).size
+    size = members(_center_code(work), prior, center, buffer).size
     fill(bounds, NEVER)
     for label in problem.labels:
-        labels = flipped_center(label, center, buffer)
+        labels = _flipped_center(label, center, buffer)
         if labels.size > size:
             row = find_seen(prior, labels, key ^ prior.label_keys[label])
             log_priors[label] = (
@@ -758,7 +758,7 @@ def _best_extension(x, problem, top, work, bounds, log_priors):
         if bounds[label] == NEVER or bounds[label] < top:
             return best, top
         bounds[label] = NEVER
-        labels = flipped_center(label, work.center, work.buffer)
+        labels = _flipped_center(label, work.center, work.buffer)
         value = value_of(x, problem, labels, log_priors[label], top, work)
         if value > top or (value == top and -1 < label < best):
             best, top = label, value

@@ -315,7 +315,7 @@ def gather(words, theta, labels, rows):
 
 
 @helper
-def mix(rows, labels, weights, phi, n):
+def _mix(rows, labels, weights, phi, n):
     """Write the probabilities of ``n`` words: ``phi[:n] = weights @ rows[labels, :n]``."""
     for k in range(n):
         mass = 0.0
@@ -328,7 +328,7 @@ def mix(rows, labels, weights, phi, n):
 
 
 @helper
-def set_weights(labels, bias, weights):
+def _set_weights(labels, bias, weights):
     """Write the weight of each label of a set (PMM1: Eq. (3); PMM2: Eq. (4), (5)).
 
     ``1 / k`` for each of ``k`` labels or, with biases,
@@ -366,8 +366,8 @@ def _log_likelihood(x, rows, labels, kind, bias, mixing, phi, needed, guess):
             return _equal_log_likelihood(x, rows, labels, phi)
         return _dirichlet_score(x, rows, labels, kind, mixing, phi, needed, guess)
     weights = np.empty(labels.size)
-    set_weights(labels, bias, weights)
-    mix(rows, labels, weights, phi, x.size)
+    _set_weights(labels, bias, weights)
+    _mix(rows, labels, weights, phi, x.size)
     return log_product(x, phi)
 
 
@@ -384,7 +384,7 @@ def _dirichlet_score(x, rows, labels, kind, mixing, phi, needed, guess):
     total = total_of(gamma)
     for j in range(gamma.size):
         gamma[j] /= total
-    mix(rows, labels, gamma, phi, x.size)
+    _mix(rows, labels, gamma, phi, x.size)
     return log_product(x, phi)
 
 
@@ -427,15 +427,17 @@ def log_likelihoods(data, indices, indptr, sets, sets_indptr, theta, family, out
 def label_weights(data, indices, indptr, sets, sets_indptr, theta, bias, mixing, out):
     """Write the weights ``c`` of each document's labels that :func:`word_shares` needs.
 
-    These are the weights of :func:`set_weights` or, with a Dirichlet prior, the exponents of
-    Eq. (30), ``np.exp(digamma(gamma) - digamma(gamma.sum()))``.
+    Equivalent to ``1 / k`` for each of ``k`` labels; with biases to
+    ``2 / k**2 * bias[np.ix_(labels, labels)].sum(axis=1)`` (Ueda & Saito, Eq. (4), (5)); and with a
+    Dirichlet prior to ``np.exp(digamma(gamma) - digamma(gamma.sum()))``, the exponents of Sato &
+    Nakagawa, Eq. (30).
     """
     t = np.empty(longest(indptr))
     rows = np.empty((theta.shape[1], t.size))
     for d in range(indptr.size - 1):
         labels = sets[sets_indptr[d] : sets_indptr[d + 1]]
         weights = out[sets_indptr[d] : sets_indptr[d + 1]]
-        set_weights(labels, bias, weights)
+        _set_weights(labels, bias, weights)
         if mixing is not None:
             x, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
             if labels.size > 1 and x.size > 0:

@@ -99,7 +99,7 @@ def size_scores(Z, vectors, size, out):
 
 
 @inlined
-def column_norms(Z, out):
+def _column_norms(Z, out):
     """Set ``out`` to the length of each column: ``np.linalg.norm(Z, axis=0)``."""
     for j in range(out.size):
         out[j] = 0
@@ -111,7 +111,7 @@ def column_norms(Z, out):
 
 
 @reordered
-def row_means(Z, out):
+def _row_means(Z, out):
     """Set ``out`` to the mean of each row: ``Z.mean(axis=1)``."""
     for q in range(Z.shape[0]):
         total = Z.dtype.type(0)
@@ -124,7 +124,7 @@ def row_means(Z, out):
 
 
 @reordered
-def sum_above(values, price):
+def _sum_above(values, price):
     """Return ``np.maximum(values - price, 0).sum()``."""
     zero, price = values.dtype.type(0), values.dtype.type(price)
     total = zero
@@ -134,7 +134,7 @@ def sum_above(values, price):
 
 
 @reordered
-def n_above_zero(values):
+def _n_above_zero(values):
     """Return ``(values > 0).sum()``."""
     count = np.int32(0)
     for j in range(values.size):
@@ -157,14 +157,14 @@ def bound_sum(values, n, mean, above_zero, logs):
     thin out exponentially: above zero with the mean that they have, else from ``mean``, at the
     median, up to zero. The bound at price zero, ``above_zero``, is taken if it is lower.
     """
-    count = n_above_zero(values)
+    count = _n_above_zero(values)
     if count >= n:
         price = above_zero / count * (logs[count] - logs[n])
     else:
         count, half = max(count, 1), max(values.size // 2, n + 1)
         price = min(mean, 0.0) * (logs[n] - logs[count]) / (logs[half] - logs[count])
     price = np.float64(values.dtype.type(price))
-    excess = np.float64(sum_above(values, price))
+    excess = np.float64(_sum_above(values, price))
     if n * price + excess < above_zero:
         return SumBound(price, excess)
     return SumBound(0.0, above_zero)
@@ -199,7 +199,7 @@ def required(goal, vectors, a, b, n_common):
 
 
 @inlined
-def merit(goal, vectors, base, n_own, size, n_common, score):
+def _merit(goal, vectors, base, n_own, size, n_common, score):
     """Return the score of a set, or by how much it violates the margin.
 
     ``base`` is the score of the document's own set. The violation is
@@ -279,56 +279,56 @@ def best_set(Z, own, goal, sizes, floor, work):
     best_size, best_merit, base = np.int64(-1), floor, 0.0
     if n_own:
         size_scores(Z, vectors, n_own, scores)
-        take_out(scores, own, 0.0, own_scores)
+        _take_out(scores, own, 0.0, own_scores)
         total = Z.dtype.type(0)
         for k in range(n_own):
             total += own_scores[k]
         base = np.float64(total)
         if sizes.has_empty:
-            value = merit(goal, vectors, base, n_own, np.int64(0), np.int64(0), 0.0)
+            value = _merit(goal, vectors, base, n_own, np.int64(0), np.int64(0), 0.0)
             if value > best_merit:
                 best_size, best_merit = np.int64(0), value
     for label in own:
         is_own[label] = True
-    row_means(Z, means)
-    column_norms(Z, norms)
-    take_out(norms, own, 0.0, own_norms)
+    _row_means(Z, means)
+    _column_norms(Z, norms)
+    _take_out(norms, own, 0.0, own_norms)
     norm_bound = bound_sum(
-        norms, min(FEW, norms.size), 0.0, np.float64(sum_above(norms, 0.0)), logs
+        norms, min(FEW, norms.size), 0.0, np.float64(_sum_above(norms, 0.0)), logs
     )
     below, first = SumBound(0.0, 0.0), np.int64(1)
     for k in range(knots.size):
         last, slack = knots[k], slacks[k]  # the sizes are first, ..., last
         size_scores(Z, vectors, last, scores)
-        take_out(scores, own, -np.inf, own_scores)
-        here = SumBound(0.0, np.float64(sum_above(scores, 0.0)))
+        _take_out(scores, own, -np.inf, own_scores)
+        here = SumBound(0.0, np.float64(_sum_above(scores, 0.0)))
         if first == last:  # the knot is not compared with the one below
             below = here
             for i in range(n_own):
                 own_below[i] = own_scores[i]
-        bound_own_sums(own_below, slack, own_norms, n_own, sums_below)
-        bound_own_sums(own_scores, slack, own_norms, n_own, sums_here)
+        _bound_own_sums(own_below, slack, own_norms, n_own, sums_below)
+        _bound_own_sums(own_scores, slack, own_norms, n_own, sums_here)
         for i in range(n_own):
             own_below[i] = own_scores[i]
         bounds = KnotBounds(below, here, norm_bound, slack)
-        limit = limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here)
-        if may_exceed(limit, best_merit):  # a better price is worth its time
+        limit = _limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here)
+        if _may_exceed(limit, best_merit):  # a better price is worth its time
             mean = 0.0
             for q in range(Z.shape[0]):
                 mean += vectors[last, q] * means[q]
             here = bound_sum(scores, last, mean, here.excess, logs)
             bounds = KnotBounds(here if first == last else below, here, norm_bound, slack)
-            limit = limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here)
-        if may_exceed(limit, best_merit):
+            limit = _limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here)
+        if _may_exceed(limit, best_merit):
             for size in range(first, last + 1):
-                limit = limit_at(
+                limit = _limit_at(
                     goal, sizes, base, n_own, size, norms.size, bounds, sums_below, sums_here
                 )
-                if may_exceed(limit, best_merit):
+                if _may_exceed(limit, best_merit):
                     if first < last:
                         size_scores(Z, vectors, size, scores)
-                        take_out(scores, own, -np.inf, own_scores)
-                    value = improve(own, goal, vectors, base, size, best_merit, work)
+                        _take_out(scores, own, -np.inf, own_scores)
+                    value = _improve(own, goal, vectors, base, size, best_merit, work)
                     if value > best_merit:
                         best_size, best_merit = size, value
         below, first = here, last + 1
@@ -338,13 +338,13 @@ def best_set(Z, own, goal, sizes, floor, work):
 
 
 @inlined
-def may_exceed(limit, value):
+def _may_exceed(limit, value):
     """Return whether a bound is above a value, or would be without rounding."""
     return limit + ROUNDING * (1.0 + abs(limit)) > value
 
 
 @inlined
-def take_out(values, own, replacement, own_values):
+def _take_out(values, own, replacement, own_values):
     """Move the values of own labels to ``own_values``, and put another value there."""
     for k in range(own.size):
         own_values[k] = values[own[k]]
@@ -352,7 +352,7 @@ def take_out(values, own, replacement, own_values):
 
 
 @inlined
-def bound_own_sums(scores, slack, norms, n, out):
+def _bound_own_sums(scores, slack, norms, n, out):
     """Set ``out[c]`` to a bound on the sum of c own scores, at sizes below a knot.
 
     Equivalent to ``np.cumsum([0, *np.sort(scores[:n] + slack * norms[:n])[::-1]])``.
@@ -369,7 +369,7 @@ def bound_own_sums(scores, slack, norms, n, out):
 
 
 @inlined
-def limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here):
+def _limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here):
     """Return a bound on the merit of all sets from one knot to the next.
 
     It is loose: a sum is linear in the size between the knots, so it is bounded by the higher of
@@ -391,7 +391,7 @@ def limit_between(goal, base, n_own, first, last, bounds, sums_below, sums_here)
 
 
 @helper
-def limit_at(goal, sizes, base, n_own, size, n_labels, bounds, sums_below, sums_here):
+def _limit_at(goal, sizes, base, n_own, size, n_labels, bounds, sums_below, sums_here):
     """Return a bound on the merit of all sets of one size, by interpolation between the knots."""
     below, here, norms = bounds.below, bounds.here, bounds.norms
     highest_limit = -np.inf
@@ -403,13 +403,13 @@ def limit_at(goal, sizes, base, n_own, size, n_labels, bounds, sums_below, sums_
         at_here = sums_here[n_common] + n_others * here.price + here.excess
         limit = at_below + sizes.blend[size] * (at_here - at_below)
         limit += bounds.slack * (n_others * norms.price + norms.excess)
-        limit = merit(goal, sizes.vectors, base, n_own, size, n_common, limit)
+        limit = _merit(goal, sizes.vectors, base, n_own, size, n_common, limit)
         highest_limit = max(highest_limit, limit)
     return highest_limit
 
 
 @helper
-def improve(own, goal, vectors, base, size, best_merit, work):
+def _improve(own, goal, vectors, base, size, best_merit, work):
     """Return the highest merit of the sets of one size, if it is above ``best_merit``.
 
     For each number of own labels, a set has those that score highest, and the highest others.
@@ -435,7 +435,7 @@ def improve(own, goal, vectors, base, size, best_merit, work):
             score -= scores[top[size - n_common]]
         if n_common < size - n_others or n_common == n_own == size:
             continue
-        value = merit(goal, vectors, base, n_own, size, n_common, score)
+        value = _merit(goal, vectors, base, n_own, size, n_common, score)
         if value > best_merit:
             best_merit = value
             for k in range(n_common):
@@ -530,7 +530,7 @@ def margins(Z, sizes, out):
     for d in range(Z.shape[0]):
         for j in range(n_labels):  # scores of the best sets with a label, and without
             inside[j], outside[j] = -np.inf, floor
-        column_norms(Z[d], norms)
+        _column_norms(Z[d], norms)
         price, first = 0.0, np.int64(1)
         for k in range(sizes.knots.size):
             last, slack = sizes.knots[k], sizes.slack[k]
@@ -552,7 +552,7 @@ def margins(Z, sizes, out):
 @reordered
 def _may_improve(scores, size, price, inside, outside):
     """Return whether a set of this size, or larger, may be the best with or without some label."""
-    limit, n_better = size * price + sum_above(scores, price), np.int32(0)
+    limit, n_better = size * price + _sum_above(scores, price), np.int32(0)
     for j in range(scores.size):
         above = scores[j] - price
         better = (limit + min(above, 0.0) > inside[j]) | (limit - max(above, 0.0) > outside[j])
@@ -594,23 +594,23 @@ def leads(Z, sizes, out):
     values, norms = np.empty(n_labels), np.empty(n_labels)
     top, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
     for d in range(Z.shape[0]):
-        column_norms(Z[d], norms)
-        below, spread, first = 0.0, np.float64(sum_above(norms, 0.0)), np.int64(1)
+        _column_norms(Z[d], norms)
+        below, spread, first = 0.0, np.float64(_sum_above(norms, 0.0)), np.int64(1)
         best = 0.0 if sizes.has_empty else -np.inf  # which the empty set scores
         second = -np.inf
         for k in range(sizes.knots.size):
             last = sizes.knots[k]
             size_scores(Z[d], sizes.vectors, last, values)
-            here = np.float64(sum_above(values, 0.0))
+            here = np.float64(_sum_above(values, 0.0))
             limit = max(here, below) + sizes.slack[k] * spread
             below = here
             for size in range(first, last + 1):
-                if not may_exceed(limit, second):
+                if not _may_exceed(limit, second):
                     break
                 if first < last:
                     size_scores(Z[d], sizes.vectors, size, values)
-                    here = np.float64(sum_above(values, 0.0))
-                if may_exceed(here, second):
+                    here = np.float64(_sum_above(values, 0.0))
+                if _may_exceed(here, second):
                     n_held = highest(values, none, min(size + 1, n_labels), top)
                     score = 0.0
                     for i in range(size):
@@ -665,21 +665,21 @@ def n_best_sets(Z, sizes, listing, chosen, scores):
             counts[0] = counts[1] = 1
             for j in range(n_labels):
                 sets[0, j] = False
-        column_norms(Z[d], norms)
-        below, spread, first = 0.0, np.float64(sum_above(norms, 0.0)), np.int64(1)
+        _column_norms(Z[d], norms)
+        below, spread, first = 0.0, np.float64(_sum_above(norms, 0.0)), np.int64(1)
         for k in range(n_knots):
             last = sizes.knots[k]
             size_scores(Z[d], sizes.vectors, last, values)
-            here = np.float64(sum_above(values, 0.0))
+            here = np.float64(_sum_above(values, 0.0))
             limit = max(here, below) + sizes.slack[k] * spread
             below = here
             for size in range(first, last + 1):
-                if counts[0] == n_best and not may_exceed(limit, ranked.key[0]):
+                if counts[0] == n_best and not _may_exceed(limit, ranked.key[0]):
                     break
                 if first < last:
                     size_scores(Z[d], sizes.vectors, size, values)
-                    here = np.float64(sum_above(values, 0.0))
-                if counts[0] < n_best or may_exceed(here, ranked.key[0]):
+                    here = np.float64(_sum_above(values, 0.0))
+                if counts[0] < n_best or _may_exceed(here, ranked.key[0]):
                     n_held = highest(values, none, min(size + n_best, n_labels), top)
                     _list_size(values, top, n_held, size, listing, counts)
             first = last + 1

@@ -79,7 +79,7 @@ def new_workspace(rank, n_labels, dtype, step_dtype):
 
 
 @helper
-def add_some(corpus, d, W, first, width, labels, n, work):
+def _add_some(corpus, d, W, first, width, labels, n, work):
     """Add ``x ⊗ steps[first:width, labels[:n]]`` to the weights."""
     places, changes, steps = work.places, work.changes, work.steps
     data, indices = corpus.data, corpus.indices
@@ -188,7 +188,7 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, work, duals, search, me
                     step = (value[s] - before[s]) / scale[s]
                     _move(own, new, begin + s, vectors, step, work)
             linear += needed
-            add_some(corpus, d, W, np.int64(0), Z.shape[0], work.touched, n_touched, work)
+            _add_some(corpus, d, W, np.int64(0), Z.shape[0], work.touched, n_touched, work)
             n_sets = _drop_zeros(new, begin, n_sets)
         _leave(n_touched, work)
     new.start[order.size] = n_sets
@@ -407,7 +407,7 @@ def start_weights(corpus, order, sizes, task, W, sets, work):
                 n_common += work.is_own[label]
             scale = required(task.goal, vectors, own.size, other.size, n_common)[1]
             _move(own, sets, s, vectors, sets.value[s] / scale, work)
-        add_some(corpus, d, W, np.int64(0), rank, work.touched, n_touched, work)
+        _add_some(corpus, d, W, np.int64(0), rank, work.touched, n_touched, work)
         _leave(n_touched, work)
 
 
@@ -462,10 +462,10 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new, work, scores, alpha,
             gap += _remove_labels(own, sizes, C, own_width, work, alpha)
         if n_changed * 8 > n_labels:
             _add_all(corpus, d, W, width, work)
-            add_some(corpus, d, W, width, own_width, own, n, work)
+            _add_some(corpus, d, W, width, own_width, own, n, work)
         else:
-            add_some(corpus, d, W, np.int64(0), width, work.touched, n_changed, work)
-            add_some(corpus, d, W, np.int64(0), own_width, own, n, work)
+            _add_some(corpus, d, W, np.int64(0), width, work.touched, n_changed, work)
+            _add_some(corpus, d, W, np.int64(0), own_width, own, n, work)
         _leave(n_changed, work)
         for label in own:
             work.is_own[label] = False

@@ -14,7 +14,7 @@ from polytopic.kernels import compiled, helper
 
 
 @helper
-def insert(value, item, values, items, n):
+def _insert(value, item, values, items, n):
     """Insert an item into the ``n`` highest, in descending order; return how many there are now.
 
     It fits, or its value is higher than the last one. Equal values keep their order.
@@ -50,7 +50,7 @@ def find_nearest(
         n, least = 0, data.dtype.type(0)
         for c in range(n_learned):
             if cosine[c] > least:
-                n = insert(cosine[c], c, similarity[d], nearest[d], n)
+                n = _insert(cosine[c], c, similarity[d], nearest[d], n)
                 if n == nearest.shape[1]:
                     least = similarity[d, n - 1]
         for place in range(n, nearest.shape[1]):

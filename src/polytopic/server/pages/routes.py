@@ -95,27 +95,23 @@ def _add_texts(router: APIRouter, pages: Pages) -> None:
 
         return await pages.render(request, "text.html", get_content)
 
+    async def show_queue(request: Request, template: str, name: str, find_texts: Any) -> Response:
+        def get_content():
+            active = pages.active
+            queue = [] if active is None else find_texts(active, QUEUE_LENGTH)
+            return {name: queue, "names": _label_namer(request, pages)}
+
+        return await pages.render(request, template, get_content)
+
     @router.get("/check")
     async def review(request: Request):
         """List the texts to review."""
-
-        def get_content():
-            active = pages.active
-            queue = [] if active is None else queries.review_unlabelled(active, QUEUE_LENGTH)
-            return {"unlabelled": queue, "names": _label_namer(request, pages)}
-
-        return await pages.render(request, "check.html", get_content)
+        return await show_queue(request, "check.html", "unlabelled", queries.review_unlabelled)
 
     @router.get("/parts/doubtful")
     async def doubtful(request: Request):
         """List texts with doubtful topics; fetched separately because it takes a while."""
-
-        def get_content():
-            active = pages.active
-            queue = [] if active is None else queries.review_doubtful(active, QUEUE_LENGTH)
-            return {"doubtful": queue, "names": _label_namer(request, pages)}
-
-        return await pages.render(request, "doubtful.html", get_content)
+        return await show_queue(request, "doubtful.html", "doubtful", queries.review_doubtful)
 
     @router.get("/docs")
     async def docs(request: Request):

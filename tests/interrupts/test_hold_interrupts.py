@@ -1,4 +1,4 @@
-"""Ctrl+C is held back where it would leave something open, and is never lost."""
+"""Ctrl+C is held back where it would leave something open, but is never lost."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from polytopic.kernels.blocks import run_tasks
 
 @pytest.fixture(autouse=True)
 def default_handler():
-    """Interrupts raise KeyboardInterrupt, as in a session of Python."""
+    """Let interrupts raise KeyboardInterrupt, as in a Python session."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -28,7 +28,7 @@ def interrupt():
 
 
 def test_an_interrupt_comes_at_the_end():
-    """The work is finished, also that of an inner context."""
+    """All work inside the context is finished first, including that of an inner context."""
     done = []
 
     def work():
@@ -44,7 +44,7 @@ def test_an_interrupt_comes_at_the_end():
 
 
 def test_an_interrupt_comes_at_a_checkpoint():
-    """It is raised once, in the main thread, and others go on."""
+    """It is raised once, and in the main thread only."""
     with hold_interrupts():
         interrupt()
         other = threading.Thread(target=checkpoint)
@@ -69,7 +69,7 @@ def test_an_error_of_held_code_does_not_lose_the_interrupt():
 
 
 def test_a_second_interrupt_after_a_while_is_not_held_back(monkeypatch):
-    """Whoever waits for a server that does not answer can still leave."""
+    """A user who waits for a server that does not answer can still leave."""
     now = time.monotonic()
     with hold_interrupts():
         interrupt()
@@ -83,7 +83,7 @@ def test_a_second_interrupt_after_a_while_is_not_held_back(monkeypatch):
 
 
 def test_other_threads_and_ignored_interrupts_are_left_alone():
-    """A thread cannot be interrupted, and a process that ignores interrupts goes on doing so."""
+    """Signal handlers stay as they are in other threads, and where interrupts are ignored."""
     raised = []
 
     def work():
@@ -103,7 +103,7 @@ def test_other_threads_and_ignored_interrupts_are_left_alone():
 
 
 def test_tasks_within_tasks_end_with_the_outer_ones(monkeypatch):
-    """A task that is cancelled cancels the tasks that it has started."""
+    """A cancelled task cancels the tasks that it has started."""
     monkeypatch.setenv("POLYTOPIC_NUM_THREADS", "2")
     outer, begun, ended = threading.Event(), threading.Event(), []
 
