@@ -640,7 +640,7 @@ def _canonical_order(label_sums, columns):
 def _check_topics(arrays, n_labels, n_words):
     """Raise if arrays are not topics of this number of labels and words."""
     sizes = check_arrays(arrays, TOPICS, n_labels=n_labels, n_words=n_words)
-    check_label_arrays(arrays)
+    check_label_arrays(arrays, ascending=False)
     check_memory(8 * n_words * sizes["n_columns"], arrays)  # the words of labels
     if not sizes["n_topics"]:
         raise ValueError("there is no topic")
@@ -650,6 +650,8 @@ def _check_topics(arrays, n_labels, n_words):
         raise ValueError("there are more sizes of label sets than labels, or none")
     if abs(arrays["size_proba"].sum() - 1) > ROUNDING:
         raise ValueError("the sizes of label sets must have probabilities that sum to one")
+    if not arrays["size_proba"][1:].all():
+        raise ValueError("every size of label sets from one on must have a probability above 0")
     _check_covariance(arrays["covariance"])
 
 
