@@ -165,7 +165,10 @@ def _read_bytes(path: Path) -> bytes:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             beginning = file.read(LENGTH_BYTES + len(BEGINNING))
-            _check_length(path, beginning, size)
+            length = _check_length(path, beginning, size)
+            file.seek(LENGTH_BYTES)
+            header = _parse_header(path, file.read(length))
+            _check_size(path, header, size - LENGTH_BYTES - length)
             file.seek(0)
             return file.read(size)
     except FileNotFoundError:
@@ -174,12 +177,12 @@ def _read_bytes(path: Path) -> bytes:
         raise ModelFileError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
 
 
-def _check_length(path: str | Path, beginning: bytes, size: int) -> None:
-    """Raise if the file is too short for the length of its header."""
+def _check_length(path: str | Path, beginning: bytes, size: int) -> int:
+    """Return the length of the header; raise if the file is too short for it."""
     length = int.from_bytes(beginning[:LENGTH_BYTES], "little")
     header = beginning[LENGTH_BYTES:]
     if header.startswith(b"{") and 0 < length <= min(size - LENGTH_BYTES, LONGEST_HEADER):
-        return
+        return length
     if header.startswith(BEGINNING):
         raise ModelFileError(
             f"{str(path)!r} is damaged: it ends too early, or its header is too long."
@@ -187,12 +190,36 @@ def _check_length(path: str | Path, beginning: bytes, size: int) -> None:
     raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
 
 
+def _parse_header(path: str | Path, header: bytes) -> dict[str, Any]:
+    """Return the header as a dict."""
+    try:
+        parsed = json.loads(header)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
+    return parsed
+
+
+def _check_size(path: str | Path, header: Mapping[str, Any], size: int) -> None:
+    """Raise unless the arrays of a header end where the file ends, before these are read."""
+    try:
+        ends = [facts["data_offsets"][1] for name, facts in header.items() if name[:2] != "__"]
+        is_whole = max(ends, default=0) == size
+    except (KeyError, IndexError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise ModelFileError(
+            f"{str(path)!r} is damaged: the arrays after its header have {size} bytes, which is "
+            "not what the header says."
+        )
+
+
 def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
     """Return the manifest in the header, after checking the types of the arrays."""
-    _check_length(path, content[: LENGTH_BYTES + len(BEGINNING)], len(content))
-    length = int.from_bytes(content[:LENGTH_BYTES], "little")
+    length = _check_length(path, content[: LENGTH_BYTES + len(BEGINNING)], len(content))
+    header = _parse_header(path, content[LENGTH_BYTES : LENGTH_BYTES + length])
     try:
-        header = json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length])
         manifest = json.loads(header.pop("__metadata__")["manifest"])
         is_model = manifest["format"] == FORMAT and type(manifest["format_version"]) is int
     except (AttributeError, ValueError, KeyError, TypeError, RecursionError):

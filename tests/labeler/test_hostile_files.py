@@ -230,6 +230,15 @@ def test_headers_with_a_wrong_length(contents, tmp_path, length):
         polytopic.load(tmp_path / "m")
 
 
+def test_a_file_that_is_larger_than_its_arrays_is_not_read(contents, tmp_path):
+    """A terabyte after a valid header takes no memory."""
+    (tmp_path / "m").write_bytes(contents["nb"])
+    os.truncate(tmp_path / "m", 1 << 40)
+
+    with pytest.raises(ModelFileError, match="which is not what the header says"):
+        polytopic.load(tmp_path / "m")
+
+
 def test_a_large_foreign_file_is_not_read(tmp_path):
     """Of a file that does not begin like a model file, only the beginning is read."""
     with open(tmp_path / "m", "wb") as file:
