@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from polytopic.array_specs import check_sparse
 from polytopic.counts import LARGEST, canonical_counts
 from polytopic.errors import PolytopicError
 from polytopic.labels import canonical, read_targets
@@ -72,6 +73,7 @@ def check_words(model, X, *, reset=False):
     """Return word counts as a canonical CSR matrix."""
     if not reset and _are_counts(model, X):
         return X
+    check_sparse(X)
     X = validate_data(model, X, accept_sparse="csr", dtype=np.float64, reset=reset)
     check_non_negative(X, f"{type(model).__name__} (X holds word counts)")
     X = canonical_counts(X)
