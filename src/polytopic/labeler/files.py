@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -307,10 +307,12 @@ def _plain_parameters(model) -> dict[str, Any]:
 
 
 def _plain_value(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
+    if isinstance(value, np.generic | np.ndarray) and value.dtype != np.longdouble:
         return value.tolist()
     if isinstance(value, Mapping):
         return _plain(value)
+    if isinstance(value, Real) and type(value) not in (int, float, bool):
+        return float(value)  # a fraction, for example
     return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 
