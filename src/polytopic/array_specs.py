@@ -1,4 +1,4 @@
-"""Specifications of arrays in files: their type, shape and range."""
+"""Specifications of arrays in files: their type, shape and range; and checks of sparse matrices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from operator import ge
+from typing import Any
 
 import numpy as np
 
@@ -114,6 +115,45 @@ def check_rows(name: str, indices: np.ndarray, indptr: np.ndarray, *, empty: boo
     ascends[starts[(starts > 0) & (starts < indices.size)] - 1] = True  # where the next row begins
     if not ascends.all():
         raise ValueError(f"the columns in each row of {name!r} must ascend")
+
+
+def check_sparse(X: Any, name: str = "X") -> None:
+    """Raise ValueError if a sparse matrix refers to places outside it; accept all that is dense.
+
+    SciPy builds such a matrix without a word, and compiled loops would read and write elsewhere.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> check_sparse(csr_matrix(([1.0], [2], [0, 1]), shape=(1, 2)))
+    Traceback (most recent call last):
+    ValueError: X has an entry in column 2, must have them in columns 0 to 1.
+    """
+    layout = getattr(X, "format", None)
+    if layout == "bsr":
+        X.check_format(full_check=True)
+    if layout not in ("csr", "csc"):
+        return
+    kind, (n_lines, n_places) = "column", X.shape
+    if layout == "csc":
+        kind, (n_places, n_lines) = "row", X.shape
+    ends, places = X.indptr, X.indices
+    if (
+        ends.size != n_lines + 1
+        or ends[0] != 0
+        or (ends[1:] < ends[:-1]).any()
+        or not ends[-1] <= places.size == X.data.size
+    ):
+        raise ValueError(
+            f"{name} is not a valid {layout.upper()} matrix: its indptr must rise from 0 to at "
+            f"most {min(places.size, X.data.size)}, the number of entries, in {n_lines + 1} values."
+        )
+    if not places.size:
+        return
+    low, high = places.min(), places.max()
+    if low < 0 or high >= n_places:
+        raise ValueError(
+            f"{name} has an entry in {kind} {low if low < 0 else high}, must have them in {kind}s "
+            f"0 to {n_places - 1}."
+        )
 
 
 def check_memory(n_bytes: int, arrays: Mapping[str, np.ndarray]) -> None:

@@ -38,6 +38,8 @@ VERSION = 3
 READABLE = (2, VERSION)  # arrays of format 2 are not packed
 ALIGNMENT = 8  # bytes
 LENGTH_BYTES = 8  # of the length of the header, which comes first
+MOST_ARRAYS = 10_000  # safetensors takes time quadratic in their number
+LONGEST_REASON, LONGEST_VERSION = 500, 20  # characters that an error message quotes
 LONGEST_HEADER = 100_000_000  # bytes, the limit of safetensors
 DTYPES = ("F64", "F32", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
 BEGINNING = b'{"__metadata__":{"manifest":'
@@ -127,11 +129,12 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
     """Return the manifest and the arrays in the content of a file; errors call it ``name``."""
     manifest = _read_manifest(name, content)
     version = manifest["format_version"]
+    shown = shortened(str(version), LONGEST_VERSION)
     if version not in READABLE:
         newer = version > VERSION
         raise ModelFileError(
             f"{str(name)!r} was written by {'a newer' if newer else 'an older'} polytopic "
-            f"(format {version}, this release reads {VERSION}). "
+            f"(format {shown}, this release reads {VERSION}). "
             f"{'Install a newer release' if newer else 'Train the model again'}."
         )
     try:
@@ -146,7 +149,7 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
         if manifest["counts"] is not None:
             _check_facts(manifest["counts"], COUNTS_FACTS, "counts.")
     except (SafetensorError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{str(name)!r} is damaged: {error}.") from error
+        raise ModelFileError(f"{str(name)!r} is damaged: {shortened(str(error))}.") from error
     return manifest, arrays
 
 
@@ -162,7 +165,10 @@ def _read_bytes(path: Path) -> bytes:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             beginning = file.read(LENGTH_BYTES + len(BEGINNING))
-            _check_length(path, beginning, size)
+            length = _check_length(path, beginning, size)
+            file.seek(LENGTH_BYTES)
+            header = _parse_header(path, file.read(length))
+            _check_size(path, header, size - LENGTH_BYTES - length)
             file.seek(0)
             return file.read(size)
     except FileNotFoundError:
@@ -171,12 +177,12 @@ def _read_bytes(path: Path) -> bytes:
         raise ModelFileError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
 
 
-def _check_length(path: str | Path, beginning: bytes, size: int) -> None:
-    """Raise if the file is too short for the length of its header."""
+def _check_length(path: str | Path, beginning: bytes, size: int) -> int:
+    """Return the length of the header; raise if the file is too short for it."""
     length = int.from_bytes(beginning[:LENGTH_BYTES], "little")
     header = beginning[LENGTH_BYTES:]
     if header.startswith(b"{") and 0 < length <= min(size - LENGTH_BYTES, LONGEST_HEADER):
-        return
+        return length
     if header.startswith(BEGINNING):
         raise ModelFileError(
             f"{str(path)!r} is damaged: it ends too early, or its header is too long."
@@ -184,18 +190,47 @@ def _check_length(path: str | Path, beginning: bytes, size: int) -> None:
     raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
 
 
+def _parse_header(path: str | Path, header: bytes) -> dict[str, Any]:
+    """Return the header as a dict."""
+    try:
+        parsed = json.loads(header)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
+    return parsed
+
+
+def _check_size(path: str | Path, header: Mapping[str, Any], size: int) -> None:
+    """Raise unless the arrays of a header end where the file ends, before these are read."""
+    try:
+        ends = [facts["data_offsets"][1] for name, facts in header.items() if name[:2] != "__"]
+        is_whole = max(ends, default=0) == size
+    except (KeyError, IndexError, TypeError):
+        is_whole = False
+    if not is_whole:
+        raise ModelFileError(
+            f"{str(path)!r} is damaged: the arrays after its header have {size} bytes, which is "
+            "not what the header says."
+        )
+
+
 def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
     """Return the manifest in the header, after checking the types of the arrays."""
-    _check_length(path, content[: LENGTH_BYTES + len(BEGINNING)], len(content))
-    length = int.from_bytes(content[:LENGTH_BYTES], "little")
+    length = _check_length(path, content[: LENGTH_BYTES + len(BEGINNING)], len(content))
+    header = _parse_header(path, content[LENGTH_BYTES : LENGTH_BYTES + length])
     try:
-        header = json.loads(content[LENGTH_BYTES : LENGTH_BYTES + length])
         manifest = json.loads(header.pop("__metadata__")["manifest"])
-        is_model = manifest["format"] == FORMAT and isinstance(manifest["format_version"], int)
+        is_model = manifest["format"] == FORMAT and type(manifest["format_version"]) is int
     except (AttributeError, ValueError, KeyError, TypeError, RecursionError):
         is_model = False
     if not is_model:
         raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
+    if len(header) > MOST_ARRAYS:
+        raise ModelFileError(
+            f"{str(path)!r} is damaged: it has {len(header)} arrays, at most {MOST_ARRAYS} are "
+            "read."
+        )
     for name, facts in header.items():
         if not isinstance(facts, dict) or facts.get("dtype") not in DTYPES:
             kind = facts.get("dtype") if isinstance(facts, dict) else None
@@ -230,6 +265,11 @@ def _digest(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> st
 def _content(array: np.ndarray) -> bytes | memoryview:
     """Return the bytes of an array; a view cannot be empty."""
     return array.data if array.size else b""
+
+
+def shortened(text: str, longest: int = LONGEST_REASON) -> str:
+    """Return a text that an error message can quote, cut if it is long."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _to_json(value: Mapping[str, Any]) -> str:

@@ -40,6 +40,34 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
+    ("command", "read"),
+    [
+        ("train news.jsonl --model nb --to news.jsonl", "news.jsonl"),
+        ("train news.jsonl --model nb --tree tree.csv --to ./tree.csv", "tree.csv"),
+        ("select news.model news.jsonl --topic a --to link.jsonl", "news.jsonl"),
+        ("compare news.csv --to news.csv", "news.csv"),
+        ("store export news.db --to news.db", "news.db"),
+        ("explain news.model goal --html news.model", "news.model"),
+        ("map news.model --newick news.model", "news.model"),
+        ("labels news.model --to news.model", "news.model"),
+    ],
+)
+def test_a_file_that_is_read_is_not_overwritten(folder, monkeypatch, command, read):
+    """The corpus, the store and the model are still there, byte for byte."""
+    monkeypatch.chdir(folder)
+    (folder / "tree.csv").write_text("a,b\n")
+    (folder / "news.csv").write_text("text,labels\ngoal,sport\n")
+    if not (folder / "link.jsonl").exists():
+        (folder / "link.jsonl").symlink_to(folder / "news.jsonl")
+    before = (folder / read).read_bytes()
+
+    sentence = refused(*command.split(), code=2)
+
+    assert f"is the file {read!r} that is read; name another file." in sentence
+    assert (folder / read).read_bytes() == before
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ("train", "long.jsonl", "--to", "x.model"),

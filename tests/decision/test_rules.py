@@ -1,6 +1,7 @@
 """Decision rules: against their twins, and by their laws."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -390,3 +391,28 @@ def test_rejecting_is_true_or_false(reject):
     """Any other value of reject raises an error."""
     with pytest.raises(TypeError, match=r"reject == .*, must be True or False"):
         TopK(reject=reject).decide([[0.5, 0.2]])
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        (TopK(2**63), "k == 9223372036854775808, must be <= 2147483647"),
+        (Threshold(float("nan")), "value == nan, must be a number"),
+        (Threshold(10**400), "value == 10+, must be a number"),
+    ],
+)
+def test_values_beyond_their_borders(rule, sentence):
+    """The message names the parameter."""
+    with pytest.raises(ValueError, match=sentence):
+        rule.decide([[0.5, 0.1]])
+
+
+def test_a_tree_that_is_none():
+    """What is passed as the tree must be one."""
+    with pytest.raises(TypeError, match="tree is a str, must be a LabelTree"):
+        TreeCohort("x").fit(classes=["x", "y"])
+
+
+def test_fractions_are_thresholds():
+    """Any real number is a threshold."""
+    assert Threshold(Fraction(1, 3)).decide([[0.5, 0.1]]).toarray().tolist() == [[1.0, 0.0]]

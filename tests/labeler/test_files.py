@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -558,3 +559,12 @@ def test_arrays_that_could_not_be_read_are_not_written(tmp_path):
         write_model(tmp_path / "m", {}, {"x": np.zeros(1, np.float16)})
 
     assert not list(tmp_path.iterdir())
+
+
+def test_fractions_are_saved_as_numbers(tmp_path):
+    """A parameter that is another type of real number is written as a float."""
+    labeler = Labeler("nb", rule=Threshold(Fraction(1, 4))).fit(["goal", "orbit"], [["a"], ["b"]])
+
+    labeler.save(tmp_path / "m")
+
+    assert polytopic.load(tmp_path / "m").rule.value == 0.25

@@ -30,6 +30,7 @@ def contents():
         "boostexter": Labeler("boostexter", max_terms=30),
         "knn": Labeler("knn", max_terms=30),
         "forest": Labeler(RandomForest(3), max_terms=30),
+        "svm": Labeler("svm", max_terms=30),
         "stack": Labeler(Stack(("svm", "knn")), max_terms=30),
     }
     documents = load_sample()[:60]
@@ -59,6 +60,7 @@ ARRAYS = [
     ("col", "model.label_docs", lambda a: a * 0, "'columns' must hold the labels with documents"),
     ("mml", "model.weights_values", lambda a: a * np.float32(1e30), "'weights' holds values"),
     ("mml", "model.columns", lambda a: a[[0] * a.size], "'columns' must hold"),
+    ("svm", "model.columns", lambda a: a[::-1].copy(), "in ascending order"),
     ("mml", "model.vectors", lambda a: a[:, :0], r"'weights' has the shape|'vectors' has the"),
     ("mml", "weights.idf", set_at(np.nan, 0), "'weights.idf' holds values from nan"),
     ("pmm1", "model.set_docs", lambda a: a * 0, "'set_docs' holds values from 0"),
@@ -72,6 +74,7 @@ ARRAYS = [
     ("col", "model.covariance", set_at(3.0, 0, 1), "'covariance' must be symmetric"),
     ("col", "model.beta", lambda a: a / 2, "probabilities that sum to one"),
     ("col", "model.size_proba", lambda a: np.full(5000, 1 / 5000), "more sizes of label sets"),
+    ("col", "model.size_proba", lambda a: np.eye(1, a.size)[0], "must have a probability above 0"),
     ("boostexter", "model.z", lambda a: a + 1, "'z' holds values"),
 ]
 
@@ -102,6 +105,17 @@ FACTS = [
     ("stack", ("model", "chosen", "weights", 0), float("nan"), "a weight, the intercept or"),
     ("stack", ("model", "chosen", "weights", 0), 10**400, "a weight, the intercept or"),
     ("stack", ("model", "chosen", "curves"), {}, "curves must be a list of 2 values"),
+    ("stack", ("model", "chosen"), {"members": [{}, {}]}, "the tuned values have no curves"),
+    ("stack", ("model", "chosen", "thresholds"), [], "thresholds is a list, must be a mapping"),
+    ("stack", ("model", "chosen", "set_curve"), [["1"], ["1"]], "two lists of finite numbers"),
+    ("stack", ("model", "chosen", "set_curve"), [[10**400], [1]], "two lists of finite numbers"),
+    ("stack", ("model", "parameters", "members"), None, "members == None, must be a tuple"),
+    ("stack", ("model", "parameters", "members"), ["knn"] * 9999, "members has 9999 models, at m"),
+    ("nb", ("counts", "beside"), [None], "terms of the counts that .* must be a list of strings"),
+    ("nb", ("tree",), {"x": {}}, "a tree has 'x', must have 'parents'"),
+    ("nb", ("tree",), {"parents": []}, "parents is a list, must be a mapping of labels"),
+    ("nb", ("tree",), {"parents": {"a": None}, "alternatives": {"a": 1}}, "must be a list of n"),
+    ("nb", ("settings", "rule", "name"), "x" * 10**6, "rule == 'xxx[^ ]{400,500}…"),
     ("nb", ("settings", "fields", "title"), "x", r"fields\['title'\] == 'x'"),
     ("nb", ("settings", "rule", "parameters", "k"), 0, "k == 0, must be >= 1"),
     ("nb", ("settings", "rule", "parameters", "reject"), "x", "reject == 'x'"),
@@ -139,6 +153,15 @@ def test_types_of_other_programs(contents, kind):
 
     with pytest.raises(ModelFileError, match=f"'model.set_docs' has the type {kind!r}"):
         parse_model(len(encoded).to_bytes(8, "little") + encoded + content[8 + size :], "m")
+
+
+def test_too_many_arrays(contents):
+    """The parser takes time quadratic in the number of arrays, so there is a limit."""
+    manifest, arrays = parse_model(contents["nb"], "m")
+    arrays |= {f"{k}": np.zeros(0, np.uint8) for k in range(10_001)}
+
+    with pytest.raises(ModelFileError, match="arrays, at most 10000 are read"):
+        polytopic.labeler.files.from_bytes(model_bytes(manifest, arrays), "m")
 
 
 def test_weights_that_would_fill_the_memory(contents):
@@ -204,6 +227,15 @@ def test_headers_with_a_wrong_length(contents, tmp_path, length):
     (tmp_path / "m").write_bytes(length.to_bytes(8, "little") + content[8:])
 
     with pytest.raises(ModelFileError, match=r"is not a polytopic model file|is damaged"):
+        polytopic.load(tmp_path / "m")
+
+
+def test_a_file_that_is_larger_than_its_arrays_is_not_read(contents, tmp_path):
+    """A terabyte after a valid header takes no memory."""
+    (tmp_path / "m").write_bytes(contents["nb"])
+    os.truncate(tmp_path / "m", 1 << 40)
+
+    with pytest.raises(ModelFileError, match="which is not what the header says"):
         polytopic.load(tmp_path / "m")
 
 

@@ -420,3 +420,9 @@ def test_text_counts_take_documents():
     documents = [Document("1", text="goal"), Document("2", counts={"goal": 2})]
 
     assert TextCounts(None).fit_transform(documents).toarray().tolist() == [[1], [2]]
+
+
+def test_max_terms_is_named():
+    """The message about too few terms names the parameter of the labeler."""
+    with pytest.raises(ValueError, match="max_terms == 0, must be >= 1"):
+        Labeler("nb", max_terms=0).fit(TEXTS, LABELS)

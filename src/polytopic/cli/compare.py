@@ -6,7 +6,13 @@ from pathlib import Path
 import click
 
 from polytopic.cli.documents import read
-from polytopic.cli.options import FiniteFloat, count_option, document_options, open_cluster
+from polytopic.cli.options import (
+    FiniteFloat,
+    check_target,
+    count_option,
+    document_options,
+    open_cluster,
+)
 from polytopic.cli.output import echo_json, on_terminal, round_finite, table, write_file
 
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
@@ -97,6 +103,7 @@ def command(
         table("", ["method", "description", "missing"], rows)
         return
     for target in targets:
+        check_target("--to", target, corpus)
         if Path(target).suffix not in WRITERS:
             raise ValueError(f"--to == {target!r}, must end with one of {', '.join(WRITERS)}.")
         if Path(target).suffix == ".html":

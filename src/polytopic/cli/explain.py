@@ -5,7 +5,7 @@ import json
 import click
 
 from polytopic.cli.documents import load_labeler
-from polytopic.cli.options import html_option, json_option, k_option
+from polytopic.cli.options import check_target, html_option, json_option, k_option
 from polytopic.cli.output import echo_json, on_terminal, printable, table, write_file
 
 
@@ -55,6 +55,7 @@ def command(model, text, labels, why_not, shares, mixture, order, k, html, as_js
     from polytopic.explain.display import with_names
     from polytopic.lines import read_text
 
+    check_target("--html", html, model)
     labeler = load_labeler(model)
     content = _content(read_text("-") if text == "-" else text)
     names = None

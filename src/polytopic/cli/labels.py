@@ -3,7 +3,7 @@
 import click
 
 from polytopic.cli.documents import load_labeler
-from polytopic.cli.options import k_option
+from polytopic.cli.options import check_target, k_option
 from polytopic.cli.output import echo_json, on_terminal, table
 
 
@@ -28,6 +28,7 @@ def command(model, label, target, k):
     """
     if label is not None and target is not None:
         raise click.UsageError("--to writes all labels, so it cannot be combined with LABEL.")
+    check_target("--to", target, model)
     labeler = load_labeler(model)
     if target is not None:
         _write(labeler, target)

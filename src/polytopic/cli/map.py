@@ -6,7 +6,7 @@ import sys
 import click
 
 from polytopic.cli.documents import load_labeler
-from polytopic.cli.options import count_option, html_option, json_option, k_option
+from polytopic.cli.options import check_target, count_option, html_option, json_option, k_option
 from polytopic.cli.output import echo_json, image_of, on_terminal, printable, table, write_file
 
 TREE_WIDTH = 24  # of the dendrogram, in characters
@@ -31,6 +31,8 @@ def command(model, k, pairs, labels, html, plot, newick, as_json):
     probability in the label divided by the 0.3rd power of that in the corpus. If MODEL has a tree,
     "agreement" is the cophenetic correlation of the clusters with it.
     """
+    for option, target in {"--html": html, "--plot": plot, "--newick": newick}.items():
+        check_target(option, target, model)
     label_map = load_labeler(model).map(k, n_pairs=pairs, n_labels=labels)
     if label_map.n_labels > len(label_map.labels):
         click.echo(

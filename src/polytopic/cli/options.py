@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -156,6 +157,18 @@ def report_skipped(skipped: Any) -> None:
         click.echo(f"skipped: {message}", err=True)
     if skipped.n_lines:
         click.echo(f"{skipped.n_lines} lines were skipped.", err=True)
+
+
+def check_target(option: str, target: str | None, *sources: str | None) -> None:
+    """Raise a usage error if a file to write is one that the command reads."""
+    for source in sources:
+        if target is None or source is None or not os.path.isfile(target):
+            continue
+        path = source.removeprefix("sqlite:///")
+        if os.path.isfile(path) and os.path.samefile(target, path):
+            raise click.UsageError(
+                f"{option} {target!r} is the file {source!r} that is read; name another file."
+            )
 
 
 def folder_for(target: str | None) -> str:

@@ -7,6 +7,7 @@ import click
 from polytopic.cli.documents import blocks, load_labeler, prefetch, read
 from polytopic.cli.options import (
     FiniteFloat,
+    check_target,
     cluster_options,
     document_options,
     folder_for,
@@ -56,6 +57,7 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
     on_cluster = dask is not None or workers is not None
     if on_cluster:
         target = folder_for(target)
+    check_target("--to", target, model, corpus)
     from polytopic.corpus.writers import open_target
     from polytopic.labeler.selection import Selector, selected_line
 

@@ -10,6 +10,7 @@ import click
 from polytopic.cli.documents import batches, blocks, read, read_objects
 from polytopic.cli.options import (
     add_options,
+    check_target,
     count_option,
     document_options,
     json_option,
@@ -508,6 +509,8 @@ def export(url, target):
     from polytopic.errors import StoreError
     from polytopic.files import new_file
     from polytopic.store.transfer import export_lines
+
+    check_target("--to", target, url)
 
     with open_store(url) as store:
         lines = (json.dumps(line, ensure_ascii=False) for line in export_lines(store))

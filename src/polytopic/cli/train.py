@@ -9,6 +9,7 @@ import click
 from polytopic.cli.documents import read
 from polytopic.cli.options import (
     FiniteFloat,
+    check_target,
     cluster_options,
     document_options,
     join_names,
@@ -184,6 +185,7 @@ def command(
         raise click.UsageError(
             "--split test is for suggest and eval; train never reads the test part."
         )
+    check_target("--to", target, corpus, tree)
     model, parameters = _find_model(model, quality)
     rule_settings = {name: options[name] for name in RULE_OPTIONS if options[name] is not None}
     _check_rule(rule, model, tree, rule_settings)

@@ -8,7 +8,14 @@ from copy import copy
 import numpy as np
 from scipy import sparse
 
-from polytopic.array_specs import DOUBLE, WHOLE, ArraySpec, check_arrays, check_rows
+from polytopic.array_specs import (
+    DOUBLE,
+    WHOLE,
+    ArraySpec,
+    check_arrays,
+    check_rows,
+    check_sparse,
+)
 from polytopic.corpus.document import Document
 from polytopic.labels import LabelSpace, Targets, canonical, indicator, read_targets
 
@@ -91,6 +98,7 @@ class LabelSetCounts:
 
         ``terms`` names the columns (distinct strings); without it they are numbered.
         """
+        check_sparse(X)
         X = canonical_counts(X)
         _check_counts(X.data)
         if X.shape[0] != targets.Y.shape[0]:

@@ -37,9 +37,11 @@ from polytopic.decision.kernels import (
     top_cuts,
 )
 from polytopic.kernels.blocks import run_blocks
-from polytopic.labels import indicator
+from polytopic.labels import LabelTree, indicator
 from polytopic.parameters import check_number
 
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
+MOST_LABELS = 2**31 - 1
 BLOCK_CELLS = 1 << 17  # scores in a block of documents
 
 
@@ -242,7 +244,7 @@ class TopK(Rule):
         self.reject = reject
 
     def _check_parameters(self):
-        check_scalar(self.k, "k", Integral, min_val=1)
+        check_scalar(self.k, "k", Integral, min_val=1, max_val=MOST_LABELS)
 
     def _cut(self, scores, reference, values, cut, ties):
         top_cuts(scores, values, self.reject, cut, ties)
@@ -274,8 +276,8 @@ class Threshold(Rule):
 
     def _check_parameters(self):
         check_scalar(self.value, "value", Real)
-        if np.isnan(self.value):
-            raise ValueError("value == nan, must be a number.")
+        if not -LARGEST_FLOAT <= self.value <= LARGEST_FLOAT and abs(self.value) != np.inf:
+            raise ValueError(f"value == {self.value}, must be a number.")
 
     def _cut(self, scores, reference, values, cut, ties):
         threshold_cuts(scores, values, self.reject, cut, ties)
@@ -466,6 +468,8 @@ class TreeCohort(RatioRule):
         """
         if self.tree is None:
             raise ValueError("TreeCohort has no tree of labels. Pass one: TreeCohort(tree).")
+        if not isinstance(self.tree, LabelTree):
+            raise TypeError(f"tree is a {type(self.tree).__name__}, must be a LabelTree.")
         if classes is None:
             raise ValueError("TreeCohort needs classes, the label of each column.")
         numbers: dict = {}

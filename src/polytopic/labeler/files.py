@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from polytopic.modelfile import (
     pack_arrays,
     parse_model,
     read_model,
+    shortened,
     unpack_arrays,
     write_model,
 )
@@ -79,7 +80,7 @@ def _load_parts(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler
     try:
         return _build_labeler(manifest, arrays, fitted_from)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        reason = str(error).removesuffix(".")
+        reason = shortened(str(error).removesuffix("."))
         raise ModelFileError(
             f"{str(name)!r} is damaged: its parts do not fit together ({reason})."
         ) from error
@@ -133,7 +134,9 @@ def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, A
 def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[str, ...]:
     """Return all terms in order; format 2 lists all, or None for those of the vocabulary."""
     if names["terms"] is None:
-        terms = tuple(sorted([*vocabulary.terms, *names.get("beside", ())]))
+        beside = names.get("beside", [])
+        check_names(beside, "terms of the counts that are not in the vocabulary")
+        terms = tuple(sorted([*vocabulary.terms, *beside]))
     else:
         terms = tuple(names["terms"])
         if not set(vocabulary.terms).issubset(terms) and whole:
@@ -304,10 +307,12 @@ def _plain_parameters(model) -> dict[str, Any]:
 
 
 def _plain_value(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
+    if isinstance(value, np.generic | np.ndarray) and value.dtype != np.longdouble:
         return value.tolist()
     if isinstance(value, Mapping):
         return _plain(value)
+    if isinstance(value, Real) and type(value) not in (int, float, bool):
+        return float(value)  # a fraction, for example
     return [_plain_value(item) for item in value] if isinstance(value, list | tuple) else value
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
+from sklearn.utils import check_scalar
 
 from polytopic.counts import TUNING_DOCS, DocumentRows, LabelSetCounts, TextSample
 from polytopic.errors import PolytopicError
@@ -214,6 +216,8 @@ def _choose_vocabulary(labeler: Labeler, counts: LabelSetCounts) -> Vocabulary:
     if not counts.set_docs.size:
         raise ValueError("Y has no labelled document; at least one is needed.")
     min_df = least_documents(labeler.min_df, counts.n_docs)
+    if labeler.max_terms is not None:
+        check_scalar(labeler.max_terms, "max_terms", Integral, min_val=1)
     vocabulary = Vocabulary.from_frequencies(
         counts.terms, counts.document_frequency, min_df=min_df, max_size=labeler.max_terms
     )

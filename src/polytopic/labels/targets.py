@@ -8,7 +8,7 @@ per document.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
@@ -18,6 +18,8 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
+
+from polytopic.array_specs import check_sparse
 
 
 class LabelSpace:
@@ -238,11 +240,12 @@ def read_targets(Y) -> Targets:
     if Y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     if sparse.issparse(Y):
+        check_sparse(Y, "Y")
         return _from_indicator(Y.tocsr(), "sparse")
     Y = _as_rows(Y)
     if _holds_names(Y):
         return _from_names(Y)
-    Y = np.asarray(Y)
+    Y = _as_array(Y)
     if Y.ndim == 2 and (Y.shape[1] != 1 or _is_indicator(Y)):
         return _from_indicator(Y, "dense")
     return _from_single(Y)
@@ -250,14 +253,49 @@ def read_targets(Y) -> Targets:
 
 def _as_rows(Y):
     """Return a list of rows, or an array of numbers or single labels."""
+    if isinstance(Y, str | bytes | Mapping | Set) or not (
+        isinstance(Y, Iterable) or hasattr(Y, "__array__")
+    ):
+        raise TypeError(f"Y is a {type(Y).__name__}, must have labels for each document, in order.")
     if not isinstance(Y, list | tuple):
         Y = np.asarray(Y) if hasattr(Y, "__len__") or hasattr(Y, "__array__") else list(Y)
     if isinstance(Y, np.ndarray) and Y.ndim == 2 and Y.dtype.kind in "UO":
         rows = Y.tolist()
         return rows if _holds_names(rows) else Y.astype(np.float64)
-    if isinstance(Y, list | tuple) and any(row is None for row in Y):
+    if _is_missing_in(Y):
         raise ValueError("Y has None for a document, must be an empty collection for no labels.")
     return Y
+
+
+def _is_missing_in(Y) -> bool:
+    """Return whether a document has None or another missing value instead of labels."""
+    if not isinstance(Y, np.ndarray):
+        return any(row is None for row in Y)
+    if Y.dtype != object or Y.ndim != 1:
+        return False
+    return any(row is None or (isinstance(row, float) and np.isnan(row)) for row in Y)
+
+
+def _as_array(Y) -> np.ndarray:
+    """Return numbers or single labels as an array; raise if rows are other collections."""
+    try:
+        array = np.asarray(Y)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    are_mixed = array.dtype.kind in "US" and array.ndim == 2 and not isinstance(Y, np.ndarray)
+    if array.dtype == object or are_mixed:
+        rows = [(doc, row) for doc, row in enumerate(Y) if _is_collection(row)]
+        wrong = [(doc, label) for doc, row in rows for label in row if not isinstance(label, str)]
+        for doc, value in [*wrong, *rows]:
+            raise ValueError(
+                f"Y has {value!r} for document {doc}, must have collections of strings for all "
+                "documents, one label per document, or an indicator of 0 and 1."
+            )
+    return array
+
+
+def _is_collection(row) -> bool:
+    return isinstance(row, Collection) and not isinstance(row, str | bytes)
 
 
 def _holds_names(Y) -> bool:
@@ -285,6 +323,8 @@ def _from_single(y) -> Targets:
     y = column_or_1d(y)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity.")
+    if y.dtype == object:
+        canonical(y.tolist())  # raises if types differ
     check_classification_targets(y)
     labels, column = np.unique(y, return_inverse=True)
     Y = indicator(column, np.arange(y.size + 1), labels.size)

@@ -73,6 +73,16 @@ class LabelTree:
         alternatives: Mapping[str, Alternatives] | None = None,
         notations: Mapping[str, str] | None = None,
     ) -> None:
+        for name, values in {
+            "parents": parents,
+            "names": names or {},
+            "alternatives": alternatives or {},
+            "notations": notations or {},
+        }.items():
+            if not isinstance(values, Mapping):
+                raise TypeError(
+                    f"{name} is a {type(values).__name__}, must be a mapping of labels."
+                )
         self._parents = _with_roots(parents)
         self._levels = _levels(self._parents)
         self._children = _children(self._parents)
@@ -135,6 +145,12 @@ class LabelTree:
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> LabelTree:
         """Return the tree that :meth:`to_dict` described."""
+        unknown = set(tree) - {"parents", "names", "alternatives", "notations"}
+        if unknown or "parents" not in tree:
+            raise ValueError(
+                f"a tree has {', '.join(map(repr, sorted(tree))) or 'nothing'}, must have "
+                "'parents' and may have 'names', 'alternatives' and 'notations'."
+            )
         return cls(**tree)
 
     def to_dict(self) -> dict[str, Any]:
@@ -470,6 +486,9 @@ def _read_alternatives(names: Alternatives) -> Mapping[str, tuple[str, ...]]:
     if isinstance(names, str):
         raise TypeError(f"alternatives == {names!r} is one string, must be a list of names.")
     named = names if isinstance(names, Mapping) else {"": names}
+    for texts in named.values():
+        if not isinstance(texts, Iterable):
+            raise TypeError(f"alternatives == {texts!r}, must be a list of names.")
     return _by_language(
         {
             language: tuple(sorted({line for text in texts if (line := _one_line(text))}))

@@ -407,12 +407,18 @@ class LinearModel(DocumentModel):
         """Return the weights of one document's words for each label of a set."""
 
 
-def check_label_arrays(arrays):
-    """Raise if the arrays of labels and documents are inconsistent."""
+def check_label_arrays(arrays, *, ascending=True):
+    """Raise if the arrays of labels and documents are inconsistent.
+
+    Columns are ``ascending``, unless a model has an order of its own.
+    """
     columns, fallback, label_docs = (arrays[name] for name in ("columns", "fallback", "label_docs"))
     n_docs, fallback_docs = arrays["docs"].tolist()
-    if not np.array_equal(np.sort(columns), np.flatnonzero(label_docs)):
-        raise ValueError("'columns' must hold the labels with documents, without repetition")
+    if not np.array_equal(columns if ascending else np.sort(columns), np.flatnonzero(label_docs)):
+        raise ValueError(
+            "'columns' must hold the labels with documents, without repetition"
+            + (", in ascending order" if ascending else "")
+        )
     if not fallback.size or (np.diff(fallback) <= 0).any():
         raise ValueError("'fallback' must hold a label set in ascending order")
     if not fallback_docs <= label_docs[fallback].min() <= label_docs.max() <= n_docs:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from polytopic.array_specs import check_sparse
 from polytopic.counts import LARGEST, canonical_counts
 from polytopic.errors import PolytopicError
 from polytopic.labels import canonical, read_targets
@@ -22,6 +23,7 @@ LARGEST_WEIGHT = 1e15  # of linear models: products of two are finite in single 
 SMALLEST_COST = 1e-30  # its inverse is finite in single precision
 LARGEST_NUMBER = 2**31 - 1  # of neighbours, trees and splits
 SMALLEST_DIVISOR = 1 / LARGEST
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 ROUNDING = 1e-6  # largest error of sums of probabilities, in double precision
 
 # The tuned values of a model: the range of a number, None for a curve of probabilities
@@ -71,6 +73,7 @@ def check_words(model, X, *, reset=False):
     """Return word counts as a canonical CSR matrix."""
     if not reset and _are_counts(model, X):
         return X
+    check_sparse(X)
     X = validate_data(model, X, accept_sparse="csr", dtype=np.float64, reset=reset)
     check_non_negative(X, f"{type(model).__name__} (X holds word counts)")
     X = canonical_counts(X)
@@ -234,10 +237,18 @@ def check_curve(name, curve):
     """Raise unless these are ascending scores and their ascending probabilities."""
     if not isinstance(curve, list | tuple) or len(curve) != 2:
         raise ValueError(f"the curve {name!r} must be two lists, scores and probabilities")
+    for values in curve:
+        if not isinstance(values, list | tuple) or not all(map(_is_number, values)):
+            raise ValueError(f"the curve {name!r} must be two lists of finite numbers")
     scores, proba = (np.asarray(values, dtype=np.float64) for values in curve)
-    if scores.ndim != 1 or scores.shape != proba.shape or not scores.size:
+    if scores.shape != proba.shape or not scores.size:
         raise ValueError(f"the curve {name!r} must have a probability for each score")
-    if not np.isfinite(scores).all() or not ((proba >= 0) & (proba <= 1)).all():
+    if not ((proba >= 0) & (proba <= 1)).all():
         raise ValueError(f"the curve {name!r} must map numbers to probabilities")
-    if (np.diff(scores) < 0).any() or (np.diff(proba) < 0).any():
+    if (scores[1:] < scores[:-1]).any() or (proba[1:] < proba[:-1]).any():
         raise ValueError(f"the curve {name!r} must not decrease")
+
+
+def _is_number(value):
+    """Return whether a value of a file is a number that a float can represent."""
+    return type(value) in (int, float) and abs(value) <= LARGEST_FLOAT

@@ -9,6 +9,8 @@ from sklearn.utils import check_scalar
 from sklearn.utils.sparsefuncs_fast import inplace_csr_row_normalize_l2
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
+from polytopic.array_specs import check_sparse
+
 SCHEMES = ("tf", "binary", "tfidf", "ltc")
 
 
@@ -126,8 +128,10 @@ class TermWeights(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def is_valid_counts(estimator, X, *, reset) -> bool:
     """Return whether a matrix is clearly valid; with ``reset``, also set ``n_features_in_``.
 
-    This is a fast path before scikit-learn's `validate_data`, which checks all other matrices.
+    This is a fast path before scikit-learn's `validate_data`, which checks all other matrices. A
+    sparse matrix whose entries are outside it raises ValueError here.
     """
+    check_sparse(X)
     valid = (
         type(X) is csr_matrix
         and X.dtype == np.float64

@@ -269,13 +269,21 @@ class CoL(DocumentModel):
 
     def _learn_topics(self, documents, n_topics, max_iter):
         """Learn topics from documents in which every label occurs."""
-        random, settings = check_random_state(self.random_state), {"smoothing": self.smoothing}
+        random = check_random_state(self.random_state)
+        smoothing = float(self.smoothing)
         start = label_topics if self.init == "labels" else random_topics
         topics = replace(start(documents, n_topics, random), family=FAMILIES[self.inference])
         if self.batch_size is None:
-            return documents.fit(topics, **settings, max_iter=max_iter, tol=self.tol)
-        settings |= {"batch_size": self.batch_size, "random": random}
-        return documents.fit_stepwise(topics, **settings, max_iter=max_iter)
+            return documents.fit(
+                topics, smoothing=smoothing, max_iter=max_iter, tol=float(self.tol)
+            )
+        return documents.fit_stepwise(
+            topics,
+            smoothing=smoothing,
+            max_iter=max_iter,
+            batch_size=int(self.batch_size),
+            random=random,
+        )
 
     def _tune(self, documents):
         """Tune settings on a fifth of the documents, with topics learned from the rest."""
@@ -314,7 +322,7 @@ class CoL(DocumentModel):
         self._predictor = Predictor.build(
             self.predict_mode, topics, prior, self.label_docs_[self._columns], self._columns
         )
-        world = words + self.smoothing
+        world = words + float(self.smoothing)
         self.world_log_proba_ = np.log(world / world.sum())
 
     @property
@@ -640,7 +648,7 @@ def _canonical_order(label_sums, columns):
 def _check_topics(arrays, n_labels, n_words):
     """Raise if arrays are not topics of this number of labels and words."""
     sizes = check_arrays(arrays, TOPICS, n_labels=n_labels, n_words=n_words)
-    check_label_arrays(arrays)
+    check_label_arrays(arrays, ascending=False)
     check_memory(8 * n_words * sizes["n_columns"], arrays)  # the words of labels
     if not sizes["n_topics"]:
         raise ValueError("there is no topic")
@@ -650,6 +658,8 @@ def _check_topics(arrays, n_labels, n_words):
         raise ValueError("there are more sizes of label sets than labels, or none")
     if abs(arrays["size_proba"].sum() - 1) > ROUNDING:
         raise ValueError("the sizes of label sets must have probabilities that sum to one")
+    if not arrays["size_proba"][1:].all():
+        raise ValueError("every size of label sets from one on must have a probability above 0")
     _check_covariance(arrays["covariance"])
 
 

@@ -17,6 +17,8 @@ from polytopic.counts import look_up_counts
 from polytopic.kernels.blocks import block_borders, run_blocks
 from polytopic.models.mixture import likelihood_kernels as kernels
 
+TINY = np.finfo(np.float64).tiny
+
 STANDSTILL = 1e-12  # a smaller bend, relative to the point, is rounding and gives no direction
 
 
@@ -270,7 +272,10 @@ class BiasedSlots(Slots):
         """Return J at a point, up to its constant, and the next point (Eq. (16), (17))."""
         theta, prior = self.theta(point[: self.size])
         bias = self.bias(point)
-        prior += self.bias_smoothing * float(np.log(2.0 * bias[self.one, self.other]).sum())
+        own = np.maximum(
+            2.0 * bias[self.one, self.other], TINY
+        )  # its prior weight may be tiny, too
+        prior += self.bias_smoothing * float(np.log(own).sum())
         likelihood, after = self.distribute(theta, bias)
         return likelihood + prior, after
 

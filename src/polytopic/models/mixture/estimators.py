@@ -110,7 +110,7 @@ class MixtureModel(CountModel):
             check_number_or(" or 'auto'", self.temperature, "temperature")
             check_number(self.temperature, "temperature", min_val=0, include_boundaries="neither")
             low, high = TEMPERATURE_LIMITS
-            if not low <= self.temperature <= high:
+            if not low <= float(self.temperature) <= high:
                 raise ValueError(
                     f"temperature == {self.temperature}, must be between 1e-6 and 1e6, or 'auto'."
                 )
@@ -132,7 +132,7 @@ class MixtureModel(CountModel):
         """The temperature in use."""
         if is_auto(self.temperature):
             return self.tuned_.get("temperature", TEMPERATURE)
-        return self.temperature
+        return float(self.temperature)
 
     @property
     def needs_documents(self):
@@ -158,7 +158,11 @@ class MixtureModel(CountModel):
 
     def _learn_mixture(self, matrix, sets):
         return fit_mixture(
-            matrix, sets, smoothing=self.smoothing_, max_iter=self.max_iter, tol=self.tol
+            matrix,
+            sets,
+            smoothing=self.smoothing_,
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
         )
 
     def _continue_em(self, matrix, sets, em_steps):
@@ -605,9 +609,9 @@ class PMM2(MixtureModel):
             matrix,
             sets,
             smoothing=self.smoothing_,
-            bias_smoothing=self.bias_smoothing,
-            max_iter=self.max_iter,
-            tol=self.tol,
+            bias_smoothing=float(self.bias_smoothing),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
         )
         self.bias_ = fit.bias
         return fit

@@ -662,6 +662,7 @@ class MML(LinearModel):
             check_scalar(self.rank, "rank", Integral, min_val=1)
         check_number(self.tol, "tol", min_val=0, include_boundaries="neither")
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
+        check_scalar(self.calibrate, "calibrate", (Integral, np.bool_), min_val=0, max_val=1)
 
     def _check_similarity(self):
         known = ("dice", "cosine") if self.solver == "fast" else ("dice", "cosine", "identity")

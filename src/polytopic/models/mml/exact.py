@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 from typing import Any, NamedTuple
 
@@ -96,8 +96,9 @@ class SetList:
 
     def find(self, Y) -> np.ndarray:
         """Return the places of the sets of a sparse indicator."""
-        rows = np.split(Y.sorted_indices().indices, Y.indptr[1:-1])
-        return np.array([self.place[tuple(row.tolist())] for row in rows], dtype=np.int64)
+        labels, ends = Y.sorted_indices().indices.tolist(), Y.indptr.tolist()
+        places = [self.place[tuple(labels[start:end])] for start, end in pairwise(ends)]
+        return np.array(places, dtype=np.int64)
 
     def similarities(self, similarity: Any, classes: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the similarities of all pairs of sets, of the labels in some of the columns."""
@@ -130,7 +131,13 @@ def _call_for_pairs(similarity, sets):
 
 def _select(matrix, names, n_labels):
     """Return the rows and columns of sets in a matrix over the list of all sets."""
-    matrix = np.asarray(matrix, dtype=np.float64)
+    try:
+        matrix = np.asarray(matrix, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(
+            f"similarity is a {type(matrix).__name__}, must be dice, cosine, identity, a callable "
+            "or a matrix of numbers."
+        ) from None
     n_sets = 2 ** min(n_labels, 30)
     if matrix.shape not in ((n_sets, n_sets), (n_sets - 1, n_sets - 1)):
         raise ValueError(
@@ -345,8 +352,9 @@ def maximize(Q: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, list[f
     best, best_gap, n_stalled = alpha, np.inf, 0
     while len(Q) and len(objectives) < max_iter and n_stalled < STALLED:
         try:
-            alpha, lower, upper = _step_inside(Q, C, alpha, slope, lower, upper)
-        except np.linalg.LinAlgError:  # the limits of rounding
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                alpha, lower, upper = _step_inside(Q, C, alpha, slope, lower, upper)
+        except (np.linalg.LinAlgError, ValueError):  # the limits of rounding, or of range
             break
         slope = 1 - Q @ alpha
         objective = float(alpha.sum() + alpha @ slope) / 2

@@ -100,11 +100,18 @@ def check_combination(tuned: Mapping[str, Any] | None, n_members: int) -> None:
     """Raise ValueError unless these are the tuned values of a stack."""
     if not tuned:
         return
-    for curve in [*tuned["curves"], tuned["set_curve"]]:
-        check_curve("curve", curve)
+    for name in ("members", *Combination._fields, "thresholds", "set_curve"):
+        if name not in tuned:
+            raise ValueError(f"the tuned values have no {name}")
     for name in ("curves", "weights", "members"):
         if not isinstance(tuned[name], list | tuple) or len(tuned[name]) != n_members:
             raise ValueError(f"{name} must be a list of {n_members} values, one per member")
+    for number, curve in enumerate(tuned["curves"]):
+        check_curve(f"curves[{number}]", curve)
+    check_curve("set_curve", tuned["set_curve"])
+    if not isinstance(tuned["thresholds"], Mapping):
+        kind = type(tuned["thresholds"]).__name__
+        raise ValueError(f"thresholds is a {kind}, must be a mapping from labels to numbers")
     numbers = [*tuned["weights"], tuned["intercept"], *tuned["thresholds"].values()]
     for number in numbers:
         if not isinstance(number, int | float) or not abs(number) <= LARGEST_WEIGHT:

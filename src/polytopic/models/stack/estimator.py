@@ -37,6 +37,7 @@ LEAST = 0.02  # the lowest probability of a label that is added
 FEWEST = 30  # documents to combine members on
 MOST = 12000  # documents to hold some out of
 FOLDS = 3
+MOST_MEMBERS = 100
 MANY = 2000  # documents for which one fold is enough
 TINY = 1e-12
 
@@ -170,8 +171,10 @@ class Stack(WordWeightModel):
 
     def _check_parameters(self):
         check_name(self.goal, "goal", GOALS)
-        if isinstance(self.members, str) or not len(self.members):
+        if not isinstance(self.members, list | tuple) or not self.members:
             raise ValueError(f"members == {self.members!r}, must be a tuple of one model or more.")
+        if len(self.members) > MOST_MEMBERS:
+            raise ValueError(f"members has {len(self.members)} models, at most {MOST_MEMBERS}.")
         for member in self.members:
             as_member(member)
 

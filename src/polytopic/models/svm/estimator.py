@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state, check_scalar
@@ -12,7 +10,7 @@ from polytopic.array_specs import REAL, ArraySpec, check_arrays
 from polytopic.interrupts import checkpoint
 from polytopic.kernels.blocks import map_rows, run_tasks
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
-from polytopic.models.checks import LARGEST_WEIGHT, check_cost, check_tuned
+from polytopic.models.checks import LARGEST_WEIGHT, check_cost, check_size, check_tuned
 from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.results import LabelEvidence
 from polytopic.models.svm import kernels
@@ -98,7 +96,7 @@ class LinearSVM(WordWeightModel):
     def _check_parameters(self):
         check_cost(self.C, "C")
         check_scalar(self.balanced, "balanced", (bool, np.bool_))
-        check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
+        check_size(self.max_iter, "max_iter")
 
     # Files and stores
 
