@@ -87,7 +87,10 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     def exists(self) -> bool:
-        """Return whether the file exists; True for a server, which is asked when it is read."""
+        """Return whether the file exists; True for a server, which is asked when it is read.
+
+        A link whose target does not exist does not count: reading it would create the target.
+        """
         if not self.is_file:
             return True
         # SQLite would accept any short file as a new database
@@ -95,7 +98,7 @@ class Database:
         filled = os.access(path, os.R_OK) and path.is_file() and path.stat().st_size
         if filled and not is_database(path):
             raise StoreError(f"{self.name} is not an SQLite database.")
-        return os.path.lexists(path)
+        return path.exists()
 
     def close(self) -> None:
         """Close all connections."""
