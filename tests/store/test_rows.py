@@ -191,3 +191,17 @@ def test_another_digest_of_a_request(damaged, path, digest):
 
     with Store(path) as store, pytest.raises(StoreError, match="another request"):
         store.forget(["3"], key="once")
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+def test_a_term_of_a_model_that_was_lost(damaged, path, model):
+    """A published model is not given counts of other terms than its own."""
+    with Store(damaged()) as store:
+        store.publish(model=model)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE polytopic_terms SET names = replace(names, 'z0002', 'y')")
+    connection.close()
+
+    with Store(path) as store, pytest.raises(DamagedError, match="lacks terms that model 1 was"):
+        store.labeler()
