@@ -85,6 +85,25 @@ def test_a_text_file_is_not_a_store(path, content, create):
     assert path.read_text() == content
 
 
+@pytest.mark.parametrize("target", ["nowhere.db", "link.db"])
+def test_a_link_to_nothing_is_not_a_store(tmp_path, target):
+    """Reading through a link creates nothing; a new store is created at its target."""
+    link = tmp_path / "link.db"
+    link.symlink_to(target)
+
+    with pytest.raises(StoreError) as error:
+        Store(link, create=False)
+
+    assert one_sentence(error.value, "does not exist; create a store with polytopic store init")
+    assert list(tmp_path.iterdir()) == [link]
+    if target == "nowhere.db":
+        Store(link).close()
+        assert (tmp_path / target).is_file()
+    else:  # a link to itself
+        with pytest.raises(StoreError, match="it cannot be opened"):
+            Store(link)
+
+
 def test_a_folder_is_not_a_store(tmp_path):
     """A folder cannot be opened."""
     with pytest.raises(StoreError) as error:

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from polytopic.errors import DamagedError
+from polytopic.errors import DamagedError, StoreError
 from polytopic.store import Store
 from tests.store.plain import open_store
 
@@ -33,6 +33,14 @@ TABLES = {
     "a page that is no list": (
         "UPDATE polytopic_terms SET names = '{}' WHERE page = 1",
         "a page of terms is not a list of terms",
+    ),
+    "a term that comes twice on a page": (
+        "UPDATE polytopic_terms SET names = replace(names, 'z0002', 'z0001') WHERE page = 0",
+        "a term occurs twice",
+    ),
+    "a term that comes twice": (
+        """UPDATE polytopic_terms SET names = '["z0002"]' WHERE page = 1""",
+        "a term occurs twice",
     ),
     "half a number of documents": (
         "UPDATE polytopic_terms SET documents = x'000000' WHERE page = 1",
@@ -169,3 +177,31 @@ def test_counts_of_other_documents(damaged):
         pytest.raises(DamagedError, match="its counts do not match its documents"),
     ):
         store.fit("pmm1")
+
+
+@pytest.mark.parametrize("digest", ["\u2028", "é" * 64, ""])
+def test_another_digest_of_a_request(damaged, path, digest):
+    """A repeated request whose stored digest is damaged is not answered with the stored receipt."""
+    with Store(damaged()) as store:
+        store.forget(["3"], key="once")
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE polytopic_requests SET request = ?", [digest])
+    connection.close()
+
+    with Store(path) as store, pytest.raises(StoreError, match="another request"):
+        store.forget(["3"], key="once")
+
+
+@pytest.mark.parametrize("model", ["pmm1", "mml"])
+def test_a_term_of_a_model_that_was_lost(damaged, path, model):
+    """A published model is not given counts of other terms than its own."""
+    with Store(damaged()) as store:
+        store.publish(model=model)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE polytopic_terms SET names = replace(names, 'z0002', 'y')")
+    connection.close()
+
+    with Store(path) as store, pytest.raises(DamagedError, match="lacks terms that model 1 was"):
+        store.labeler()

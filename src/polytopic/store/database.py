@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from sqlalchemy import (
@@ -37,14 +38,16 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from polytopic.errors import DamagedError, StoreError, UnavailableError
+from polytopic.errors import ContentError, DamagedError, StoreError, UnavailableError
 from polytopic.files import is_database
 from polytopic.interrupts import checkpoint, hold_interrupts
+from polytopic.parameters import check_number
 
 TIMEOUT = 60.0  # seconds that a writer waits for other writers
 CONNECT_TIMEOUT = 10  # seconds that a server may take to accept a connection
 FILE_POLL, SERVER_POLL = 0.1, 1.0  # seconds between looks at Ctrl+C; a server has a fair queue
 LOCK_NOT_AVAILABLE = "55P03"  # a code of PostgreSQL
+LARGEST_INTEGER = 2**63 - 1  # that databases accept
 SMALL_BATCH = 50  # rows up to which SQLAlchemy's own statement cache is faster
 MAX_PROBLEMS = 5  # that SQLite reports of a damaged file
 WRITE_LOCK = int.from_bytes(b"polytopi", "big")  # the advisory lock of writers in PostgreSQL
@@ -54,6 +57,7 @@ class Database:
     """The database of a store. There is one writer at a time, and readers see one snapshot."""
 
     def __init__(self, url: str | Path, timeout: float = TIMEOUT):
+        check_number(timeout, "timeout", min_val=0)
         self.url, self.timeout = _read_url(url), timeout
         self.place = str(self.url.database)
         if not self.is_file:
@@ -83,7 +87,10 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     def exists(self) -> bool:
-        """Return whether the file exists; True for a server, which is asked when it is read."""
+        """Return whether the file exists; True for a server, which is asked when it is read.
+
+        A link whose target does not exist does not count: reading it would create the target.
+        """
         if not self.is_file:
             return True
         # SQLite would accept any short file as a new database
@@ -91,7 +98,7 @@ class Database:
         filled = os.access(path, os.R_OK) and path.is_file() and path.stat().st_size
         if filled and not is_database(path):
             raise StoreError(f"{self.name} is not an SQLite database.")
-        return os.path.lexists(path)
+        return path.exists()
 
     def close(self) -> None:
         """Close all connections."""
@@ -180,6 +187,14 @@ def can_store(text: str) -> bool:
         return False
 
 
+def check_text(name: str, value: Any) -> None:
+    """Raise unless a value is a string that databases accept."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} == {short(value)}, must be a string.")
+    if not can_store(value):
+        raise ContentError(f"{name} == {short(value)}, must be valid text without NUL.")
+
+
 def among(connection: Connection, column, values: Iterable[str]):
     """Return the condition that a column has one of any number of values."""
     return _is_listed(connection.dialect.name, column, literal(_to_list(values)))
@@ -265,7 +280,9 @@ def run_many(connection: Connection, statement, names: Sequence[str], rows: Sequ
 
 
 def _read_url(url: str | Path) -> URL:
-    text = str(url)
+    if not isinstance(url, str | os.PathLike):
+        raise TypeError(f"url == {short(url)}, must be a file or the URL of a database.")
+    text = os.fspath(url)
     if not text:
         raise StoreError("url == '', must be a file or the URL of a database.")
     try:

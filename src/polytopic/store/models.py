@@ -208,6 +208,8 @@ def read_current_labeler(
     labeler = read_labeler(connection, current.id).set_params(tree=tree)
     if as_published and current.origin.revision is not None:
         counts = read_counts(connection, current.origin)
+        if not set(labeler.vocabulary_).issubset(counts.terms):
+            raise DamagedError(f"it lacks terms that model {current.id} was fitted on")
         labeler.set_state(labeler.state_.with_counts(counts))
     return labeler
 

@@ -21,12 +21,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
+from reprlib import repr as short
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from polytopic.errors import DamagedError, StoreError
-from polytopic.store.database import fetch
+from polytopic.store.database import can_store, fetch
 from polytopic.store.encoding import read_json, read_labels
 from polytopic.store.ledger import stored_time
 from polytopic.store.schema import requests as table
@@ -116,6 +117,10 @@ class KeyedRequest:
     ids: Sequence[str] = ()
     label_sets: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.key, str):
+            raise TypeError(f"key == {short(self.key)}, must be a string.")
+
     @property
     def _secret(self) -> bytes:
         return self.key.encode(errors="surrogatepass")
@@ -134,13 +139,14 @@ class KeyedRequest:
 
     def find_receipt(self, connection: Connection) -> Receipt | None:
         """Return the receipt of the same request, None if it has not been made yet."""
-        same_key = table.c.key.in_([self._key_digest, self.key])
+        keys = filter(can_store, (self._key_digest, self.key))  # earlier releases kept the key
+        same_key = table.c.key.in_(list(keys))
         for row in fetch(connection, select(table).where(same_key)):
             is_old = row.key == self.key
             digest = sha256(self._request).hexdigest() if is_old else self._request_digest
-            if not hmac.compare_digest(row.request, digest):
+            if not hmac.compare_digest(row.request.encode(), digest.encode()):
                 raise StoreError(
-                    f"the key {self.key!r} was used for another request; use a new key."
+                    f"the key {short(self.key)} was used for another request; use a new key."
                 )
             try:
                 receipt = json.loads(row.receipt)

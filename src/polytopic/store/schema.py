@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from reprlib import repr as short
 from typing import Any
 
 from sqlalchemy import (
@@ -25,10 +26,10 @@ from sqlalchemy import (
     update,
 )
 
-from polytopic.errors import DamagedError, StoreError
+from polytopic.errors import ContentError, DamagedError, StoreError
 from polytopic.labels import LabelTree
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, find_model
-from polytopic.store.database import among, fetch
+from polytopic.store.database import among, can_store, fetch
 from polytopic.store.encoding import MultisetDigest, read_json
 from polytopic.text import Analyzer
 from polytopic.text.counting import check_fields
@@ -211,7 +212,10 @@ class Settings:
     def new(cls, *, language, analyzer, fields, model, keep_texts) -> Settings:
         """Return the settings of a new store; None stands for the default."""
         model = find_model(model or DEFAULT_COUNT_MODEL).name
-        analyzer = analyzer or Analyzer(language or "en")
+        if analyzer is None:
+            analyzer = Analyzer(language or "en")
+        if not isinstance(analyzer, Analyzer):
+            raise TypeError(f"analyzer == {analyzer!r}, must be an Analyzer.")
         analyzer.terms("")  # raises if the analyzer is misconfigured
         _check_fields(fields)
         return cls(analyzer, fields, model, bool(keep_texts))
@@ -329,6 +333,9 @@ def read_tree(connection: Connection) -> LabelTree | None:
 
 def write_tree(connection: Connection, tree: LabelTree) -> None:
     """Replace the tree of labels."""
+    for label in tree.nodes:
+        if not can_store(label):
+            raise ContentError(f"the tree has the label {short(label)}, must be valid text.")
     connection.execute(update(labels).values(about=None))
     parts = tree.to_dict()
     nodes = {

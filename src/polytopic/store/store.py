@@ -22,7 +22,13 @@ from polytopic.labeler.reading import LabelReader
 from polytopic.labels import LabelTree
 from polytopic.store import analysis, erasure, models, schema
 from polytopic.store.analysis import DocumentStream, Drift, LabelDifference, Timeline
-from polytopic.store.database import TIMEOUT, Database
+from polytopic.store.database import (
+    LARGEST_INTEGER,
+    TIMEOUT,
+    Database,
+    can_store,
+    check_text,
+)
 from polytopic.store.encoding import MultisetDigest, to_json
 from polytopic.store.ledger import (
     IS_CURRENT,
@@ -115,6 +121,8 @@ class Store:
         must_be_new: bool = False,
         timeout: float = TIMEOUT,
     ):
+        if tree is not None:
+            _check_type("tree", tree, LabelTree, "a LabelTree")
         given = {
             "language": language,
             "analyzer": analyzer,
@@ -414,14 +422,19 @@ class Store:
             Only documents that have not changed since this revision.
         """
         conditions = []
+        if newest is not None:
+            check_scalar(newest, "newest", Integral, min_val=0, max_val=LARGEST_INTEGER)
         if as_of is not None:
-            conditions.append(schema.documents.c.learned <= as_of)
+            check_scalar(as_of, "as_of", Integral, min_val=0, max_val=LARGEST_INTEGER)
+            conditions.append(schema.documents.c.learned <= int(as_of))
         if labelled is not None:
             conditions.append(IS_LABELLED if labelled else ~IS_LABELLED)
         yield from self._documents(*conditions, newest=newest)
 
     def document(self, name: str) -> Document | None:
         """Return the document with an id, None if there is none."""
+        if not can_store(name := str(name)):
+            return None
         return next(self._documents(schema.documents.c.document == name), None)
 
     def _documents(self, *conditions, newest: int | None = None) -> Iterator[Document]:
@@ -634,8 +647,9 @@ class Store:
         if labeler is not None:
             _check_type("labeler", labeler, Labeler, "a Labeler")
             check_is_fitted(labeler, "model_")
-        if keep is not None:
-            check_scalar(keep, "keep", Integral, min_val=1)
+        if note is not None:
+            check_text("note", note)
+        _check_keep(keep)
         number = None
         while number is None:
             fitted = self.fit(**fit) if labeler is None else labeler
@@ -662,6 +676,7 @@ class Store:
         keep : int, default=10
             See :meth:`publish`.
         """
+        _check_keep(keep)
         number = None
         while number is None:  # repeat if a document was forgotten meanwhile
             with self._database.reading() as connection:
@@ -685,6 +700,8 @@ class Store:
 
     def rollback(self, number: int | None = None) -> int:
         """Make an earlier published model current, by default the one before; return its number."""
+        if number is not None:
+            check_scalar(number, "number", Integral, min_val=1, max_val=LARGEST_INTEGER)
         with self._database.writing() as connection:
             return models.roll_back(connection, number)
 
@@ -725,6 +742,11 @@ def _read_selection(connection: Connection, as_of, since, until, labels) -> Sele
 
 def _warn_to_refresh(reason: str) -> None:
     warnings.warn(f"{reason}; refresh it (polytopic store refresh).", StoreWarning, stacklevel=3)
+
+
+def _check_keep(keep: int | None) -> None:
+    if keep is not None:
+        check_scalar(keep, "keep", Integral, min_val=1, max_val=LARGEST_INTEGER)
 
 
 def _check_type(name: str, value: Any, kind: type, needed: str) -> None:

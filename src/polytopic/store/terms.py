@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from itertools import islice
+from operator import eq
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +43,10 @@ def read_page(names: str) -> Page:
     terms = read_json(names, "a page of terms")
     if not isinstance(terms, list) or not {str, type(None)}.issuperset(map(type, terms)):
         raise DamagedError("a page of terms is not a list of terms")
-    return Page(terms, dict(zip(terms, range(len(terms)), strict=True)))
+    places = dict(zip(terms, range(len(terms)), strict=True))
+    if len(places) < len(terms) - max(terms.count(None) - 1, 0):
+        raise DamagedError("a term occurs twice")
+    return Page(terms, places)
 
 
 class Terms:
@@ -145,6 +150,9 @@ class Terms:
         """Return the terms of a mask, sorted, and the place of each number among them, or -1."""
         numbers = np.flatnonzero(wanted).tolist()
         numbers.sort(key=self.names.__getitem__)  # type: ignore[arg-type]
+        names: list[str] = [self.names[k] for k in numbers]  # type: ignore[misc]
+        if any(map(eq, names, islice(names, 1, None))):
+            raise DamagedError("a term occurs twice")
         places = np.full(len(self), -1, dtype=np.int64)
         places[numbers] = np.arange(len(numbers))
-        return [self.names[k] for k in numbers], places  # type: ignore[misc]
+        return names, places

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from hashlib import sha256
+from reprlib import repr as short
 
 from sqlalchemy import delete, insert, select
 
 from polytopic.errors import StoreError
 from polytopic.store import schema
-from polytopic.store.database import Database, fetch
+from polytopic.store.database import Database, check_text, fetch
 from polytopic.store.ledger import now
 from polytopic.store.seals import seal
 
@@ -61,10 +62,14 @@ class Tokens:
         if role not in ROLES:
             raise ValueError(f"role == {role!r}, must be one of {', '.join(ROLES)}.")
         token, table = new_token() if token is None else token, schema.tokens
+        check_text("name", name)
+        check_text("token", token)
         row = {"digest": token_digest(token), "name": name, "role": role, "time": now()}
         with self._database.writing() as connection:
             if fetch(connection, select(table).where(table.c.name == name)):
-                raise StoreError(f"a token {name!r} exists; revoke it, or choose another name.")
+                raise StoreError(
+                    f"a token {short(name)} exists; revoke it, or choose another name."
+                )
             connection.execute(insert(table), row)
             seal(connection, "tokens")
         return token
@@ -72,9 +77,10 @@ class Tokens:
     def revoke(self, name: str) -> None:
         """Revoke a token."""
         table = schema.tokens
+        check_text("name", name)
         with self._database.writing() as connection:
             if not connection.execute(delete(table).where(table.c.name == name)).rowcount:
-                raise StoreError(f"there is no token {name!r}.")
+                raise StoreError(f"there is no token {short(name)}.")
             seal(connection, "tokens")
 
     def all(self) -> list[dict[str, str]]:
@@ -88,6 +94,7 @@ class Tokens:
     def role_of(self, token: str) -> str | None:
         """Return the role of a token, None if it is unknown or revoked."""
         columns = schema.tokens.c
+        check_text("token", token)
         query = select(columns.role).where(columns.digest == token_digest(token))
         with self._database.reading() as connection:
             return next((role for (role,) in fetch(connection, query)), None)

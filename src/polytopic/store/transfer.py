@@ -50,7 +50,7 @@ def import_lines(url: str | Path, lines: Iterable[Mapping[str, Any]]) -> Iterato
     """
     records = iter(lines)
     head = next(records, {})
-    if head.get(START) != 1:
+    if not isinstance(head, Mapping) or head.get(START) != 1:
         raise StoreError(
             "the first line is not that of an exported store; to learn plain documents, run "
             "polytopic store learn."
@@ -110,6 +110,8 @@ def _check_same(store: Store, setting: str, value: Any, exported: Any) -> None:
 def _documents(lines: Iterator[Mapping[str, Any]]) -> Iterator[Document]:
     """Yield the documents of an export; raise if it is incomplete."""
     for number, line in enumerate(lines, start=2):
+        if not isinstance(line, Mapping):
+            raise StoreError(f"line {number}: {short(line)} must be an object.")
         if END in line:
             if line[END] != number - 2:
                 raise StoreError(
