@@ -9,7 +9,7 @@ from polytopic import Labeler, LabelTree, Store
 from polytopic.cli.demo import NEW_TEXTS
 from polytopic.corpus import load_sample
 from polytopic.server.pages.routes import MAX_LEVELS
-from tests.server.conftest import OWN, bearer, served
+from tests.server.conftest import OWN, bearer, filled, served
 
 HTML = {"Accept": "text/html"}
 PAGES = ["/", "/check", "/labels", "/labels/sport%2Ffootball", "/map", "/models", "/docs"]
@@ -72,6 +72,35 @@ def test_the_cookie(demo):
     wrong = demo.post("/sign-in", data={"token": "wrong"}, headers=HTML)
     assert wrong.status_code == 401
     assert "Set-Cookie" not in wrong.headers
+
+
+def test_the_cookie_behind_a_proxy(demo):
+    """If the browser uses HTTPS, the cookie is never sent without it."""
+    form, host = {"token": OWN}, demo.base_url.netloc.decode()
+
+    cookies = {
+        scheme: demo.post("/sign-in", data=form, headers={"Origin": f"{scheme}://{host}"}).headers[
+            "Set-Cookie"
+        ]
+        for scheme in ("http", "https")
+    }
+    demo.cookies.clear()
+
+    assert "Secure" not in cookies["http"]
+    assert "Secure" in cookies["https"]
+
+
+@pytest.mark.parametrize("token", ["a b", 'say "hi"; ok', "čeština", "100%25"])
+def test_unusual_tokens(tmp_path, token):
+    """A token may contain any characters."""
+    path = filled(tmp_path / "news.db")
+    with Store(path) as store:
+        store.tokens.create("unusual", "read", token)
+
+    with served(path, open_reading=False) as client:
+        client.post("/sign-in", data={"token": token})
+
+        assert client.get("/labels").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -131,6 +131,8 @@ class RequestLimits:
             return
         begin, exchange = time.perf_counter(), _Exchange(self, scope, receive, send)
         try:
+            if b"\\" in exchange.headers.get(b"cookie", b""):
+                scope["headers"] = _without_slow_cookies(scope["headers"])
             rejection = self._check_head(scope, exchange.headers)
             if rejection is None:
                 await self.app(scope, exchange.receive, exchange.send)
@@ -167,6 +169,18 @@ class RequestLimits:
             return False
         self._valid_hosts.add(host)
         return True
+
+
+def _without_slow_cookies(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Drop cookies with backslashes: before Python 3.12.6, reading one takes quadratic time.
+
+    FastAPI reads the cookies of every request, and those of this service have none.
+    """
+
+    def keep_fast(cookies: bytes) -> bytes:
+        return b";".join(cookie for cookie in cookies.split(b";") if b"\\" not in cookie)
+
+    return [(n, keep_fast(value) if n == b"cookie" else value) for n, value in headers]
 
 
 class _Exchange:

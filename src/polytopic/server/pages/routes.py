@@ -15,7 +15,7 @@ from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.explain.html import WIDTH, strokes
 from polytopic.models.registry import model_names
 from polytopic.server import queries
-from polytopic.server.auth import TOKEN_COOKIE, check_same_origin
+from polytopic.server.auth import TOKEN_COOKIE, check_same_origin, cookie_value
 from polytopic.server.limits import check_media_type
 from polytopic.server.live import ActiveModel
 from polytopic.server.openapi import read_routes
@@ -251,10 +251,11 @@ def _add_sign_in(router: APIRouter, pages: Pages) -> None:
         response = RedirectResponse(_local_path(target), 303)
         response.set_cookie(
             TOKEN_COOKIE,
-            token,
+            cookie_value(token),
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            # the service itself speaks plain HTTP; browsers name the scheme that they use
+            secure=request.headers.get("Origin", "").startswith("https:"),
         )
         return response
 
