@@ -131,7 +131,7 @@ def test_host_header():
     """A host may have a port; unknown hosts are rejected every time."""
     app, _ = _limited(hosts=("here", "localhost"))
 
-    for host in ("here", "here:80", "localhost:65535", "here"):
+    for host in ("here", "here:80", "localhost:65535", "LocalHost:1", "here"):
         assert _send(app, "GET", headers={"Host": host}).status_code == 200
     for host in ("there", "here.", "here:", "here:123456", "there"):
         response = _send(app, "GET", headers={"Host": host})

@@ -37,6 +37,7 @@ MAX_BYTES_BY_PATH = {  # of bodies that are always small
     "/v1/models/rollback": 4 * KILOBYTE,
 }
 MAX_PARAMETERS = 2500  # in a query
+MAX_VALID_HOSTS = 100  # that are remembered; the port may be any
 SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -165,9 +166,10 @@ class RequestLimits:
         """Return whether a ``Host`` header names this service, with or without a port."""
         if self.hosts is None or host in self._valid_hosts:
             return True
-        if re.sub(r":\d{1,5}$", "", host.decode("latin-1")) not in self.hosts:
+        if re.sub(r":\d{1,5}$", "", host.decode("latin-1").lower()) not in self.hosts:
             return False
-        self._valid_hosts.add(host)
+        if len(self._valid_hosts) < MAX_VALID_HOSTS:
+            self._valid_hosts.add(host)
         return True
 
 
