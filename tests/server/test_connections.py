@@ -198,7 +198,7 @@ def test_too_many_busy_connections(path):
     """If all connections wait for the service, a new one gets status 503."""
     limits = ConnectionLimits(connections=2)
     with served(path, limits, threads=1) as client:
-        workers = client.app.state.service.workers
+        workers = client.app.state.service.heavy_workers
         busy = [{"text": "film " * 200_000}] * 20
         body = json.dumps({"documents": busy}).encode()
         head = b"POST /v1/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

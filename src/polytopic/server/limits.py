@@ -1,7 +1,7 @@
 """Limits on requests: on their heads, on the size and time of bodies, and on JSON.
 
 :class:`RequestLimits` is the middleware around all routes. Routes read JSON with
-:func:`decode_json` and :func:`validate`; values of large bodies are counted before parsing them.
+:func:`json_body`; values of large bodies are counted before parsing them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from fastapi import Depends, HTTPException, Request
@@ -19,10 +19,10 @@ from pydantic_core import from_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polytopic.server.problems import UNEXPECTED, describe_errors, problem
-from polytopic.server.workers import BusyError, Workers
+from polytopic.server.workers import BusyError
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
-SMALL = 16 << 10  # bytes; parsing less is faster than handing it to a thread
+SMALL = 16 << 10  # bytes of a body that is always read, and parsed without a thread
 MAX_VALUES = 500_000  # in one JSON body
 MAX_CONTAINERS = 100_000  # objects and arrays among them
 BLOCK = 1 << 20  # bytes scanned at once
@@ -81,10 +81,12 @@ class BodyMemory:
     def __init__(self, limit: int) -> None:
         self.limit, self.n_bytes = limit, 0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the limit is exceeded, so that the request which exceeds it must fail."""
-        return self.n_bytes > self.limit
+    def is_full_for(self, n_bytes: int) -> bool:
+        """Return whether a request with this many bytes in memory must fail.
+
+        Small bodies are always read, so that clients with large ones cannot keep out all others.
+        """
+        return self.n_bytes > self.limit and n_bytes > SMALL
 
 
 class RequestLimits:
@@ -241,7 +243,7 @@ class _Exchange:
         self._limits.memory.n_bytes += n_bytes
         if self.n_read > self._limit:
             raise _too_large(self._limit)
-        if self._limits.memory.is_full:
+        if self._limits.memory.is_full_for(self.n_read):
             raise BusyError
 
     async def send(self, message: Message) -> None:
@@ -301,11 +303,6 @@ def validate(model: type[Model], value: Any) -> Model:
         raise ValueError(describe_errors(error)) from error
 
 
-async def parse_body(workers: Workers, parse: Callable[[bytes], Any], body: bytes) -> Any:
-    """Return ``parse(body)``; large bodies are parsed by a worker thread."""
-    return parse(body) if len(body) <= SMALL else await workers.run(parse, body)
-
-
 class JSONSize(NamedTuple):
     """The number of values in a JSON text, and of the objects and arrays among them."""
 
@@ -342,17 +339,45 @@ def check_json_size(body: bytes) -> None:
             raise ValueError(f"The request has {n:,} {name}, must have at most {limit:,}.")
 
 
+class JSONBody(Generic[Model]):
+    """The JSON body of a request, parsed where it is needed if it is large.
+
+    A parsed body takes up to twenty times its bytes, so large bodies wait as they are.
+
+    Parameters
+    ----------
+    model : type of BaseModel
+        What the body must be.
+    content : bytes
+        The body.
+
+    Attributes
+    ----------
+    is_large : bool
+        Whether parsing it takes a while.
+    """
+
+    def __init__(self, model: type[Model], content: bytes):
+        self._model, self._content = model, content
+        self.is_large = len(content) > SMALL
+        self._parsed = None if self.is_large else self._parse()
+
+    def parse(self) -> Model:
+        """Return the request; raise :class:`ValueError` if it is not valid."""
+        return self._parse() if self._parsed is None else self._parsed
+
+    def _parse(self) -> Model:
+        return validate(self._model, decode_json(self._content))
+
+
 def json_body(model: type[BaseModel]) -> Any:
     """Return the dependency that reads a JSON body.
 
     FastAPI resolves it after the dependencies of the route, so that the token is checked first.
     """
 
-    def parse(body: bytes) -> BaseModel:
-        return validate(model, decode_json(body))
-
-    async def read(request: Request) -> BaseModel:
+    async def read(request: Request) -> JSONBody:
         check_media_type(request, JSON)
-        return await parse_body(request.app.state.service.workers, parse, await request.body())
+        return JSONBody(model, await request.body())
 
     return Depends(read)

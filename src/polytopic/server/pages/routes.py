@@ -104,7 +104,7 @@ def _add_texts(router: APIRouter, pages: Pages) -> None:
             queue = [] if active is None else queries.review_unlabelled(active, QUEUE_LENGTH)
             return {"unlabelled": queue, "names": _label_namer(request, pages)}
 
-        return await pages.render(request, "check.html", get_content)
+        return await pages.render(request, "check.html", get_content, heavy=True)
 
     @router.get("/parts/doubtful")
     async def doubtful(request: Request):
@@ -115,7 +115,7 @@ def _add_texts(router: APIRouter, pages: Pages) -> None:
             queue = [] if active is None else queries.review_doubtful(active, QUEUE_LENGTH)
             return {"doubtful": queue, "names": _label_namer(request, pages)}
 
-        return await pages.render(request, "doubtful.html", get_content)
+        return await pages.render(request, "doubtful.html", get_content, heavy=True)
 
     @router.get("/docs")
     async def docs(request: Request):
@@ -143,7 +143,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
             tree = None if q or more else _label_tree(active, rows, _label_namer(request, pages))
             return {"q": q, "rows": rows[:MAX_LABELS], "tree": tree, "more": more}
 
-        return await pages.render(request, "labels.html", get_content)
+        return await pages.render(request, "labels.html", get_content, heavy=True)
 
     @router.get("/labels/{label:path}")
     async def label(request: Request, label: str):
@@ -160,7 +160,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
                 "bars": counts and bars(counts["starts"], counts["documents"]),
             }
 
-        return await pages.render(request, "label.html", get_content)
+        return await pages.render(request, "label.html", get_content, heavy=True)
 
     @router.get("/parts/drift/{label:path}")
     async def label_drift(request: Request, label: str):
@@ -170,7 +170,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
             active = _require_active(pages)
             return {"periods": queries.label_drift(active, queries.find_label(active, label))}
 
-        return await pages.render(request, "label_drift.html", get_content)
+        return await pages.render(request, "label_drift.html", get_content, heavy=True)
 
     @router.get("/map")
     async def map_(request: Request):
@@ -186,7 +186,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
                 "names": _label_namer(request, pages),
             }
 
-        return await pages.render(request, "map.html", get_content)
+        return await pages.render(request, "map.html", get_content, heavy=True)
 
 
 def _add_models(router: APIRouter, pages: Pages) -> None:
@@ -223,7 +223,7 @@ def _add_models(router: APIRouter, pages: Pages) -> None:
                 "names": _label_namer(request, pages),
             }
 
-        return await pages.render(request, "quality.html", get_content)
+        return await pages.render(request, "quality.html", get_content, heavy=True)
 
 
 def _add_sign_in(router: APIRouter, pages: Pages) -> None:
