@@ -59,6 +59,35 @@ def test_hosts(own_path):
     assert "evil.example" in response.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/documents/fresh-1",
+        "/v1/labels",
+        "/v1/queue",
+        "/v1/nothing",
+        "/openapi.json",
+        "/metrics",
+    ],
+)
+def test_no_answer_is_cached(demo, path):
+    """Answers may contain documents that are forgotten later; files of the pages may be cached."""
+    answer, file = demo.get(path), demo.get("/static/text.js")
+
+    assert answer.headers.get_list("Cache-Control") == ["no-store"]
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "Cache-Control" not in file.headers
+    assert file.headers["ETag"]
+
+
+def test_static_files_are_sent_whole(demo):
+    """A range is ignored."""
+    whole = demo.get("/static/text.js")
+    answer = demo.get("/static/text.js", headers={"Range": "bytes=1-2,4-5"})
+
+    assert (answer.status_code, answer.content) == (200, whole.content)
+
+
 def test_the_cookie(demo):
     """Scripts cannot read the cookies, and other sites' pages do not send them."""
     answer = demo.post("/sign-in", data={"token": OWN, "next": "/models"})

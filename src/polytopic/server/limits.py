@@ -43,6 +43,7 @@ SECURITY_HEADERS = [
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -50,6 +51,9 @@ SECURITY_HEADERS = [
         b"frame-ancestors 'none'",
     ),
 ]
+# answers may contain documents that are forgotten later
+PRIVATE_HEADERS = [*SECURITY_HEADERS, (b"cache-control", b"no-store")]
+STATIC = "/static"  # the path of files that anyone may cache
 UNIQUE_FIELDS = frozenset(  # header fields that would be ambiguous if repeated
     (
         b"authorization",
@@ -209,6 +213,8 @@ class _Exchange:
         path, largest = scope["path"], limits.max_body_bytes
         self._is_stream = path == limits.stream_path and _is_stream(scope["method"], self.headers)
         self._limit = min(largest, MAX_BYTES_BY_PATH.get(path, largest))
+        is_static = path.startswith(f"{STATIC}/")
+        self._own_headers = SECURITY_HEADERS if is_static else PRIVATE_HEADERS
         length = self.headers.get(b"content-length", b"0")
         is_length = len(length) < 20 and length.isdigit()
         self._announced = int(length) if is_length else self._limit + 1
@@ -250,7 +256,7 @@ class _Exchange:
         """Send a part of the response."""
         if message["type"] == "http.response.start":
             self.status, self.has_started = message["status"], True
-            message["headers"] = [*message["headers"], *SECURITY_HEADERS]
+            message["headers"] = [*message["headers"], *self._own_headers]
         await self._send(message)
 
     async def reject(self, status: int, detail: str) -> None:

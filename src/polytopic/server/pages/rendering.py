@@ -137,7 +137,7 @@ class Pages:
         return response
 
     def _respond(self, request: Request, html: str, status: int) -> Response:
-        response = HTMLResponse(html, status, {"Cache-Control": "no-store"})
+        response = HTMLResponse(html, status)
         chosen = request.query_params.get("lang")
         if chosen in LANGUAGES:
             response.set_cookie(
