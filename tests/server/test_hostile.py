@@ -186,6 +186,26 @@ def test_malformed_bodies(client, route, body):
     assert 10 < len(response.json()["detail"]) < 5000
 
 
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("suggest", {"text": "a", "include": ["x" * MEGABYTE]}),
+        ("suggest", {"text": "a", "x" * MEGABYTE: 1}),
+        ("suggest", {"counts": {"x" * MEGABYTE: -1}}),
+        ("explain", {"text": "a", "labels": ["x" * MEGABYTE]}),
+        ("learn", {"documents": [{"id": "a", "text": "a", "time": "9" * MEGABYTE}]}),
+        ("models", {"model": "x" * 900_000}),
+        ("models", {"since": "x" * 900_000}),
+    ],
+)
+def test_long_names_in_errors(client, route, body):
+    """A long name is not repeated in full."""
+    response = client.post(f"/v1/{route}", json=body, headers=bearer("admin"))
+
+    assert response.status_code == 422
+    assert 10 < len(response.json()["detail"]) < 5000
+
+
 def test_repeated_keys(client):
     """Of repeated keys the last one counts, as in most JSON parsers."""
     body = b'{"text": 3, "text": "x", "k": 9, "k": 1}'
