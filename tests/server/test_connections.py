@@ -198,7 +198,7 @@ def test_too_many_busy_connections(path):
     """If all connections wait for the service, a new one gets status 503."""
     limits = ConnectionLimits(connections=2)
     with served(path, limits, threads=1) as client:
-        workers = client.app.state.service.workers
+        workers = client.app.state.service.heavy_workers
         busy = [{"text": "film " * 200_000}] * 20
         body = json.dumps({"documents": busy}).encode()
         head = b"POST /v1/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -298,6 +298,63 @@ def test_unusual_requests(client, request_line):
     answer = received(connected(client, request_line + b"\r\nHost: localhost\r\n\r\n"))
 
     assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 404 ", b"HTTP/1.1 200 "))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"POST /v1/suggest HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: %d",
+        b"POST /v1/suggest HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: a\r\nContent-Length: 0%d",
+        b"CONNECT a:1 HTTP/1.1\r\nContent-Length: %d",
+        b"GET / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nTransfer-Encoding: chunked; %d",
+    ],
+)
+def test_no_body_is_read_as_a_request(client, text):
+    """A body that follows a request for another protocol is never taken for the next request."""
+    body = HEALTH + b"\r\n"
+    connection = connected(client, text % len(body) + b"\r\nHost: localhost\r\n\r\n")
+    time.sleep(0.3)
+
+    with suppress(ConnectionError):
+        connection.sendall(body)
+        time.sleep(0.3)
+        connection.sendall(body)
+    answer = received(connection)
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"nonsense",
+        b"GET / HTTP/1.1\r\nHost : localhost\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n",
+        b"POST /v1/suggest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\nnonsense",
+    ],
+)
+def test_malformed_requests(client, text):
+    """What is not HTTP gets a problem document, too."""
+    head, _, body = received(connected(client, text + b"\r\n\r\n")).partition(b"\r\n\r\n")
+
+    assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert b"content-type: application/problem+json" in head
+    assert b"x-content-type-options: nosniff" in head
+    assert json.loads(body)["detail"] == "The request is not valid HTTP."
+
+
+def test_space_after_header_values(client):
+    """White space after a value is not part of it."""
+    head = b"POST /v1/suggest HTTP/1.1\r\nHost: localhost \r\nContent-Type: application/json\t\r\n"
+    body = b'{"text": "a"}'
+
+    answer = received(
+        connected(client, head + b"Connection: close\r\nContent-Length: 13 \r\n\r\n" + body)
+    )
+
+    assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])

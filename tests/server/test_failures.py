@@ -149,19 +149,22 @@ def test_unexpected_error_on_a_page(path, monkeypatch, caplog):
         assert 'route="/labels",status="500"} 1.0' in client.get("/metrics").text
 
 
-def test_error_page_of_a_busy_service(path):
+@pytest.mark.parametrize(
+    ("name", "address"), [("workers", "/models"), ("heavy_workers", "/labels")]
+)
+def test_error_page_of_a_busy_service(path, name, address):
     """A page that no worker can render is answered with the page of a busy service."""
     with served(path) as client:
-        workers = client.app.state.service.workers
+        workers = getattr(client.app.state.service, name)
         limit, workers.limit = workers.limit, 0
 
-        page, missing = (client.get(address, headers=BROWSER) for address in ("/labels", "/no"))
+        page, missing = (client.get(path, headers=BROWSER) for path in (address, "/no"))
         workers.limit = limit
 
         assert_page(page, 503, "The service is busy")
         assert page.headers["Retry-After"] == "1"
         assert_page(missing, 404, "Page not found")
-        assert client.get("/labels", headers=BROWSER).status_code == 200
+        assert client.get(address, headers=BROWSER).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,16 @@ import json
 import logging
 import random
 import socket
+import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
 from polytopic import LabelTree, Store
-from polytopic.server import live, schemas
+from polytopic.server import limits, live, queries, schemas, suggest
 from polytopic.server.limits import BodyMemory, decode_json, json_size, validate
 from polytopic.server.suggest import read_lines
 from tests.server.conftest import bearer, filled, served, until
@@ -181,6 +183,26 @@ def test_malformed_bodies(client, route, body):
 
     assert response.status_code == 422
     assert response.headers["Content-Type"] == "application/problem+json"
+    assert 10 < len(response.json()["detail"]) < 5000
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("suggest", {"text": "a", "include": ["x" * MEGABYTE]}),
+        ("suggest", {"text": "a", "x" * MEGABYTE: 1}),
+        ("suggest", {"counts": {"x" * MEGABYTE: -1}}),
+        ("explain", {"text": "a", "labels": ["x" * MEGABYTE]}),
+        ("learn", {"documents": [{"id": "a", "text": "a", "time": "9" * MEGABYTE}]}),
+        ("models", {"model": "x" * 900_000}),
+        ("models", {"since": "x" * 900_000}),
+    ],
+)
+def test_long_names_in_errors(client, route, body):
+    """A long name is not repeated in full."""
+    response = client.post(f"/v1/{route}", json=body, headers=bearer("admin"))
+
+    assert response.status_code == 422
     assert 10 < len(response.json()["detail"]) < 5000
 
 
@@ -462,6 +484,118 @@ def test_query_with_many_parameters(client):
 
     assert response.status_code == 422
     assert response.json()["detail"] == "The query has more than 2,500 parameters."
+
+
+HEAVY_BODIES = {
+    "text": {"text": "film goal " * 3000},
+    "counts": {"counts": {f"word{k}": 1 for k in range(3000)}},
+    "documents": {"documents": [{"text": "film"}] * 3000},
+    "few documents": {"documents": [{"text": "film"}] * 2},
+}
+HEAVY_ADDRESSES = [
+    "/v1/drift",
+    "/v1/labels",
+    "/v1/labels/culture%2Ffilm",
+    "/v1/queue?kind=doubtful",
+    "/check",
+    "/labels",
+    "/labels/culture%2Ffilm",
+    "/map",
+    "/parts/doubtful",
+    "/parts/drift/culture%2Ffilm",
+    "/parts/quality",
+]
+
+
+def test_heavy_requests_do_not_delay_others(path, monkeypatch):
+    """Requests that may take long wait for each other; a short text is labelled at once."""
+    is_waiting, end = threading.Event(), threading.Event()
+
+    def wait(*arguments, **options):
+        is_waiting.set()
+        end.wait()
+        return []
+
+    with served(path) as client, ThreadPoolExecutor(32) as pool:
+        heavy_workers = client.app.state.service.heavy_workers
+        with monkeypatch.context() as patch:
+            patch.setattr(queries, "list_labels", wait)
+            first = pool.submit(client.get, "/v1/labels")
+            assert is_waiting.wait(10)
+            posted = [
+                pool.submit(client.post, f"/v1/{route}", json=body)
+                for name, body in HEAVY_BODIES.items()
+                for route in ("suggest", "explain")
+                if route == "suggest" or "documents" not in body
+            ]
+            others = [pool.submit(client.get, address) for address in HEAVY_ADDRESSES]
+            requests = [first, *posted, *others]
+            try:
+                until(lambda: heavy_workers.pending == len(requests))
+                begin = time.monotonic()
+                light = [
+                    client.post("/v1/suggest", json={"text": "A film."}),
+                    client.post("/v1/explain", json={"text": "A film."}),
+                    client.post("/v1/suggest", content=b'{"text": "a"}\n', headers=LINES),
+                    client.get("/"),
+                    client.get("/v1/models"),
+                ]
+                seconds = time.monotonic() - begin
+            finally:
+                end.set()
+            statuses = {request.result().status_code for request in requests}
+
+    assert [response.status_code for response in light] == [200] * len(light)
+    assert seconds < 5
+    assert statuses == {200}
+
+
+def test_large_bodies_wait_as_they_are(path, monkeypatch):
+    """Waiting bodies are not parsed yet, because their values take far more memory."""
+    is_waiting, end, n_parsed = threading.Event(), threading.Event(), []
+
+    def wait(*arguments, **options):
+        is_waiting.set()
+        end.wait()
+        return []
+
+    def parse(body):
+        n_parsed.append(len(body))
+        return decode_json(body)
+
+    with served(path) as client, ThreadPoolExecutor(8) as pool:
+        heavy_workers = client.app.state.service.heavy_workers
+        with monkeypatch.context() as patch:
+            patch.setattr(queries, "list_labels", wait)
+            for module in (suggest, limits):
+                patch.setattr(module, "decode_json", parse)
+            requests = [pool.submit(client.get, "/v1/labels")]
+            assert is_waiting.wait(10)
+            for route in ("suggest", "explain", "suggest", "explain"):
+                body = HEAVY_BODIES["counts"]
+                requests.append(pool.submit(client.post, f"/v1/{route}", json=body))
+            try:
+                until(lambda: heavy_workers.pending == len(requests))
+                assert n_parsed == []
+            finally:
+                end.set()
+            assert {request.result().status_code for request in requests} == {200}
+    assert len(n_parsed) == 4
+
+
+def test_cookie_with_many_backslashes(client):
+    """A cookie is read in linear time; ``http.cookies`` takes 10 seconds for this one."""
+    cookies = 'a="' + "\\" * 60_000 + '"; polytopic_token=polytopic_write'
+
+    begin = time.monotonic()
+    statuses = [
+        client.request(method, path, headers={"Cookie": cookies, "Accept": "text/html"}).status_code
+        for method, path in [("GET", "/"), ("GET", "/none"), ("GET", "/v1/labels")]
+    ]
+    signed_in = client.post("/v1/forget", json={"ids": ["none"]}, headers={"Cookie": cookies})
+
+    assert (statuses, signed_in.status_code) == ([200, 404, 200], 200)
+    assert time.monotonic() - begin < 5
 
 
 def test_line_byte_by_byte():

@@ -107,16 +107,27 @@ def test_invalid_content_length():
 
 def test_all_bodies_together():
     """Bytes count while a body is read; a request that exceeds the total gets status 503."""
-    memory = BodyMemory(3 * KB)
+    memory = BodyMemory(30 * KB)
     app, _ = _limited(memory)
 
-    assert _send(app, content=b"x" * 3 * KB).status_code == 200
+    assert _send(app, content=b"x" * 30 * KB).status_code == 200
     assert memory.n_bytes == 0
     memory.n_bytes = 1
-    refused = _send(app, content=b"x" * 3 * KB)
+    refused = _send(app, content=b"x" * 30 * KB)
 
     assert refused.status_code == 503
     assert memory.n_bytes == 1
+
+
+def test_small_bodies_are_always_read():
+    """Clients with large bodies cannot keep out those with small ones."""
+    memory = BodyMemory(30 * KB)
+    app, _ = _limited(memory)
+    memory.n_bytes = 30 * KB
+
+    statuses = [_send(app, content=b"x" * n).status_code for n in (16 * KB, 16 * KB + 1)]
+
+    assert statuses == [200, 503]
 
 
 def test_parameters_of_a_query():
@@ -131,7 +142,7 @@ def test_host_header():
     """A host may have a port; unknown hosts are rejected every time."""
     app, _ = _limited(hosts=("here", "localhost"))
 
-    for host in ("here", "here:80", "localhost:65535", "here"):
+    for host in ("here", "here:80", "localhost:65535", "LocalHost:1", "here"):
         assert _send(app, "GET", headers={"Host": host}).status_code == 200
     for host in ("there", "here.", "here:", "here:123456", "there"):
         response = _send(app, "GET", headers={"Host": host})

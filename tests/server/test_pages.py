@@ -9,7 +9,7 @@ from polytopic import Labeler, LabelTree, Store
 from polytopic.cli.demo import NEW_TEXTS
 from polytopic.corpus import load_sample
 from polytopic.server.pages.routes import MAX_LEVELS
-from tests.server.conftest import OWN, bearer, served
+from tests.server.conftest import OWN, bearer, filled, served
 
 HTML = {"Accept": "text/html"}
 PAGES = ["/", "/check", "/labels", "/labels/sport%2Ffootball", "/map", "/models", "/docs"]
@@ -59,6 +59,35 @@ def test_hosts(own_path):
     assert "evil.example" in response.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/documents/fresh-1",
+        "/v1/labels",
+        "/v1/queue",
+        "/v1/nothing",
+        "/openapi.json",
+        "/metrics",
+    ],
+)
+def test_no_answer_is_cached(demo, path):
+    """Answers may contain documents that are forgotten later; files of the pages may be cached."""
+    answer, file = demo.get(path), demo.get("/static/text.js")
+
+    assert answer.headers.get_list("Cache-Control") == ["no-store"]
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "Cache-Control" not in file.headers
+    assert file.headers["ETag"]
+
+
+def test_static_files_are_sent_whole(demo):
+    """A range is ignored."""
+    whole = demo.get("/static/text.js")
+    answer = demo.get("/static/text.js", headers={"Range": "bytes=1-2,4-5"})
+
+    assert (answer.status_code, answer.content) == (200, whole.content)
+
+
 def test_the_cookie(demo):
     """Scripts cannot read the cookies, and other sites' pages do not send them."""
     answer = demo.post("/sign-in", data={"token": OWN, "next": "/models"})
@@ -72,6 +101,35 @@ def test_the_cookie(demo):
     wrong = demo.post("/sign-in", data={"token": "wrong"}, headers=HTML)
     assert wrong.status_code == 401
     assert "Set-Cookie" not in wrong.headers
+
+
+def test_the_cookie_behind_a_proxy(demo):
+    """If the browser uses HTTPS, the cookie is never sent without it."""
+    form, host = {"token": OWN}, demo.base_url.netloc.decode()
+
+    cookies = {
+        scheme: demo.post("/sign-in", data=form, headers={"Origin": f"{scheme}://{host}"}).headers[
+            "Set-Cookie"
+        ]
+        for scheme in ("http", "https")
+    }
+    demo.cookies.clear()
+
+    assert "Secure" not in cookies["http"]
+    assert "Secure" in cookies["https"]
+
+
+@pytest.mark.parametrize("token", ["a b", 'say "hi"; ok', "čeština", "100%25"])
+def test_unusual_tokens(tmp_path, token):
+    """A token may contain any characters."""
+    path = filled(tmp_path / "news.db")
+    with Store(path) as store:
+        store.tokens.create("unusual", "read", token)
+
+    with served(path, open_reading=False) as client:
+        client.post("/sign-in", data={"token": token})
+
+        assert client.get("/labels").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Requests in batches: the same answers, and each fails alone."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -117,6 +119,41 @@ def test_cancelled_call():
         return result
 
     assert asyncio.run(run()) == 2
+
+
+class UnreadableError(ValueError):
+    """An error to which there can be weak references."""
+
+
+@pytest.mark.parametrize("is_batched", [False, True])
+def test_errors_are_freed_at_once(is_batched):
+    """An error, which may hold a large request, does not wait for the garbage collector."""
+    references = []
+
+    def create_error(items):
+        error = UnreadableError(f"{items} cannot be read.")
+        references.append(weakref.ref(error))
+        return error
+
+    def fail(items):
+        raise create_error(items)
+
+    async def run():
+        workers = Workers(1, 8)
+        batcher = Batcher(workers, fail)
+        try:
+            await (batcher.run("", 1) if is_batched else workers.run(fail, [1]))
+        except UnreadableError:
+            await asyncio.sleep(0)
+        workers.close()
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(run())
+        assert [reference() for reference in references] == [None]
+    finally:
+        gc.enable()
 
 
 def test_simultaneous_requests(path):

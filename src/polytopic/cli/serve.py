@@ -49,7 +49,7 @@ def command(source, host, port, origins, megabytes, waiting, connections):
         max_body_bytes=megabytes << 20,
         max_waiting=waiting,
         origins=origins,
-        hosts=(*LOCAL_NAMES, host) if local else None,
+        hosts=tuple(dict.fromkeys((*LOCAL_NAMES, host))) if local else None,
     )
     store = app.state.service.live.store
     if not local and (store is None or not store.tokens.all()):

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Path, Qu
 from fastapi.responses import Response
 
 from polytopic.errors import PolytopicError, UnavailableError
-from polytopic.server import queries, schemas
-from polytopic.server.limits import JSON, json_body
-from polytopic.server.openapi import BODY_ERRORS, READ_ERRORS, WRITE_ERRORS, body, errors, token
+from polytopic.server import openapi, queries, schemas
+from polytopic.server.limits import JSON, JSONBody, json_body
 from polytopic.server.service import Service
+from polytopic.store import Store
 from polytopic.store.models import PublishedModel
 from polytopic.store.receipts import Receipt
 
-OPTIONAL_TOKEN = {"security": token(required=False)}
+OPTIONAL_TOKEN = {"security": openapi.token(required=False)}
 PLAIN_TEXT = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 IdempotencyKey = Annotated[
     str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)
@@ -34,15 +34,18 @@ def add_api(app: FastAPI, service: Service) -> None:
 
 
 def _add_reading(router: APIRouter, service: Service) -> None:
-    """Add the routes that read from the active model and the store."""
-    live, workers = service.live, service.workers
+    """Add the routes that read from the active model and the store.
+
+    The worker asks for the active model, which may change while a request waits.
+    """
+    live, workers, heavy_workers = service.live, service.workers, service.heavy_workers
 
     def get(path: str, response: type, *statuses: int, **settings: Any):
         return router.get(
             path,
             dependencies=[Depends(service.guard.requires("read"))],
             response_model=response,
-            responses=errors(*READ_ERRORS, *statuses),
+            responses=openapi.errors(*openapi.READ_ERRORS, *statuses),
             openapi_extra=OPTIONAL_TOKEN,
             **settings,
         )
@@ -51,22 +54,27 @@ def _add_reading(router: APIRouter, service: Service) -> None:
         "/explain",
         dependencies=[Depends(service.guard.requires("read"))],
         response_model=schemas.ExplainResponse,
-        responses=errors(*READ_ERRORS, *BODY_ERRORS, 409),
-        openapi_extra=body(schemas.ExplainRequest, token_required=False),
+        responses=openapi.errors(*openapi.READ_ERRORS, *openapi.BODY_ERRORS, 409),
+        openapi_extra=openapi.body(schemas.ExplainRequest, token_required=False),
     )
     async def explain(
-        request: Annotated[schemas.ExplainRequest, json_body(schemas.ExplainRequest)],
+        body: Annotated[JSONBody, json_body(schemas.ExplainRequest)],
     ) -> Any:
         """Explain the labels of a text word by word."""
-        content = await workers.run(queries.explain, live.active, request)
+        explainers = heavy_workers if body.is_large else workers
+        content = await explainers.run(lambda: queries.explain(live.active, body.parse()))
         return Response(content, media_type=JSON)
 
     @get("/labels", schemas.LabelsResponse, 409, 422)
     async def labels(query: Annotated[schemas.LabelsQuery, Query()]) -> Any:
         """List the labels whose id or name contains a string."""
-        active = live.active
-        rows = await workers.run(queries.list_labels, active, query.q, query.k, query.language)
-        return {"model": active.to_dict(), "labels": rows}
+
+        def find() -> dict[str, Any]:
+            active = live.active
+            rows = queries.list_labels(active, query.q, query.k, query.language)
+            return {"model": active.to_dict(), "labels": rows}
+
+        return await heavy_workers.run(find)
 
     @get("/labels/{label:path}", schemas.LabelResponse, 404, 409, 422)
     async def label(label: Name, query: Annotated[schemas.LabelQuery, Query()]) -> Any:
@@ -75,23 +83,29 @@ def _add_reading(router: APIRouter, service: Service) -> None:
         Drift takes a while if much has been learned since the last request for it; ``drift=false``
         omits it.
         """
-        active = live.active
-        id = await workers.run(queries.find_label, active, label)
-        facts = await workers.run(queries.describe_label, active, id, query.k)
-        if query.drift:
-            facts["drift"] = await workers.run(queries.label_drift, active, id)
-        return {"model": active.to_dict(), **facts}
+
+        def describe() -> dict[str, Any]:
+            active = live.active
+            id = queries.find_label(active, label)
+            facts = queries.describe_label(active, id, query.k)
+            if query.drift:
+                facts["drift"] = queries.label_drift(active, id)
+            return {"model": active.to_dict(), **facts}
+
+        return await heavy_workers.run(describe)
 
     @get("/drift", schemas.DriftResponse, 409)
     async def drift() -> Any:
         """Evaluate the last periods of the store, each with a model of the time before it."""
-        active = live.active
-        result = await workers.run(lambda: active.drift)
-        return {
-            "model": active.to_dict(),
-            "by": None if result is None else result.by,
-            "periods": [] if result is None else [period.to_dict() for period in result.periods],
-        }
+
+        def evaluate() -> dict[str, Any]:
+            active = live.active
+            result = active.drift
+            periods = [] if result is None else [period.to_dict() for period in result.periods]
+            by = None if result is None else result.by
+            return {"model": active.to_dict(), "by": by, "periods": periods}
+
+        return await heavy_workers.run(evaluate)
 
     @get("/queue", schemas.QueueResponse, 409, 422)
     async def queue(query: Annotated[schemas.QueueQuery, Query()]) -> Any:
@@ -99,10 +113,14 @@ def _add_reading(router: APIRouter, service: Service) -> None:
 
         Either those without labels, least certain first; or those whose labels are doubtful.
         """
-        active, unlabelled = live.active, query.kind == "unlabelled"
+        unlabelled = query.kind == "unlabelled"
         review = queries.review_unlabelled if unlabelled else queries.review_doubtful
-        documents = await workers.run(review, active, query.k)
-        return {"model": active.to_dict(), "documents": documents}
+
+        def select() -> dict[str, Any]:
+            active = live.active
+            return {"model": active.to_dict(), "documents": review(active, query.k)}
+
+        return await heavy_workers.run(select)
 
     @get("/documents/{id:path}", schemas.StoredDocument, 404, 422, response_model_exclude_none=True)
     async def document(id: Name) -> Any:
@@ -131,36 +149,46 @@ def _add_changes(router: APIRouter, service: Service) -> None:
             path,
             dependencies=[Depends(service.guard.requires("write"))],
             response_model=Receipt,
-            responses=errors(*WRITE_ERRORS, *BODY_ERRORS),
-            openapi_extra=body(request),
+            responses=openapi.errors(*openapi.WRITE_ERRORS, *openapi.BODY_ERRORS),
+            openapi_extra=openapi.body(request),
         )
 
     @post("/learn", schemas.LearnRequest)
     async def learn(
-        request: Annotated[schemas.LearnRequest, json_body(schemas.LearnRequest)],
+        body: Annotated[JSONBody, json_body(schemas.LearnRequest)],
         key: IdempotencyKey = None,
     ) -> Any:
         """Learn documents; those with a known id are corrected. Returns a receipt."""
-        documents = await service.workers.run(request.to_documents)
-        return await service.change("learn", lambda store: store.learn(documents, key=key))
+
+        def change(store: Store) -> Receipt:
+            return store.learn(body.parse().to_documents(), key=key)
+
+        return await service.change("learn", change)
 
     @post("/forget", schemas.ForgetRequest)
     async def forget(
-        request: Annotated[schemas.ForgetRequest, json_body(schemas.ForgetRequest)],
+        body: Annotated[JSONBody, json_body(schemas.ForgetRequest)],
         key: IdempotencyKey = None,
     ) -> Any:
         """Forget documents exactly. Returns a receipt."""
-        return await service.change(
-            "forget", lambda store: store.forget(request.ids, purge=request.purge, key=key)
-        )
+
+        def change(store: Store) -> Receipt:
+            request = body.parse()
+            return store.forget(request.ids, purge=request.purge, key=key)
+
+        return await service.change("forget", change)
 
     @post("/relabel", schemas.RelabelRequest)
     async def relabel(
-        request: Annotated[schemas.RelabelRequest, json_body(schemas.RelabelRequest)],
+        body: Annotated[JSONBody, json_body(schemas.RelabelRequest)],
         key: IdempotencyKey = None,
     ) -> Any:
         """Replace the labels of documents. Returns a receipt."""
-        return await service.change("relabel", lambda store: store.relabel(request.labels, key=key))
+
+        def change(store: Store) -> Receipt:
+            return store.relabel(body.parse().labels, key=key)
+
+        return await service.change("relabel", change)
 
 
 def _add_models(router: APIRouter, service: Service) -> None:
@@ -172,7 +200,7 @@ def _add_models(router: APIRouter, service: Service) -> None:
             path,
             dependencies=[Depends(service.guard.requires("admin"))],
             response_model=PublishedModel,
-            responses=errors(*WRITE_ERRORS, *statuses),
+            responses=openapi.errors(*openapi.WRITE_ERRORS, *statuses),
             openapi_extra=description,
         )
 
@@ -187,22 +215,21 @@ def _add_models(router: APIRouter, service: Service) -> None:
             raise PolytopicError(f"Model {number} has since been deleted by another change.")
         return history[number].to_dict()
 
-    @post("/models", BODY_ERRORS, body(schemas.PublishRequest))
+    @post("/models", openapi.BODY_ERRORS, openapi.body(schemas.PublishRequest))
     async def publish(
-        request: Annotated[schemas.PublishRequest, json_body(schemas.PublishRequest)],
+        body: Annotated[JSONBody, json_body(schemas.PublishRequest)],
     ) -> Any:
         """Fit a model on the store and publish it."""
-        options = request.model_dump()
-        return await activate(lambda store: store.publish(**options))
+        return await activate(lambda store: store.publish(**body.parse().model_dump()))
 
-    @post("/models/rollback", BODY_ERRORS, body(schemas.RollbackRequest))
+    @post("/models/rollback", openapi.BODY_ERRORS, openapi.body(schemas.RollbackRequest))
     async def rollback(
-        request: Annotated[schemas.RollbackRequest, json_body(schemas.RollbackRequest)],
+        body: Annotated[JSONBody, json_body(schemas.RollbackRequest)],
     ) -> Any:
         """Return to an earlier published model."""
-        return await activate(lambda store: store.rollback(request.number))
+        return await activate(lambda store: store.rollback(body.parse().number))
 
-    @post("/models/refresh", (), {"security": token()})
+    @post("/models/refresh", (), {"security": openapi.token()})
     async def refresh() -> Any:
         """Fit the active model again if the store has changed since."""
         return await activate(lambda store: store.refresh() or store.monitor.state().current_model)
@@ -217,7 +244,9 @@ def _monitoring(service: Service) -> APIRouter:
         """Report that the service is running."""
         return {"status": "live"}
 
-    @router.get("/health/ready", response_model=schemas.ReadyResponse, responses=errors(503))
+    @router.get(
+        "/health/ready", response_model=schemas.ReadyResponse, responses=openapi.errors(503)
+    )
     async def is_ready() -> Any:
         """Report whether the service can answer."""
         if service.live.failure is not None:

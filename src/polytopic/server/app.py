@@ -88,7 +88,7 @@ def create_app(
     own_token : str, default=None
         A further token with the role ``admin``, valid while the service runs.
     threads : int, default=2
-        Number of worker threads.
+        Number of threads that answer short requests; one more answers heavy requests.
     max_waiting : int, default=256
         Number of calls that may wait for a thread; further ones get status 503.
     max_body_bytes : int, default=33554432

@@ -8,7 +8,7 @@ only if the request comes from one of the service's own pages.
 from __future__ import annotations
 
 import secrets
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from fastapi import HTTPException, Request
 from starlette.concurrency import run_in_threadpool
@@ -79,10 +79,15 @@ def _token_of(request: Request) -> str | None:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token.strip():
         return token.strip()
-    token = request.cookies.get(TOKEN_COOKIE, "")
+    token = unquote(request.cookies.get(TOKEN_COOKIE, ""))
     if token and request.method not in ("GET", "HEAD"):
         check_same_origin(request)
     return token or None
+
+
+def cookie_value(token: str) -> str:
+    """Return a token as the value of a cookie, without characters that would need quotes."""
+    return quote(token, safe="")
 
 
 def check_same_origin(request: Request) -> None:

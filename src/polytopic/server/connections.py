@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from polytopic.server.limits import SECURITY_HEADERS
 from polytopic.server.problems import problem
 
 CHECK_INTERVAL = 0.5  # seconds between two checks of all connections
@@ -183,13 +184,26 @@ class Connection(HttpToolsProtocol):
         if self._unanswered or self.transport.is_closing():  # another response is due first
             self.drop()
             return
-        response = problem(status, detail, {"Connection": "close"})
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in response.raw_headers]
-        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
+        self._write_problem(status, detail)
         if self.transport.can_write_eof():  # TLS cannot
             self.transport.write_eof()
         self._wait(LINGER)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that cannot be parsed, and close the connection."""
+        self._is_rejected = True
+        if self._unanswered and self.cycle.response_started:
+            self.drop()
+            return
+        self._write_problem(400, "The request is not valid HTTP.")
+        self.transport.close()
+
+    def _write_problem(self, status: int, detail: str) -> None:
+        response = problem(status, detail, {"Connection": "close"})
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+        headers = [*response.raw_headers, *SECURITY_HEADERS]
+        lines += [name + b": " + value for name, value in headers]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
 
     def drop(self) -> None:
         """Close the connection at once, and discard unread bytes."""
@@ -234,6 +248,10 @@ class Connection(HttpToolsProtocol):
         if not self._unanswered:
             self._wait(self._limits.head_seconds)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header field; white space after the value does not belong to it."""
+        super().on_header(name, value.rstrip(b" \t"))
+
     def on_headers_complete(self) -> None:
         """Call the application if the head is within the limits."""
         limits, n_bytes = self._limits, self._n_bytes + self._n_new
@@ -242,14 +260,18 @@ class Connection(HttpToolsProtocol):
         if n_bytes > limits.head_bytes or len(self.headers) > limits.head_fields:
             self._reject_head()
             return
+        if self.parser.should_upgrade() and any(map(_announces_body, self.headers)):
+            # the parser takes the body for the other protocol, and what follows for a new request
+            self.reject(400, "A request with a body cannot change the protocol (Upgrade, CONNECT).")
+            return
         if self._unanswered:  # pipelined: the pending response is the last one
             self._is_rejected = True
             self.shutdown()
             return
+        super().on_headers_complete()  # raises if the URL is not valid
         self._in_head, self._in_body = False, True
         self._unanswered = True
         self._deadline = math.inf  # the application limits the wait for the body
-        super().on_headers_complete()
         self.headers = []  # trailers must not join the fields that the application sees
 
     def on_body(self, body: bytes) -> None:
@@ -275,6 +297,11 @@ class Connection(HttpToolsProtocol):
         self._unanswered = False
         self._wait(KEEP_ALIVE + (0.0 if self._in_body else self._limits.head_seconds))
         super().on_response_complete()
+
+
+def _announces_body(field: tuple[bytes, bytes]) -> bool:
+    name, value = field
+    return name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0") != b"")
 
 
 def create_server(

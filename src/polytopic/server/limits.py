@@ -1,7 +1,7 @@
 """Limits on requests: on their heads, on the size and time of bodies, and on JSON.
 
 :class:`RequestLimits` is the middleware around all routes. Routes read JSON with
-:func:`decode_json` and :func:`validate`; values of large bodies are counted before parsing them.
+:func:`json_body`; values of large bodies are counted before parsing them.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from fastapi import Depends, HTTPException, Request
@@ -19,10 +19,10 @@ from pydantic_core import from_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polytopic.server.problems import UNEXPECTED, describe_errors, problem
-from polytopic.server.workers import BusyError, Workers
+from polytopic.server.workers import BusyError
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
-SMALL = 16 << 10  # bytes; parsing less is faster than handing it to a thread
+SMALL = 16 << 10  # bytes of a body that is always read, and parsed without a thread
 MAX_VALUES = 500_000  # in one JSON body
 MAX_CONTAINERS = 100_000  # objects and arrays among them
 BLOCK = 1 << 20  # bytes scanned at once
@@ -37,11 +37,13 @@ MAX_BYTES_BY_PATH = {  # of bodies that are always small
     "/v1/models/rollback": 4 * KILOBYTE,
 }
 MAX_PARAMETERS = 2500  # in a query
+MAX_VALID_HOSTS = 100  # that are remembered; the port may be any
 SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (
         b"content-security-policy",
         b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -49,6 +51,9 @@ SECURITY_HEADERS = [
         b"frame-ancestors 'none'",
     ),
 ]
+# answers may contain documents that are forgotten later
+PRIVATE_HEADERS = [*SECURITY_HEADERS, (b"cache-control", b"no-store")]
+STATIC = "/static"  # the path of files that anyone may cache
 UNIQUE_FIELDS = frozenset(  # header fields that would be ambiguous if repeated
     (
         b"authorization",
@@ -80,10 +85,12 @@ class BodyMemory:
     def __init__(self, limit: int) -> None:
         self.limit, self.n_bytes = limit, 0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the limit is exceeded, so that the request which exceeds it must fail."""
-        return self.n_bytes > self.limit
+    def is_full_for(self, n_bytes: int) -> bool:
+        """Return whether a request with this many bytes in memory must fail.
+
+        Small bodies are always read, so that clients with large ones cannot keep out all others.
+        """
+        return self.n_bytes > self.limit and n_bytes > SMALL
 
 
 class RequestLimits:
@@ -131,6 +138,8 @@ class RequestLimits:
             return
         begin, exchange = time.perf_counter(), _Exchange(self, scope, receive, send)
         try:
+            if b"\\" in exchange.headers.get(b"cookie", b""):
+                scope["headers"] = _without_slow_cookies(scope["headers"])
             rejection = self._check_head(scope, exchange.headers)
             if rejection is None:
                 await self.app(scope, exchange.receive, exchange.send)
@@ -163,10 +172,23 @@ class RequestLimits:
         """Return whether a ``Host`` header names this service, with or without a port."""
         if self.hosts is None or host in self._valid_hosts:
             return True
-        if re.sub(r":\d{1,5}$", "", host.decode("latin-1")) not in self.hosts:
+        if re.sub(r":\d{1,5}$", "", host.decode("latin-1").lower()) not in self.hosts:
             return False
-        self._valid_hosts.add(host)
+        if len(self._valid_hosts) < MAX_VALID_HOSTS:
+            self._valid_hosts.add(host)
         return True
+
+
+def _without_slow_cookies(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Drop cookies with backslashes: before Python 3.12.6, reading one takes quadratic time.
+
+    FastAPI reads the cookies of every request, and those of this service have none.
+    """
+
+    def keep_fast(cookies: bytes) -> bytes:
+        return b";".join(cookie for cookie in cookies.split(b";") if b"\\" not in cookie)
+
+    return [(n, keep_fast(value) if n == b"cookie" else value) for n, value in headers]
 
 
 class _Exchange:
@@ -191,6 +213,8 @@ class _Exchange:
         path, largest = scope["path"], limits.max_body_bytes
         self._is_stream = path == limits.stream_path and _is_stream(scope["method"], self.headers)
         self._limit = min(largest, MAX_BYTES_BY_PATH.get(path, largest))
+        is_static = path.startswith(f"{STATIC}/")
+        self._own_headers = SECURITY_HEADERS if is_static else PRIVATE_HEADERS
         length = self.headers.get(b"content-length", b"0")
         is_length = len(length) < 20 and length.isdigit()
         self._announced = int(length) if is_length else self._limit + 1
@@ -225,14 +249,14 @@ class _Exchange:
         self._limits.memory.n_bytes += n_bytes
         if self.n_read > self._limit:
             raise _too_large(self._limit)
-        if self._limits.memory.is_full:
+        if self._limits.memory.is_full_for(self.n_read):
             raise BusyError
 
     async def send(self, message: Message) -> None:
         """Send a part of the response."""
         if message["type"] == "http.response.start":
             self.status, self.has_started = message["status"], True
-            message["headers"] = [*message["headers"], *SECURITY_HEADERS]
+            message["headers"] = [*message["headers"], *self._own_headers]
         await self._send(message)
 
     async def reject(self, status: int, detail: str) -> None:
@@ -285,11 +309,6 @@ def validate(model: type[Model], value: Any) -> Model:
         raise ValueError(describe_errors(error)) from error
 
 
-async def parse_body(workers: Workers, parse: Callable[[bytes], Any], body: bytes) -> Any:
-    """Return ``parse(body)``; large bodies are parsed by a worker thread."""
-    return parse(body) if len(body) <= SMALL else await workers.run(parse, body)
-
-
 class JSONSize(NamedTuple):
     """The number of values in a JSON text, and of the objects and arrays among them."""
 
@@ -326,17 +345,45 @@ def check_json_size(body: bytes) -> None:
             raise ValueError(f"The request has {n:,} {name}, must have at most {limit:,}.")
 
 
+class JSONBody(Generic[Model]):
+    """The JSON body of a request, parsed where it is needed if it is large.
+
+    A parsed body takes up to twenty times its bytes, so large bodies wait as they are.
+
+    Parameters
+    ----------
+    model : type of BaseModel
+        What the body must be.
+    content : bytes
+        The body.
+
+    Attributes
+    ----------
+    is_large : bool
+        Whether parsing it takes a while.
+    """
+
+    def __init__(self, model: type[Model], content: bytes):
+        self._model, self._content = model, content
+        self.is_large = len(content) > SMALL
+        self._parsed = None if self.is_large else self._parse()
+
+    def parse(self) -> Model:
+        """Return the request; raise :class:`ValueError` if it is not valid."""
+        return self._parse() if self._parsed is None else self._parsed
+
+    def _parse(self) -> Model:
+        return validate(self._model, decode_json(self._content))
+
+
 def json_body(model: type[BaseModel]) -> Any:
     """Return the dependency that reads a JSON body.
 
     FastAPI resolves it after the dependencies of the route, so that the token is checked first.
     """
 
-    def parse(body: bytes) -> BaseModel:
-        return validate(model, decode_json(body))
-
-    async def read(request: Request) -> BaseModel:
+    async def read(request: Request) -> JSONBody:
         check_media_type(request, JSON)
-        return await parse_body(request.app.state.service.workers, parse, await request.body())
+        return JSONBody(model, await request.body())
 
     return Depends(read)

@@ -36,11 +36,14 @@ MEANINGS = {
 }
 MAX_ERRORS = 5  # described per request
 MAX_CHARACTERS = 500  # of each part of a description
+MAX_DETAIL = 4000  # characters; names in it may be as long as a body
 
 
 def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return a problem document."""
     title = HTTPStatus(status).phrase
+    if len(detail) > MAX_DETAIL:
+        detail = f"{detail[:MAX_DETAIL]}…"
     detail = detail.encode(errors="backslashreplace").decode()  # lone surrogates are not UTF-8
     content = {"type": "about:blank", "title": title, "status": status, "detail": detail}
     return JSONResponse(content, status, headers, media_type=MEDIA_TYPE)

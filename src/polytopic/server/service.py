@@ -29,12 +29,15 @@ class Service:
     guard : Guard
         Checks tokens.
     workers : Workers
-        Threads that answer.
+        Threads for answers that are computed in a moment, whatever the store contains.
     memory : BodyMemory
         Counts the bytes of request bodies.
 
     Attributes
     ----------
+    heavy_workers : Workers
+        The one thread for answers whose time grows with the request or the store. They wait for
+        each other; other answers do not wait for them.
     writers : Workers
         The one thread that changes the store. Changes wait for each other; answers do not.
     metrics : Metrics
@@ -43,6 +46,7 @@ class Service:
 
     def __init__(self, live: LiveModel, guard: Guard, workers: Workers, memory: BodyMemory):
         self.live, self.guard, self.workers, self.memory = live, guard, workers, memory
+        self.heavy_workers = Workers(1, workers.limit)
         self.writers = Workers(1, workers.limit)
         self.metrics = Metrics(self)
 
@@ -62,10 +66,19 @@ class Service:
         self.metrics.count_change(action)
         return receipt.to_dict()
 
+    @property
+    def n_pending(self) -> int:
+        """Number of calls that are running or waiting."""
+        return sum(workers.pending for workers in self._all_workers)
+
+    @property
+    def _all_workers(self) -> tuple[Workers, ...]:
+        return self.writers, self.heavy_workers, self.workers
+
     def close(self) -> None:
         """Finish running calls, and close the store."""
-        self.writers.close()
-        self.workers.close()
+        for workers in self._all_workers:
+            workers.close()
         self.live.close()
 
 
@@ -94,7 +107,7 @@ class Metrics:
         waiting = Gauge(
             "polytopic_waiting", "Calls that are waiting or running.", registry=self.registry
         )
-        waiting.set_function(lambda: service.workers.pending + service.writers.pending)
+        waiting.set_function(lambda: service.n_pending)
         revision = Gauge(
             "polytopic_revision", "Revision of the active model.", registry=self.registry
         )

@@ -26,11 +26,11 @@ from polytopic.server import openapi, queries, schemas
 from polytopic.server.limits import (
     JSON,
     NDJSON,
+    SMALL,
     BodyMemory,
     check_media_type,
     decode_json,
     media_type,
-    parse_body,
     validate,
 )
 from polytopic.server.schemas import Item
@@ -42,6 +42,7 @@ JSON_BYTES = JSON.encode()
 MAX_LINES = 256  # answered at once
 MAX_SUGGESTIONS = 25_600  # in the answers to them
 MAX_LINE_BYTES = 16 << 20
+LONG_LINES = 1 << 20  # bytes of lines that take a while
 TOO_MANY_LINES = "The service is reading too many long lines. Try again in a moment."
 RETRY_INTERVAL = 0.05  # seconds until a stream tries again while the service is busy
 LINES = {NDJSON: {"schema": {"type": "string"}}}
@@ -97,7 +98,11 @@ def add_suggest_route(app: FastAPI, service: Service) -> SuggestRoute:
 
         max_lines = min(MAX_LINES, MAX_SUGGESTIONS // options.k)
         blocks = read_lines(request, service.memory, max_lines)
-        return LineResponse(answer_blocks(blocks, service.workers, answer))
+        return LineResponse(answer_blocks(blocks, workers_for, answer))
+
+    def workers_for(lines: Sequence[bytes]) -> Workers:
+        is_long = sum(map(len, lines)) > LONG_LINES
+        return service.heavy_workers if is_long else service.workers
 
     app.router.add_api_route(
         PATH,
@@ -133,7 +138,9 @@ def parse_request(body: bytes) -> schemas.SuggestRequest | schemas.SuggestOneReq
 class JSONSuggest:
     """Labels the documents of a JSON body.
 
-    Requests with one document that wait at the same time are answered as one batch.
+    Small requests with one document that wait at the same time are answered as one batch. All other
+    requests are answered by the thread for heavy ones, which also parses large bodies: their values
+    would take far more memory than their bytes while they wait.
 
     Parameters
     ----------
@@ -150,16 +157,25 @@ class JSONSuggest:
         """Answer a request, as an ASGI application."""
         if not self.service.guard.open_reading:
             await self._check_token(Request(scope, receive))
-        request = await parse_body(self.service.workers, parse_request, await _read_body(receive))
-        if len(request.documents) == 1:
-            item = request.documents[0].to_item(1)
-            content = await self._batcher.run(request.key, (item, request))
-        else:
-            content = await self.service.workers.run(self._answer_all, request)
+        content = await self._answer(await _read_body(receive))
         length = str(len(content)).encode()
         headers = [(b"content-type", JSON_BYTES), (b"content-length", length)]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+    async def _answer(self, body: bytes) -> bytes:
+        """Return the response to a body."""
+        if len(body) > SMALL:
+            return await self.service.heavy_workers.run(self._answer_large, body)
+        request = parse_request(body)
+        if len(request.documents) > 1:
+            return await self.service.heavy_workers.run(self._answer_all, request)
+        item = request.documents[0].to_item(1)
+        return await self._batcher.run(request.key, (item, request))
+
+    def _answer_large(self, body: bytes) -> bytes:
+        """Return the response to a body that is not parsed yet."""
+        return self._answer_all(parse_request(body))
 
     def _answer_each(self, batch: Sequence[tuple[Item, schemas.SuggestOptions]]) -> list[bytes]:
         """Return one response per document; all have equal options."""
@@ -208,7 +224,7 @@ async def read_lines(
         async for chunk in request.stream():
             n_held += len(chunk)
             memory.n_bytes += len(chunk)
-            if memory.is_full:
+            if memory.is_full_for(n_held):
                 headers = {"Retry-After": "1", "Connection": "close"}
                 raise HTTPException(503, TOO_MANY_LINES, headers)
             *lines, last = chunk.split(b"\n")
@@ -231,17 +247,17 @@ async def read_lines(
 
 async def answer_blocks(
     blocks: AsyncIterator[list[bytes]],
-    workers: Workers,
+    workers_for: Callable[[Sequence[bytes]], Workers],
     answer: Callable[[Sequence[Item]], Sequence[dict]],
 ) -> AsyncIterator[bytes]:
-    """Yield the answers to blocks of lines, in order.
+    """Yield the answers to blocks of lines, in order; ``workers_for`` selects those of a block.
 
     An error before the first answer is raised; later ones become the last line.
     """
     n_lines = 0
     try:
         async for block in blocks:
-            arguments = (_answer_block, block, n_lines + 1, answer)
+            workers, arguments = workers_for(block), (_answer_block, block, n_lines + 1, answer)
             yield await (_retry(workers, *arguments) if n_lines else workers.run(*arguments))
             n_lines += len(block)
     except ClientDisconnect:

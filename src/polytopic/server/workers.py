@@ -55,7 +55,10 @@ class Workers:
         self.enter()
         future = self.submit(function, *arguments)
         future.add_done_callback(self._finish)  # runs even if the caller is cancelled
-        return await asyncio.shield(future)
+        try:
+            return await asyncio.shield(future)
+        finally:
+            del future  # an error would refer to it, and it to the error, until the next collection
 
     def _finish(self, future: asyncio.Future) -> None:
         self.leave()
@@ -97,6 +100,7 @@ class Batcher:
             return await future
         finally:
             self.workers.leave()
+            del future  # an error would refer to it, and it to the error
 
     def _start_next(self) -> None:
         """Start the next batch if there is one and a thread is idle."""
@@ -130,3 +134,4 @@ class Batcher:
                 future.set_result(result)
             else:
                 future.set_exception(error)
+        results.clear()  # frames in the traceback of an error refer to it

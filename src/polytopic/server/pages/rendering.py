@@ -114,13 +114,15 @@ class Pages:
         *,
         status: int = 200,
         public: bool = False,
+        heavy: bool = False,
     ) -> Response:
         """Return a page with the variables that ``get_content`` returns; runs in a worker.
 
-        Pages that are not ``public`` raise :class:`SignInError` for readers without a role.
+        Pages that are not ``public`` raise :class:`SignInError` for readers without a role. Those
+        whose content takes time that grows with the store are ``heavy``.
         """
-        arguments = (request, template, get_content, public)
-        html = await self.service.workers.run(self._render, *arguments)
+        workers = self.service.heavy_workers if heavy else self.service.workers
+        html = await workers.run(self._render, request, template, get_content, public)
         return self._respond(request, html, status)
 
     def render_problem(self, request: Request, problem: JSONResponse) -> Response:
@@ -135,7 +137,7 @@ class Pages:
         return response
 
     def _respond(self, request: Request, html: str, status: int) -> Response:
-        response = HTMLResponse(html, status, {"Cache-Control": "no-store"})
+        response = HTMLResponse(html, status)
         chosen = request.query_params.get("lang")
         if chosen in LANGUAGES:
             response.set_cookie(

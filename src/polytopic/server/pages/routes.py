@@ -10,13 +10,14 @@ from urllib.parse import parse_qs, quote, urlsplit
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
 from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.explain.html import WIDTH, strokes
 from polytopic.models.registry import model_names
 from polytopic.server import queries
-from polytopic.server.auth import TOKEN_COOKIE, check_same_origin
-from polytopic.server.limits import check_media_type
+from polytopic.server.auth import TOKEN_COOKIE, check_same_origin, cookie_value
+from polytopic.server.limits import STATIC, check_media_type
 from polytopic.server.live import ActiveModel
 from polytopic.server.openapi import read_routes
 from polytopic.server.pages.rendering import (
@@ -42,7 +43,7 @@ MAX_MAP_LABELS = 400  # drawn on the map
 def add_pages(app: FastAPI, service: Service) -> None:
     """Add the pages to an application."""
     pages = Pages(app, service)
-    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.mount(STATIC, WholeFiles(directory=HERE / "static"), name="static")
     for add_routes in (_add_texts, _add_labels, _add_models, _add_sign_in):
         router = APIRouter()
         add_routes(router, pages)
@@ -52,6 +53,15 @@ def add_pages(app: FastAPI, service: Service) -> None:
     @app.exception_handler(SignInError)
     async def _(request: Request, error: SignInError) -> Response:
         return RedirectResponse(f"/sign-in?next={quote(address_of(request), safe='')}", 303)
+
+
+class WholeFiles(StaticFiles):
+    """Serves whole files: from Starlette 0.39 to 0.49, reading ``Range`` takes quadratic time."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request as if it had no ``Range``, as a server may."""
+        headers = [field for field in scope["headers"] if field[0] != b"range"]
+        await super().__call__({**scope, "headers": headers}, receive, send)
 
 
 def _show_problems_as_pages(app: FastAPI, pages: Pages) -> None:
@@ -101,7 +111,7 @@ def _add_texts(router: APIRouter, pages: Pages) -> None:
             queue = [] if active is None else find_texts(active, QUEUE_LENGTH)
             return {name: queue, "names": _label_namer(request, pages)}
 
-        return await pages.render(request, template, get_content)
+        return await pages.render(request, template, get_content, heavy=True)
 
     @router.get("/check")
     async def review(request: Request):
@@ -139,7 +149,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
             tree = None if q or more else _label_tree(active, rows, _label_namer(request, pages))
             return {"q": q, "rows": rows[:MAX_LABELS], "tree": tree, "more": more}
 
-        return await pages.render(request, "labels.html", get_content)
+        return await pages.render(request, "labels.html", get_content, heavy=True)
 
     @router.get("/labels/{label:path}")
     async def label(request: Request, label: str):
@@ -156,7 +166,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
                 "bars": counts and bars(counts["starts"], counts["documents"]),
             }
 
-        return await pages.render(request, "label.html", get_content)
+        return await pages.render(request, "label.html", get_content, heavy=True)
 
     @router.get("/parts/drift/{label:path}")
     async def label_drift(request: Request, label: str):
@@ -166,7 +176,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
             active = _require_active(pages)
             return {"periods": queries.label_drift(active, queries.find_label(active, label))}
 
-        return await pages.render(request, "label_drift.html", get_content)
+        return await pages.render(request, "label_drift.html", get_content, heavy=True)
 
     @router.get("/map")
     async def map_(request: Request):
@@ -182,7 +192,7 @@ def _add_labels(router: APIRouter, pages: Pages) -> None:
                 "names": _label_namer(request, pages),
             }
 
-        return await pages.render(request, "map.html", get_content)
+        return await pages.render(request, "map.html", get_content, heavy=True)
 
 
 def _add_models(router: APIRouter, pages: Pages) -> None:
@@ -219,7 +229,7 @@ def _add_models(router: APIRouter, pages: Pages) -> None:
                 "names": _label_namer(request, pages),
             }
 
-        return await pages.render(request, "quality.html", get_content)
+        return await pages.render(request, "quality.html", get_content, heavy=True)
 
 
 def _add_sign_in(router: APIRouter, pages: Pages) -> None:
@@ -247,10 +257,11 @@ def _add_sign_in(router: APIRouter, pages: Pages) -> None:
         response = RedirectResponse(_local_path(target), 303)
         response.set_cookie(
             TOKEN_COOKIE,
-            token,
+            cookie_value(token),
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            # the service itself speaks plain HTTP; browsers name the scheme that they use
+            secure=request.headers.get("Origin", "").startswith("https:"),
         )
         return response
 
