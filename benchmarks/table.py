@@ -69,8 +69,8 @@ INTRODUCTION = f"""# All methods on many corpora
 Our models and the baselines that can be installed, on the same documents. To run this
 comparison, use `python benchmarks/table.py run FOLDER`, then `write FOLDER docs/comparison.md`.
 A corpus with a test part keeps its split; the others are split once at random, three to one. All
-methods get the same terms: counts, or ltc weights for methods that need weights. fastText and
-Annif get the terms as words, each as often as it occurs.
+methods get the same terms: counts, or ltc weights (logarithmic tf-idf) for methods that need
+weights. fastText and Annif get the terms as words, each as often as it occurs.
 
 To compare methods on documents of your own, use `polytopic compare`. Annif needs an environment of
 its own, because it pins its dependencies; `benchmarks/compare_annif.py` is the same command with
@@ -82,14 +82,14 @@ export POLYTOPIC_ANNIF=annif/bin/python
 python benchmarks/compare_annif.py articles.csv --models mml,svm-threshold,annif-omikuji,annif-svc
 ```
 
-Baselines are tuned. C, class weights, smoothing, neighbours, weight decay, fastText's learning rate
-and Omikuji's kind of trees are chosen by samples F1 on a quarter of the training documents (on each
-quarter in turn if there are fewer than 1,000). So is a threshold for each fit, among forty. If no
-label passes the threshold, the best one is predicted, except by plain "linear SVM". Our models
-choose their settings within their own `fit`, if at all, except for C in the paper's MML. We widened
-the ranges of the tuned SVM and of fastText after low scores here, and those of none of our models;
-fastText's rate is halved when its weights diverge. This is one split and one run: ignore
-differences of .01 and less.
+Baselines are tuned. C, class weights, smoothing, the number of neighbours, weight decay, fastText's
+learning rate and Omikuji's kind of trees are chosen by samples F1 on a quarter of the training
+documents (on each quarter in turn if there are fewer than 1,000). So is a threshold for each fit,
+among forty. If no label passes the threshold, the best one is predicted, except by plain
+"linear SVM". Our models choose their settings within their own `fit`, if at all; only C in the
+paper's MML is chosen like those of the baselines. After low scores here, we widened the ranges of
+the tuned SVM and of fastText, but of none of our models; fastText's rate is halved when its weights
+diverge. This is one split and one run: ignore differences of .01 and less.
 
 Times are CPU seconds on one thread, from counts to label sets, on a shared machine. MML for F,
 PMM1, naive Bayes, the SVM with a tuned threshold, Omikuji and napkinXC were timed side by side
@@ -98,7 +98,7 @@ their number.
 
 `late` marks a method that took more than {SECONDS} seconds, or was not tried because it did so
 on two smaller corpora; `fails` marks one that failed. The end of the page gives the reasons. A
-dot means not measured, a dash no time at all. Annif's scores come from its own process and its
+dot means not measured, a dash no measurable time. Annif's scores come from its own process and its
 own weights of the same terms; its SVC learns one label per document. For our models, prediction
 includes label sets, the scores of all labels and their probabilities; for the others, label sets
 and scores.
