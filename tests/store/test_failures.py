@@ -55,6 +55,7 @@ def one_sentence(error, *parts):
         (":memory:", "must name a file; a store in memory would be lost"),
         ("no/folder/a.db", "it cannot be opened; its folder must exist"),
         ("sqlite:///no/folder/a.db", "it cannot be opened; its folder must exist"),
+        ("a" * 300 + ".db", "it cannot be opened; its folder must exist"),
         ("postgresql://127.0.0.1:1/a", "the database does not answer ("),
         ("postgresql://u:geheim@127.0.0.1:1/a", "the database does not answer ("),
         ("postgresql:///a?host=/no/folder", "the database does not answer ("),

@@ -98,7 +98,10 @@ class Database:
         filled = os.access(path, os.R_OK) and path.is_file() and path.stat().st_size
         if filled and not is_database(path):
             raise StoreError(f"{self.name} is not an SQLite database.")
-        return path.exists()
+        try:
+            return path.exists()
+        except OSError:  # no permission for the folder, say: SQLite cannot open it, and reports why
+            return True
 
     def close(self) -> None:
         """Close all connections."""
