@@ -89,7 +89,7 @@ def best_sets(data, indices, indptr, problem, n_best, max_nodes, sets, values, b
     """
     prior, n_labels = problem.prior, problem.theta.shape[1]
     work = new_workspace(prior.log_seen.size, n_labels, longest(indptr))
-    nodes = _new_nodes(2 * (min(max_nodes, INITIAL_NODES) + problem.labels.size) + 4, n_labels)
+    nodes = _new_nodes(2 * min(max_nodes, INITIAL_NODES) + 4, n_labels)
     for d in range(indptr.size - 1):
         x, words = read_document(data, indices, indptr, d, problem.family, work)
         find_candidates(x, words, problem, PRECISE, True, n_best, work)
