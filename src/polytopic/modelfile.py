@@ -38,7 +38,7 @@ VERSION = 3
 READABLE = (2, VERSION)  # arrays of format 2 are not packed
 ALIGNMENT = 8  # bytes
 LENGTH_BYTES = 8  # of the length of the header, which comes first
-MOST_ARRAYS = 10_000  # safetensors takes time quadratic in their number
+MAX_ARRAYS = 10_000  # safetensors takes time quadratic in their number
 LONGEST_REASON, LONGEST_VERSION = 500, 20  # characters that an error message quotes
 LONGEST_HEADER = 100_000_000  # bytes, the limit of safetensors
 DTYPES = ("F64", "F32", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
@@ -226,10 +226,9 @@ def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
         is_model = False
     if not is_model:
         raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
-    if len(header) > MOST_ARRAYS:
+    if len(header) > MAX_ARRAYS:
         raise ModelFileError(
-            f"{str(path)!r} is damaged: it has {len(header)} arrays, at most {MOST_ARRAYS} are "
-            "read."
+            f"{str(path)!r} is damaged: it has {len(header)} arrays, at most {MAX_ARRAYS} are read."
         )
     for name, facts in header.items():
         if not isinstance(facts, dict) or facts.get("dtype") not in DTYPES:

@@ -41,7 +41,7 @@ from polytopic.labels import LabelTree, indicator
 from polytopic.parameters import check_number
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
-MOST_LABELS = 2**31 - 1
+MAX_LABELS = 2**31 - 1
 BLOCK_CELLS = 1 << 17  # scores in a block of documents
 
 
@@ -244,7 +244,7 @@ class TopK(Rule):
         self.reject = reject
 
     def _check_parameters(self):
-        check_scalar(self.k, "k", Integral, min_val=1, max_val=MOST_LABELS)
+        check_scalar(self.k, "k", Integral, min_val=1, max_val=MAX_LABELS)
 
     def _cut(self, scores, reference, values, cut, ties):
         top_cuts(scores, values, self.reject, cut, ties)

@@ -20,8 +20,8 @@ from polytopic.models.registry import DEFAULT_COUNT_MODEL, create_model
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
 
-LEAST_TEXTS, MOST_TEXTS = 256, 8192  # in a block
-MOST_SCORES = 1 << 20  # of texts × labels in a block, if it has more than LEAST_TEXTS
+MIN_TEXTS, MAX_TEXTS = 256, 8192  # in a block
+MAX_SCORES = 1 << 20  # of texts × labels in a block, if it has more than MIN_TEXTS
 TINY = np.finfo(np.float64).tiny
 
 
@@ -135,8 +135,8 @@ class LabelerState:
 
     @property
     def _most_texts(self) -> int:
-        most = max(LEAST_TEXTS, MOST_SCORES // max(len(self.space), 1))
-        return min(most, MOST_TEXTS)
+        most = max(MIN_TEXTS, MAX_SCORES // max(len(self.space), 1))
+        return min(most, MAX_TEXTS)
 
     def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
         """Return what the model reads of counts: themselves, or weights."""

@@ -28,7 +28,7 @@ from polytopic.text.packed_words import (
 Text = str | Mapping[str, str] | Mapping[str, float]
 """A text, the fields of a text by name, or a bag of words: terms with their counts."""
 
-_FIRST_TEXTS, _MOST_TEXTS = 64, 8192  # read at once; few at first, to learn frequent tokens
+_FIRST_TEXTS, _MAX_TEXTS = 64, 8192  # read at once; few at first, to learn frequent tokens
 _BLOCK = 1 << 18  # characters that one thread reads at once
 _NONE = np.zeros(0, dtype=np.int32)
 _KEEP_ORDER = _NONE
@@ -65,7 +65,7 @@ def known_terms_and_totals(texts, lexicon, fields, vocabulary, most):
 
 def _read(texts, lexicon, fields, columns):
     """Return blocks of texts as columns of their terms, in the form that `sum_rows` takes."""
-    return list(chain.from_iterable(_read_some(texts, lexicon, fields, columns, _MOST_TEXTS)))
+    return list(chain.from_iterable(_read_some(texts, lexicon, fields, columns, _MAX_TEXTS)))
 
 
 def _read_some(texts, lexicon, fields, columns, most):

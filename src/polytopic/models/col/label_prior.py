@@ -30,7 +30,7 @@ RIDGE = 0.01  # added to a learned covariance
 GROWTH = 1.5  # factor by which successful EM steps grow
 UNSEEN_SIZE = 0.5  # documents added to each size, up to one label more than was seen
 SWEEPS, CG_STEPS, MAX_HALVINGS = 3, 20, 30  # of variational EM
-MOST_SWEEPS, CONVERGED = 1000, 1e-14  # until a bound is at its maximum
+MAX_SWEEPS, CONVERGED = 1000, 1e-14  # until a bound is at its maximum
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,7 @@ class SetPosteriors:
     def maximum(self):
         """Raise the bound of each set to its maximum; return it."""
         value, before = self.bound(), np.full(len(self.mean), -np.inf)
-        for _ in range(MOST_SWEEPS):
+        for _ in range(MAX_SWEEPS):
             if (value - before <= CONVERGED * (1 + np.abs(value))).all():
                 break
             self.improve()

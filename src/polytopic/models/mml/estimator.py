@@ -40,12 +40,12 @@ from polytopic.models.mml.exact import (
     gram_matrix,
 )
 from polytopic.models.mml.scoring import SetScorer
-from polytopic.models.mml.training import FEWEST, DualAscent, Margins, score_held_out, tune
+from polytopic.models.mml.training import MIN_DOCS, DualAscent, Margins, score_held_out, tune
 from polytopic.models.results import LabelEvidence, LabelSets
 from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts, unit_rows
 
-MOST_SETS = 1 << 16  # per document in `predict_sets`
+MAX_SETS = 1 << 16  # per document in `predict_sets`
 
 # The arrays of a model in files: weights of words for labels, vectors of the sizes of label sets,
 # and the labels
@@ -539,7 +539,7 @@ class MML(LinearModel):
         if "set_curve" not in self.tuned_:
             raise ValueError(
                 "MML has no probabilities of label sets; fit it with calibrate=True on at least "
-                f"{FEWEST} documents."
+                f"{MIN_DOCS} documents."
             )
         X = self._check_words(X)
         lead = self.lead(X)
@@ -552,7 +552,7 @@ class MML(LinearModel):
         if not self.calibrate:
             return "MML is not calibrated; use MML(calibrate=True)"
         if self.is_fitted and "set_curve" not in self.tuned_:
-            return f"MML needs at least {FEWEST} documents to calibrate it"
+            return f"MML needs at least {MIN_DOCS} documents to calibrate it"
         return ""
 
     def lead(self, X):
@@ -581,7 +581,7 @@ class MML(LinearModel):
             raise ValueError(
                 "y was 1-D, one label per document, so there are no label sets; use predict_proba."
             )
-        check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MOST_SETS)
+        check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MAX_SETS)
         X, n_sets = self._check_words(X), int(n_best) + 1
         Y, scores = self._scorer.n_best(X, n_sets)
         rows = [tuple(labels) for labels in LabelSpace(self.classes_.tolist()).decode(Y)]

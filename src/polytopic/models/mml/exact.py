@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 from polytopic.labels import stack_sets
 from polytopic.text.weights import unit_rows
 
-MOST_SETS = 1024  # that are listed: those of ten labels
-MOST_DUALS = 4000  # dual variables
+MAX_SETS = 1024  # that are listed: those of ten labels
+MAX_DUALS = 4000  # dual variables
 GAP = 1e-12  # between the objectives, as a part of the dual one, at which training ends
 STALLED = 5  # steps without a smaller gap, after which it does not become any smaller
 CLOSED = 1e-7  # part of the dual objective up to which the gap counts as closed
@@ -82,10 +82,10 @@ class SetList:
         """List what training and prediction need; raise if there are too many."""
         least = 0 if any(empty) else 1
         largest = min(n_labels, 1 + neighbours) if single else n_labels
-        if sum(comb(n_labels, size) for size in range(min(largest, MOST_SETS) + 1)) > MOST_SETS:
+        if sum(comb(n_labels, size) for size in range(min(largest, MAX_SETS) + 1)) > MAX_SETS:
             raise ValueError(
                 f"solver == 'exact' lists the label sets of {n_labels:,} labels, must be at most "
-                f"{MOST_SETS:,} sets, as of 10 labels; use solver='fast' or fewer labels."
+                f"{MAX_SETS:,} sets, as of 10 labels; use solver='fast' or fewer labels."
             )
         return cls.of_sizes(n_labels, range(least, largest + 1))
 
@@ -268,11 +268,11 @@ class Pairs(NamedTuple):
         """Pair each document with all label sets, or with those of one label more or less."""
         first = 0 if empty.is_neighbour or listed.sizes[0] else 1  # the empty set is the first
         n_others = Y.shape[1] if neighbours else len(listed.members) - first - 1
-        if Y.shape[0] * n_others > MOST_DUALS:
+        if Y.shape[0] * n_others > MAX_DUALS:
             raise ValueError(
                 f"solver == 'exact' has a dual variable for each of {Y.shape[0]:,} documents and "
                 f"{n_others:,} label sets, {Y.shape[0] * n_others:,} in all, must be at most "
-                f"{MOST_DUALS:,}; use solver='fast' or fewer documents."
+                f"{MAX_DUALS:,}; use solver='fast' or fewer documents."
             )
         own, members = listed.find(Y), listed.members.astype(np.int64)
         apart = members[own] @ (1 - members.T) + (1 - members[own]) @ members.T

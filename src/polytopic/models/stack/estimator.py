@@ -33,12 +33,12 @@ from polytopic.models.stack.members import Classifier, as_member
 
 GOALS = ("f", "macro", "exact")
 MARGIN = {"f": 1.5, "macro": 1.0}  # times the best threshold of a label: it is added from there on
-LEAST = 0.02  # the lowest probability of a label that is added
-FEWEST = 30  # documents to combine members on
-MOST = 12000  # documents to hold some out of
+MIN_PROBA = 0.02  # the lowest probability of a label that is added
+MIN_DOCS = 30  # documents to combine members on
+MAX_DOCS = 12000  # documents to hold some out of
 FOLDS = 3
-MOST_MEMBERS = 100
-MANY = 2000  # documents for which one fold is enough
+MAX_MEMBERS = 100
+MANY_DOCS = 2000  # documents for which one fold is enough
 TINY = 1e-12
 
 
@@ -112,7 +112,7 @@ class Stack(WordWeightModel):
         fitted = [None] * len(members)
         if tuned is not None:
             self._set_tuned(tuned)
-        elif X.shape[0] < FEWEST:
+        elif X.shape[0] < MIN_DOCS:
             self._set_tuned({})
         else:
             fitted = self._tune(members, X, Y)
@@ -125,9 +125,9 @@ class Stack(WordWeightModel):
 
     def _tune(self, members, X, Y):
         """Combine members on held-out documents; return those that are already fitted on all."""
-        order = draw_documents(X.shape[0], MOST, self.random_state)
+        order = draw_documents(X.shape[0], MAX_DOCS, self.random_state)
         fold_of = np.arange(order.size) % FOLDS
-        n_folds = FOLDS if order.size < MANY else 1
+        n_folds = FOLDS if order.size < MANY_DOCS else 1
         folds = [(order[fold_of != k], order[fold_of == k]) for k in range(n_folds)]
         held_out = [member.held_out_scores(X, Y, folds) for member in members]
         truth = Y[np.concatenate([test for _, test in folds])].toarray() > 0
@@ -173,8 +173,8 @@ class Stack(WordWeightModel):
         check_name(self.goal, "goal", GOALS)
         if not isinstance(self.members, list | tuple) or not self.members:
             raise ValueError(f"members == {self.members!r}, must be a tuple of one model or more.")
-        if len(self.members) > MOST_MEMBERS:
-            raise ValueError(f"members has {len(self.members)} models, at most {MOST_MEMBERS}.")
+        if len(self.members) > MAX_MEMBERS:
+            raise ValueError(f"members has {len(self.members)} models, at most {MAX_MEMBERS}.")
         for member in self.members:
             as_member(member)
 
@@ -258,7 +258,7 @@ class Stack(WordWeightModel):
             return chosen
         chosen = np.zeros(proba.shape, dtype=bool)
         kernels.choose_sets(np.ascontiguousarray(proba), chosen)
-        return chosen | (proba > np.maximum(MARGIN[self.goal] * self._thresholds, LEAST))
+        return chosen | (proba > np.maximum(MARGIN[self.goal] * self._thresholds, MIN_PROBA))
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return the predicted label set of each document, with a label (a column) added."""
@@ -289,7 +289,7 @@ class Stack(WordWeightModel):
     def why_no_set_probability(self):
         """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
         if self.is_fitted and "set_curve" not in self.tuned_:
-            return f"Stack needs at least {FEWEST} documents to combine members"
+            return f"Stack needs at least {MIN_DOCS} documents to combine members"
         return ""
 
     # Explanations
