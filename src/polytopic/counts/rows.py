@@ -163,9 +163,9 @@ class RowCollector:
         return rows
 
 
-def _columns(names: Sequence[str], among: Sequence[str]) -> np.ndarray:
-    """Return the place of each name among others, or -1."""
-    index = {name: place for place, name in enumerate(among)}
+def _columns(names: Sequence[str], all_names: Sequence[str]) -> np.ndarray:
+    """Return the place of each name in ``all_names``, or -1."""
+    index = {name: place for place, name in enumerate(all_names)}
     return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
 
 

@@ -119,7 +119,7 @@ def tune_decision(
             world_score(estimator, rule, X)  # raises: there is none
         for candidate in _rules_to_sweep(rule, values, held_out, tree):
             points += _measure(candidate, values, held_out, name, decided_metric)
-    return DecisionSurface.of_points(points, list(values), name, held_out.scores.shape[0])
+    return DecisionSurface.from_points(points, list(values), name, held_out.scores.shape[0])
 
 
 @dataclass(frozen=True)
@@ -469,7 +469,7 @@ class DecisionSurface:
     surface: list[dict[str, Any]]
 
     @classmethod
-    def of_points(
+    def from_points(
         cls,
         points: Sequence[tuple[Rule, dict[str, float]]],
         parameters: Sequence[str],

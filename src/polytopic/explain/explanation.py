@@ -290,7 +290,7 @@ class Reasons:
             by_label=None if by_label is None else self._spread(by_label),
         )
 
-    def of_labels(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
+    def label_reasons(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
         """Return the labels with their evidence, given the model's scores and probabilities."""
         shares = self._label_shares()
         reasons = [

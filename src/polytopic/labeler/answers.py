@@ -276,7 +276,7 @@ def explain_labels(
         model, vocabulary.terms, x, y, counts=known, mixture_model=mixture_model, mixture=mixture
     )
     return Explanation(
-        labels=reasons.of_labels(scores[0], proba[0]),
+        labels=reasons.label_reasons(scores[0], proba[0]),
         keywords=reasons.keywords(order),
         breakdown=reasons.scores.breakdown,
         why_not=reasons.why_not(list(why_not.values())),

@@ -195,22 +195,24 @@ def check_text(name: str, value: Any) -> None:
         raise ContentError(f"{name} == {short(value)}, must be valid text without NUL.")
 
 
-def among(connection: Connection, column, values: Iterable[str]):
+def is_one_of(connection: Connection, column, values: Iterable[str]):
     """Return the condition that a column has one of any number of values."""
     return _is_listed(connection.dialect.name, column, literal(_to_list(values)))
 
 
-def fetch_among(connection: Connection, query: Select, column, values: Iterable[str]) -> list[Row]:
+def fetch_where_in(
+    connection: Connection, query: Select, column, values: Iterable[str]
+) -> list[Row]:
     """Return the rows of a query in which a column has one of any number of values.
 
     The query must be a constant: its statement is built once, which takes longer than running it.
     """
-    statement = _query_among(connection.dialect.name, query, column)
+    statement = _query_where_in(connection.dialect.name, query, column)
     return fetch(connection, statement, {"listed": _to_list(values)})
 
 
 @lru_cache(maxsize=32)
-def _query_among(dialect: str, query: Select, column) -> Select:
+def _query_where_in(dialect: str, query: Select, column) -> Select:
     return query.where(_is_listed(dialect, column, bindparam("listed", type_=Text)))
 
 

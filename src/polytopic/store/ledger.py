@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, func, or_, select
 
 from polytopic.corpus.document import parse_time
 from polytopic.errors import DamagedError
-from polytopic.store.database import fetch, fetch_among
+from polytopic.store.database import fetch, fetch_where_in
 from polytopic.store.encoding import decode_rows, read_json, read_labels
 from polytopic.store.schema import documents as ledger
 from polytopic.store.schema import revisions
@@ -139,7 +139,7 @@ def read_ledger(
 
 def read_current_rows(connection: Connection, n_terms: int, ids: Iterable[str]) -> LedgerRows:
     """Return the current rows of documents, by id."""
-    rows = fetch_among(connection, READ_CURRENT_ROWS, ledger.c.document, ids)
+    rows = fetch_where_in(connection, READ_CURRENT_ROWS, ledger.c.document, ids)
     return _ledger_rows(rows, n_terms)
 
 

@@ -20,7 +20,7 @@ from polytopic.labeler.learning import learn_counts, learn_rows, new_model
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
 from polytopic.store import schema
-from polytopic.store.database import among, fetch
+from polytopic.store.database import fetch, is_one_of
 from polytopic.store.encoding import (
     MultisetDigest,
     decode_rows,
@@ -130,7 +130,7 @@ def _is_in_sample(connection: Connection, selection: Selection, n_docs: int):
     query = select(ledger.digest, ledger.labels, ledger.document).where(*selection.conditions())
     rows = fetch(connection, query)
     matches = (rows[k] for k in selection.matching([labels for _, labels, _ in rows]))
-    return among(connection, ledger.document, smallest_digests(matches, n_docs))
+    return is_one_of(connection, ledger.document, smallest_digests(matches, n_docs))
 
 
 def resolve_terms(

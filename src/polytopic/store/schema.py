@@ -29,7 +29,7 @@ from sqlalchemy import (
 from polytopic.errors import ContentError, DamagedError, StoreError
 from polytopic.labels import LabelTree
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, find_model
-from polytopic.store.database import among, can_store, fetch
+from polytopic.store.database import can_store, fetch, is_one_of
 from polytopic.store.encoding import MultisetDigest, read_json
 from polytopic.text import Analyzer
 from polytopic.text.counting import check_fields
@@ -344,7 +344,7 @@ def write_tree(connection: Connection, tree: LabelTree) -> None:
         )
         for label in tree.nodes
     }
-    is_node = among(connection, labels.c.label, list(nodes))
+    is_node = is_one_of(connection, labels.c.label, list(nodes))
     present = {label for (label,) in fetch(connection, select(labels.c.label).where(is_node))}
     for label, text in nodes.items():
         if label in present:

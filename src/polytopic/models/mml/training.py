@@ -123,14 +123,14 @@ class DualAscent:
             start_weights(self.corpus, chunk, self.sizes, task, flat_W, self.duals[k], work)
 
     def run(self, margins, order, max_iter) -> None:
-        """Make passes until the gap is a small part of the objective."""
+        """Run passes until the gap is a small part of the objective."""
         self.converged = not self.chunks
         while not self.converged and len(self.objectives) < max_iter:
-            gap, missed, linear = self.pass_over(margins, order)
+            gap, missed, linear = self.run_pass(margins, order)
             weights = self.W.ravel()
             self.record(gap, missed, float(linear - np.dot(weights, weights) / 2), margins.tol)
 
-    def pass_over(self, margins, order) -> tuple[float, float, float]:
+    def run_pass(self, margins, order) -> tuple[float, float, float]:
         """Visit all chunks once; return the gap, the largest missed violation, the linear term."""
         measured = np.zeros((len(self.chunks), 3))
         if margins.labels == "all":
