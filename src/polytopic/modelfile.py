@@ -129,12 +129,12 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
     """Return the manifest and the arrays in the content of a file; errors call it ``name``."""
     manifest = _read_manifest(name, content)
     version = manifest["format_version"]
-    shown = shortened(str(version), LONGEST_VERSION)
+    short_version = shortened(str(version), LONGEST_VERSION)
     if version not in READABLE:
         newer = version > VERSION
         raise ModelFileError(
             f"{str(name)!r} was written by {'a newer' if newer else 'an older'} polytopic "
-            f"(format {shown}, this release reads {VERSION}). "
+            f"(format {short_version}, this release reads {VERSION}). "
             f"{'Install a newer release' if newer else 'Train the model again'}."
         )
     try:
@@ -245,9 +245,11 @@ def _check_facts(facts: Mapping[str, Any], kinds: Mapping[str, Any], where: str 
     for name, kind in kinds.items():
         inner, kind = (kind, dict) if isinstance(kind, dict) else ({}, kind)
         if name not in facts or not isinstance(facts[name], kind):
-            given = type(facts[name]).__name__ if name in facts else "missing"
-            needed = kind.__name__ if isinstance(kind, type) else kind
-            raise ValueError(f"{where}{name} in its manifest is {given}, must be {needed}")
+            actual_type = type(facts[name]).__name__ if name in facts else "missing"
+            required_type = kind.__name__ if isinstance(kind, type) else kind
+            raise ValueError(
+                f"{where}{name} in its manifest is {actual_type}, must be {required_type}"
+            )
         _check_facts(facts[name], inner, f"{where}{name}.")
 
 

@@ -71,14 +71,14 @@ def command(model, text, labels, why_not, shares, mixture, order, k, html, as_js
         mixture=None if mixture is None else _numbers(mixture),
         order=order,
     )
-    named = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
+    for_display = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
     if html:
-        _write_page(html, named, content, labeler.analyzer_.language, k)
+        _write_page(html, for_display, content, labeler.analyzer_.language, k)
     if as_json or not on_terminal():
         echo_json(explanation.to_dict())
     else:
-        show(named, content, k)
-        for line in _sentences(named, k):
+        show(for_display, content, k)
+        for line in _sentences(for_display, k):
             click.echo(printable(line))
 
 

@@ -67,10 +67,10 @@ class TextSample:
 
     def __add__(self, other: TextSample) -> TextSample:
         """Return the sample of both streams together."""
-        both = TextSample(self.size)
+        sample = TextSample(self.size)
         for mark, names, _, text in [*self._heap, *other._heap]:
-            both._push(mark, names, text)
-        return both
+            sample._push(mark, names, text)
+        return sample
 
     def count_terms(self, analyzer, fields) -> TextSample:
         """Return the same sample with the texts replaced by their bags of words."""

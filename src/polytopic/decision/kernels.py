@@ -291,14 +291,14 @@ def _without_ties(row, lowest, left, indices, start, stop):
 
 
 @compiled
-def count_accepted(scores, cut, ties, Y_indices, Y_indptr, taken, right):
+def count_accepted(scores, cut, ties, Y_indices, Y_indptr, accepted, right):
     """Count the labels that each cut accepts, and those of them that are true.
 
-    Without ties, equivalent to ``taken[d, r] = (scores[d] >= cut[d, r]).sum()``. Overwrites
+    Without ties, equivalent to ``accepted[d, r] = (scores[d] >= cut[d, r]).sum()``. Overwrites
     ``ties``. Return whether no score is NaN.
     """
     true = np.zeros(scores.shape[1], np.bool_)
-    taken[:] = 0
+    accepted[:] = 0
     right[:] = 0
     for d in range(scores.shape[0]):
         row, own = scores[d], Y_indices[Y_indptr[d] : Y_indptr[d + 1]]
@@ -307,13 +307,13 @@ def count_accepted(scores, cut, ties, Y_indices, Y_indptr, taken, right):
             if not row[j] < cut[d, 0]:
                 passed = _cuts_passed(row[j], cut[d], ties[d])
                 if passed:
-                    taken[d, passed - 1] += 1
+                    accepted[d, passed - 1] += 1
                     right[d, passed - 1] += true[j]
                 elif row[j] != row[j]:
                     return False
         true[own] = False
         for r in range(cut.shape[1] - 1, 0, -1):
-            taken[d, r - 1] += taken[d, r]
+            accepted[d, r - 1] += accepted[d, r]
             right[d, r - 1] += right[d, r]
     return True
 
@@ -393,11 +393,11 @@ def _find_contenders(counts, size, ratio, most, part, ends):
             inside += counts[low]
             total += low * counts[low]
         if counts[b] > 0:
-            taken = min(inside, size)
-            above = (b + 1) * taken - total + (inside - taken) * low
-            if above >= limit * taken and (taken > 0 or limit <= 1.0):
+            n_cohort = min(inside, size)
+            above = (b + 1) * n_cohort - total + (inside - n_cohort) * low
+            if above >= limit * n_cohort and (n_cohort > 0 or limit <= 1.0):
                 part[b] = 2
-                most[b] = above / taken if taken > 0 else 1.0
+                most[b] = above / n_cohort if n_cohort > 0 else 1.0
                 needed = low
             elif b >= needed:
                 part[b] = 1

@@ -107,7 +107,7 @@ class Rule(BaseEstimator, ABC):
         """Raise if a parameter is wrong."""
 
     def _check_columns(self, scores):
-        """Raise if the scores are of other labels than the rule was fitted on."""
+        """Raise unless the scores have the labels that the rule was fitted on."""
 
     def fit(self, scores=None, Y=None, *, classes=None):
         """Learn how the labels of the columns are related; most rules learn nothing.
@@ -168,9 +168,9 @@ class Rule(BaseEstimator, ABC):
             Values of the swept parameter, ordered so that label sets shrink; None if there is no
             such parameter.
         measure : callable
-            Called as ``measure(taken, right, rows)`` for each block of documents: ``taken`` and
-            ``right`` have shape (documents in the block, n_values) and hold how many labels are
-            accepted and how many of them are true; ``rows`` is the block's slice.
+            Called as ``measure(accepted, right, rows)`` for each block of documents:
+            ``accepted`` and ``right`` have shape (documents in the block, n_values) and hold how
+            many labels are accepted and how many of them are true; ``rows`` is the block's slice.
 
         Returns
         -------
@@ -180,10 +180,10 @@ class Rule(BaseEstimator, ABC):
         indices, indptr = Y.indices.astype(np.int64), Y.indptr.astype(np.int64)
 
         def count_block(scores, cut, ties, rows):
-            taken, right = np.empty(cut.shape, np.int32), np.empty(cut.shape, np.int32)
+            accepted, right = np.empty(cut.shape, np.int32), np.empty(cut.shape, np.int32)
             own = indptr[rows.start : rows.stop + 1]
-            complete = count_accepted(scores, cut, ties, indices, own, taken, right)
-            return complete and (measure(taken, right, rows),)
+            complete = count_accepted(scores, cut, ties, indices, own, accepted, right)
+            return complete and (measure(accepted, right, rows),)
 
         return [part[0] for part in self._over_blocks(count_block, scores, reference, values)]
 

@@ -135,8 +135,8 @@ def to_markdown(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> s
         "|" + " --- |" * (len(columns) + 1),
     ]
     for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
-        shown = (f"**{cell.text}**" if cell.best else cell.text for cell in cells)
-        lines.append(f"| {row.title} | " + " | ".join(shown) + " |")
+        texts = (f"**{cell.text}**" if cell.best else cell.text for cell in cells)
+        lines.append(f"| {row.title} | " + " | ".join(texts) + " |")
     lines += [
         f"| {row.title} | {row.failure} |" + " |" * (len(columns) - 1)
         for row in comparison.rows
@@ -176,10 +176,10 @@ def to_latex(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
         "\\midrule",
     ]
     for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
-        shown = [_latex(cell.text).replace("±", "$\\pm$") for cell in cells]
+        texts = [_latex(cell.text).replace("±", "$\\pm$") for cell in cells]
         bold = [
             f"\\textbf{{{text}}}" if cell.best else text
-            for text, cell in zip(shown, cells, strict=True)
+            for text, cell in zip(texts, cells, strict=True)
         ]
         lines.append(" & ".join([_latex(row.title), *bold]) + " \\\\")
     lines += [

@@ -134,9 +134,9 @@ def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, A
 def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[str, ...]:
     """Return all terms in order; format 2 lists all, or None for those of the vocabulary."""
     if names["terms"] is None:
-        beside = names.get("beside", [])
-        check_names(beside, "terms of the counts that are not in the vocabulary")
-        terms = tuple(sorted([*vocabulary.terms, *beside]))
+        rare = names.get("beside", [])
+        check_names(rare, "terms of the counts that are not in the vocabulary")
+        terms = tuple(sorted([*vocabulary.terms, *rare]))
     else:
         terms = tuple(names["terms"])
         if not set(vocabulary.terms).issubset(terms) and whole:

@@ -249,8 +249,10 @@ class Selection:
         """Return the places of the label sets (JSON) that have one of the labels."""
         if self.labels is None:
             return list(range(len(label_sets)))
-        wanted = set(self.labels)
-        matches = {names: not wanted.isdisjoint(read_labels(names)) for names in set(label_sets)}
+        own_labels = set(self.labels)
+        matches = {
+            names: not own_labels.isdisjoint(read_labels(names)) for names in set(label_sets)
+        }
         return [k for k, names in enumerate(label_sets) if matches[names]]
 
     def includes_any(self, versions: LedgerRows) -> bool:

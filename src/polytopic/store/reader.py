@@ -84,11 +84,11 @@ def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
     order = sorted(range(len(sets)), key=sets.__getitem__)
     _, documents, numbers, counts = zip(*(rows[k] for k in order), strict=True)
     matrix = decode_rows(numbers, counts, len(all_terms))
-    wanted = all_terms.documents > 0
-    wanted[matrix.indices] = True
-    if any(all_terms.names[k] is None for k in np.flatnonzero(wanted)):
+    used = all_terms.documents > 0
+    used[matrix.indices] = True
+    if any(all_terms.names[k] is None for k in np.flatnonzero(used)):
         raise DamagedError("label sets have counts of unknown terms")
-    terms, places = all_terms.sort(wanted)
+    terms, places = all_terms.sort(used)
     space = LabelSpace(label for labels in sets for label in labels)
     table = LabelSetCounts()
     table.labels, table.indicator = space.ids, space.encode(sets[k] for k in order)

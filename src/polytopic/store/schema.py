@@ -222,14 +222,14 @@ class Settings:
 
     def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
         """Raise if one of these settings is given and the store ``name`` has another value."""
-        given = {
+        pairs = {
             "language": (language, self.analyzer.language),
             "analyzer": (analyzer, self.analyzer),
             "fields": (fields, self.fields),
             "model": (model, self.model),
             "keep_texts": (keep_texts, self.keep_texts),
         }
-        for setting, (value, current) in given.items():
+        for setting, (value, current) in pairs.items():
             if value is not None and value != current:
                 raise StoreError(
                     f"{name} has {setting} == {current!r}, not {value!r}; leave {setting} out, or "

@@ -228,13 +228,13 @@ def climb_likelihood(sets, docs, max_iter, tol):
     value, target = _em_step(sets, docs, current, standard)
     objective, factor = [value], 1.0
     while len(objective) <= max_iter:
-        tried = tuple(a + factor * (b - a) for a, b in zip(current, target, strict=True))
+        candidate = tuple(a + factor * (b - a) for a, b in zip(current, target, strict=True))
         try:
-            value, moments = _em_step(sets, docs, tried, standard)
+            value, moments = _em_step(sets, docs, candidate, standard)
         except np.linalg.LinAlgError:  # the step was too long: not a covariance any more
             value = -np.inf
         if value > objective[-1]:
-            current, target = tried, moments
+            current, target = candidate, moments
             objective.append(value)
             if objective[-1] - objective[-2] < tol:
                 break
@@ -345,8 +345,8 @@ class SetPosteriors:
         for _ in range(SWEEPS):
             step = self._newton_step()
             self.mean = self._line_search(step, lambda moved: self.bound(mean=moved), self.mean)
-            wanted = 1 / (np.diag(self.precision) + self.sizes * self.shares())
-            step = wanted - self.variance
+            maximum = 1 / (np.diag(self.precision) + self.sizes * self.shares())
+            step = maximum - self.variance
             self.variance = self._line_search(
                 step, lambda moved: self.bound(variance=moved), self.variance
             )
@@ -373,13 +373,13 @@ class SetPosteriors:
     def _line_search(self, step, bound, start):
         """Return rows moved by steps, each halved until the bound of its row does not fall."""
         before, moved = self.bound(), start.copy()
-        left = np.ones(len(start), dtype=bool)
+        remaining = np.ones(len(start), dtype=bool)
         for _ in range(MAX_HALVINGS):
-            tried = np.where(left[:, None], start + step, moved)
-            better = left & (bound(tried) >= before)
-            moved[better] = tried[better]
-            left &= ~better
-            if not left.any():
+            candidate = np.where(remaining[:, None], start + step, moved)
+            better = remaining & (bound(candidate) >= before)
+            moved[better] = candidate[better]
+            remaining &= ~better
+            if not remaining.any():
                 break
             step = step / 2
         return moved

@@ -142,12 +142,12 @@ class MixtureModel(CountModel):
     def _tune(self, X, Y):
         """Tune temperature and smoothing on leave-one-out predictions, where they are "auto"."""
         names = ("smoothing", "temperature")
-        wanted = {name for name in names if is_auto(getattr(self, name))}
-        if self.prior == "uniform" and self.decode != "f" and "temperature" in wanted:
+        parameters = {name for name in names if is_auto(getattr(self, name))}
+        if self.prior == "uniform" and self.decode != "f" and "temperature" in parameters:
             self.tuned_["temperature"] = 1.0  # it would change no prediction
-            wanted.remove("temperature")
-        if wanted:
-            tuning.tune(self, X, Y, wanted)
+            parameters.remove("temperature")
+        if parameters:
+            tuning.tune(self, X, Y, parameters)
 
     # Learning
 
@@ -833,11 +833,11 @@ def _dirichlet_parameters(mixing, labels) -> np.ndarray:
 
 def _as_numbers(mixing, labels) -> np.ndarray:
     """Return one number, or one for each label."""
-    given = mixing
+    numbers = mixing
     if isinstance(mixing, Mapping):
-        given = [mixing.get(label, 1.0) for label in labels]
+        numbers = [mixing.get(label, 1.0) for label in labels]
     try:
-        values = np.array(given)
+        values = np.array(numbers)
     except ValueError:  # nested lists of different lengths
         values = np.array(None)
     if values.dtype.kind not in "biuf" or values.ndim > 1:

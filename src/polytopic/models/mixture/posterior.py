@@ -149,16 +149,20 @@ class SetPrior:
             return None
         own_docs = np.maximum(self.set_docs[rows] - 1.0, 0.0)
         label_docs = self.sets.T @ self.set_docs
-        left = label_docs[sets.indices] - 1.0
-        base, log_odds, own_log_odds = np.zeros(rows.size), np.zeros(label_docs.size), left * 0.0
+        own_label_docs = label_docs[sets.indices] - 1.0
+        base, log_odds, own_log_odds = (
+            np.zeros(rows.size),
+            np.zeros(label_docs.size),
+            own_label_docs * 0.0,
+        )
         if self.kind != "uniform":
             share = np.minimum(label_docs / n_docs, MAX_SHARE)
-            own_share = np.minimum(left / n_docs, MAX_SHARE)
+            own_share = np.minimum(own_label_docs / n_docs, MAX_SHARE)
             with np.errstate(divide="ignore"):
                 log_odds = np.log(share) - np.log1p(-share)
                 own_log_odds = np.log(own_share) - np.log1p(-own_share)
             base = _log_base(np.log1p(-share), sets, np.log1p(-own_share))
-        own_log_odds[left <= 0] = -np.inf
+        own_log_odds[own_label_docs <= 0] = -np.inf
         log_discounted = np.full(self.set_docs.size, -np.inf)
         own_log_discounted = np.full(rows.size, -np.inf)
         if self.kind == "labelset":

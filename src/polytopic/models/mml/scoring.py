@@ -73,11 +73,11 @@ class SetScorer:
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return each document's best label set that contains a label, which must be allowed."""
-        wanted = int(np.flatnonzero(self.labels == label)[0])
+        place = int(np.flatnonzero(self.labels == label)[0])
 
         def block(Z, rows):
             chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
-            search_kernels.best_with(Z, self.sizes, wanted, chosen)
+            search_kernels.best_with(Z, self.sizes, place, chosen)
             return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
 
         return stack_sets(self._map_scores(block, X), self.n_labels)
