@@ -397,7 +397,7 @@ def test_merging_needs_the_same_terms(store, new_path, settings):
     settings = settings if "language" in settings else {"analyzer": Analyzer(None), **settings}
     with (
         Store(new_path(), **settings) as other,
-        pytest.raises(StoreError, match=r"another analyzer or other fields .* Nothing was merged"),
+        pytest.raises(StoreError, match=r"different analyzers or fields.* Nothing was merged"),
     ):
         store.merge(other)
 

@@ -140,7 +140,7 @@ def show(explanation, text, k):
 
 
 def _colour_text(explanation, text):
-    """Yield the strings of a text, strong words on the colour of their label, weaker ones in it."""
+    """Yield the strings of a text: strong words on their label's colour, weaker ones in it."""
     from rich.text import Text
 
     from polytopic.explain.display import marks

@@ -129,7 +129,7 @@ class LabelSetCounts:
         table.exact = bool((weight % 1 == 0).all() and (X.data % 1 == 0).all())
         return table._sort_terms()._group()
 
-    # What it holds
+    # Contents
 
     @property
     def label_sets(self) -> list[tuple]:

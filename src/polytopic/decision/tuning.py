@@ -80,7 +80,7 @@ def tune_decision(
         fitted on other documents.
     grid : mapping, default=None
         Values to try of ``"ratio"``, ``"size"``, ``"k"`` and ``"value"``. By default ratios in
-        steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the 1 to 10 best labels,
+        steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the best 1 to 10 labels,
         and thresholds that accept from an eighth to eight times as many labels as are true.
         ``"cohort"`` may be given, too; by default, each rule keeps its own.
     tree : LabelTree, default=None

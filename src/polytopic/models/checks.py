@@ -171,7 +171,7 @@ def check_same_length(X, Y):
 
 
 def check_form(targets, form, declared):
-    """Raise if targets have another form, or other columns, than those of the first fit."""
+    """Raise unless targets have the form and the columns of the first fit."""
     if not form.is_compatible(targets.form):
         raise ValueError(
             f"Y has the form {targets.form.kind!r}, but the model was fitted on {form.kind!r}; "

@@ -1,4 +1,4 @@
-"""Leave-one-out: what a count model says about a training document that it has not seen.
+"""Leave-one-out: what a count model would say about a training document if it had not seen it.
 
 The counts of a document are subtracted from the table, exactly. Only its own words matter, so their
 rows of the word distributions are copied, corrected, and passed to the model's ordinary methods as

@@ -83,11 +83,11 @@ class Database:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is SQLite."""
+        """Whether it is an SQLite file."""
         return self.url.get_backend_name() == "sqlite"
 
     def exists(self) -> bool:
-        """Return whether the file exists; True for a server, which is asked when it is read.
+        """Return whether the file exists; True for a server, which is not contacted yet.
 
         A link whose target does not exist does not count: reading it would create the target.
         """
@@ -107,13 +107,13 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """Give a connection; Ctrl+C waits for its end, or for the next statement."""
+        """Yield a connection; Ctrl+C waits for its end, or for the next statement."""
         with hold_interrupts(), self._translating_errors(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection for a transaction that sees one snapshot of the database."""
+        """Yield a connection for a transaction that sees one snapshot of the database."""
         options = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
         with self.connection() as connection:
             connection.execution_options(**options)
@@ -122,7 +122,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection for a transaction that changes everything or nothing."""
+        """Yield a connection for a transaction that changes everything or nothing."""
         with self.connection() as connection:
             connection.execution_options(polytopic_begin="BEGIN IMMEDIATE")
             with self._begin_writing(connection):

@@ -211,7 +211,7 @@ class Selection:
         try:
             selection = cls(**values)
         except TypeError as error:
-            raise DamagedError("the selection that a model was fitted on is not one") from error
+            raise DamagedError("the selection that a model was fitted on is invalid") from error
         numbers = selection.revision, selection.read_at
         times = selection.since, selection.until
         if not (
@@ -219,7 +219,7 @@ class Selection:
             and all(isinstance(time, str | None) for time in times)
             and (selection.labels is None or isinstance(selection.labels, list))
         ):
-            raise DamagedError("the selection that a model was fitted on is not one")
+            raise DamagedError("the selection that a model was fitted on is invalid")
         return selection
 
     @property

@@ -258,9 +258,8 @@ class Store:
         """Learn documents, all in one transaction.
 
         A document that is already known in exactly this form is left alone, so a batch may be sent
-        again; one with other labels, other words or another time is corrected. Of several with the
-        same id, the last one counts. Documents without labels are kept, but not counted until they
-        get some.
+        again; one with different labels, words or time is corrected. Of several with the same id,
+        the last one counts. Documents without labels are kept, but not counted until they get some.
 
         Parameters
         ----------
@@ -339,8 +338,8 @@ class Store:
         _check_type("other", other, Store, "a Store")
         if other.analyzer != self.analyzer or (other.fields or {}) != (self.fields or {}):
             raise StoreError(
-                f"{other._database.name} has another analyzer or other fields than "
-                f"{self._database.name}, so their counts cannot be combined. Nothing was merged."
+                f"{self._database.name} and {other._database.name} have different analyzers or "
+                "fields, so their counts cannot be combined. Nothing was merged."
             )
         with other._database.reading() as connection:
             terms = Terms(connection)

@@ -204,7 +204,7 @@ class Writer:
         self._write_versions(rows, self._find_current(incoming.ids), strict=strict)
 
     def relabel(self, labels: Mapping[str, str]) -> None:
-        """Give documents other label sets."""
+        """Replace the label sets of documents."""
         known = self._find_current(labels)
         self._record_missing(labels, known)
         self._write_versions(replace(known, labels=[labels[name] for name in known.ids]), known)
@@ -283,8 +283,8 @@ class Writer:
                 n_unchanged += 1
             elif strict:
                 raise StoreError(
-                    f"document {incoming.ids[k]!r} is in both stores with other labels, words or "
-                    "another time; relabel or forget one of them. Nothing was merged."
+                    f"document {incoming.ids[k]!r} is in both stores with different labels, words "
+                    "or times; relabel or forget one of them. Nothing was merged."
                 )
             else:
                 added.append((k, known.first[place]))

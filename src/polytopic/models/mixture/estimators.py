@@ -321,7 +321,7 @@ class MixtureModel(CountModel):
     def loo_predict(self, X, Y, *, em_steps=0):
         """Return the labels that each training document would get without its own counts.
 
-        The prior, too, counts one document less for its label set.
+        The prior also counts one document fewer for its label set.
 
         Parameters
         ----------
@@ -640,7 +640,7 @@ class PDMM(MixtureModel):
 
     ``mixture`` returns the shares of a document's labels, :math:`\gamma / \sum \gamma`, and
     ``word_labels`` the labels of its words, under any label set. ``word_labels(X, Y, mixture=…)``
-    answers what the words would be under other shares.
+    returns what they would be under other shares.
 
     Parameters
     ----------
