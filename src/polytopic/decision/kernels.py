@@ -44,7 +44,7 @@ def top_cuts(scores, ks, reject, cut, ties):
     scratch = np.empty(scores.shape[1], scores.dtype)
     for d in range(scores.shape[0]):
         n, least, best = _extent(scores[d])
-        if best < np.inf and _is_settled(best, reject and not best > 0, d, cut, ties):
+        if best < np.inf and _cut_special_case(best, reject and not best > 0, d, cut, ties):
             continue
         for r in range(ks.size):
             k = min(ks[r], n)
@@ -67,7 +67,7 @@ def threshold_cuts(scores, values, reject, cut, ties):
     """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
-        if best < np.inf and _is_settled(best, False, d, cut, ties):
+        if best < np.inf and _cut_special_case(best, False, d, cut, ties):
             continue
         for r in range(values.size):
             _cut_at(best, values[r], reject, d, r, cut, ties)
@@ -84,7 +84,7 @@ def deviation_cuts(scores, reject, cut, ties):
     for d in range(scores.shape[0]):
         best = _best(scores[d])
         finite = best if best < np.inf else _best_finite(scores[d])
-        if not finite > -np.inf and _is_settled(best, False, d, cut, ties):
+        if not finite > -np.inf and _cut_special_case(best, False, d, cut, ties):
             continue
         gap, square = _distances(scores[d], finite)
         deviation = np.sqrt(max(square - gap * gap, 0.0))
@@ -106,10 +106,10 @@ def ratio_cuts(scores, reference, ratios, reject, cut, ties):
     for d in range(scores.shape[0]):
         best = _best(scores[d])
         z = best - reference[d]
-        if _is_settled(best, reject and not z > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not z > 0, d, cut, ties):
             continue
         for r in range(ratios.size):
-            _put(best, reference[d] + (z - (1.0 - ratios[r]) * abs(z)), d, r, cut, ties)
+            _set_cut(best, reference[d] + (z - (1.0 - ratios[r]) * abs(z)), d, r, cut, ties)
 
 
 @compiled
@@ -125,11 +125,11 @@ def cohort_cuts(scores, size, ratios, reject, cut, ties):
     scratch = np.empty(scores.shape[1], scores.dtype)
     for d in range(scores.shape[0]):
         n, least, best = _extent(scores[d])
-        if _is_settled(best, False, d, cut, ties):
+        if _cut_special_case(best, False, d, cut, ties):
             continue
         k = min(size + 1, n)
         total, last, _ = _top(scores[d], k, n, least, best, scratch)
-        if _is_settled(best, reject and not total > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not total > 0, d, cut, ties):
             continue
         far = np.float64(best) - last
         for r in range(ratios.size):
@@ -137,7 +137,7 @@ def cohort_cuts(scores, size, ratios, reject, cut, ties):
             distance = slack / k
             if distance > far:
                 distance = max(far, (slack - far) / (k - 1))
-            _put(best, best - distance, d, r, cut, ties)
+            _set_cut(best, best - distance, d, r, cut, ties)
 
 
 @compiled
@@ -149,13 +149,13 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
     """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
-        if _is_settled(best, False, d, cut, ties):
+        if _cut_special_case(best, False, d, cut, ties):
             continue
         gap, _ = _distances(scores[d], best)
-        if _is_settled(best, reject and not gap > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not gap > 0, d, cut, ties):
             continue
         for r in range(ratios.size):
-            _put(best, best - (1.0 - ratios[r]) * gap, d, r, cut, ties)
+            _set_cut(best, best - (1.0 - ratios[r]) * gap, d, r, cut, ties)
 
 
 @compiled
@@ -185,7 +185,7 @@ def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
         least, best = extent[0], extent[1]
         if least == -np.inf:
             least = _extent(row)[1]
-        if _is_settled(best, least != least or best != best, d, cut, ties):
+        if _cut_special_case(best, least != least or best != best, d, cut, ties):
             z[:] = row
             continue
         scale = _put_into_buckets(row, least, best, place, counts)
@@ -204,10 +204,10 @@ def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
         in_order[:] = False
         b = _top_bucket(counts)
         top = _less_next(best, best, b, size, ranked, sums, counts, ends, in_order)
-        if _is_settled(best, reject and not top > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not top > 0, d, cut, ties):
             continue
         for r in range(ratios.size):
-            _put(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
+            _set_cut(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
         limit = cut[d, 0] * scale - SLACK
         for k in range(n):
             j, b = column[k], place[column[k]]
@@ -644,8 +644,11 @@ def _shares(members, n):
 
 
 @helper
-def _is_settled(best, rejected, d, cut, ties):
-    """Handle documents without a score, rejected ones, and those with a best score of inf."""
+def _cut_special_case(best, rejected, d, cut, ties):
+    """Cut a document without a score, a rejected one, or one whose best score is inf.
+
+    Return whether the document is one of these; otherwise, nothing is set.
+    """
     if -np.inf < best < np.inf and not rejected:
         return False
     cut[d] = np.inf
@@ -657,14 +660,14 @@ def _is_settled(best, rejected, d, cut, ties):
 def _cut_at(best, value, reject, d, r, cut, ties):
     """Cut at a value or, if no score reaches it, at the first best label or above all."""
     if best >= value:
-        _put(best, value, d, r, cut, ties)
+        _set_cut(best, value, d, r, cut, ties)
     else:
         cut[d, r] = np.inf if reject else best
         ties[d, r] = 0 if reject else 1
 
 
 @helper
-def _put(best, value, d, r, cut, ties):
+def _set_cut(best, value, d, r, cut, ties):
     """Cut at a value, rounded up to the precision of the scores, but not above the best."""
     cut[d, r] = min(np.float64(best), value)
     if cut[d, r] < value or cut[d, r] == -np.inf:

@@ -29,7 +29,7 @@ from polytopic.parameters import check_number
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
-MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
+MANY_LABELS = 64  # with more suggestions for a text, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
 NO_KNOWN_WORD = "The model does not know any word in this text."
 
@@ -229,10 +229,10 @@ def read_mixture(mixture, labels: list[str] | None, resolve: Callable) -> dict[s
 def mixture_row(state, by_label: Mapping[str, float]) -> np.ndarray:
     """Return given shares of labels as a row over all labels that sums to one."""
     if not state.model.can_set_mixture:
-        able = [name for name in model_names() if find_model(name).load().can_set_mixture]
+        names = [name for name in model_names() if find_model(name).load().can_set_mixture]
         raise ValueError(
             f"mixture needs a model whose texts have mixtures of their own; "
-            f"{type(state.model).__name__} is not one. Use model={able[0]!r} (--model {able[0]})."
+            f"{type(state.model).__name__} is not one. Use model={names[0]!r} (--model {names[0]})."
         )
     row = np.zeros((1, len(state.space)))
     for label, share in by_label.items():

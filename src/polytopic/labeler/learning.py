@@ -70,14 +70,14 @@ def change_texts(
     if state.model.learns_from == "documents":
         new_rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
         rows = change(_require_documents(state), new_rows)
-        _require_some(rows.X.shape[0])
+        _check_not_empty(rows.X.shape[0])
         start = _check_warm_start(state.model) if warm else None
         return learn_rows(labeler, rows, analyzer, tuned=tuned, start=start)
     if warm:
         _check_warm_start(state.model)
     counts = require_counts(state.counts)
     counts = change(counts, count_texts(texts, labels, analyzer, fields, reader=reader))
-    _require_some(counts.n_docs)
+    _check_not_empty(counts.n_docs)
     return learn_counts(labeler, counts, analyzer, tuned=tuned)
 
 
@@ -105,7 +105,7 @@ def _check_warm_start(model: Model) -> Model:
     return model
 
 
-def _require_some(n_docs: float) -> None:
+def _check_not_empty(n_docs: float) -> None:
     """Raise if nothing would be left to learn from."""
     if not n_docs:
         raise ValueError("no document would be left to learn from; nothing was forgotten.")
