@@ -257,8 +257,8 @@ class CoL(DocumentModel):
 
     def _learn_prior(self, sets, docs):
         """Learn the mean and covariance of labels from distinct label sets."""
-        as_printed = self.inference == "paper"
-        return fit_label_prior(sets, docs, self.covariance, as_printed=as_printed)
+        as_published = self.inference == "paper"
+        return fit_label_prior(sets, docs, self.covariance, as_published=as_published)
 
     def _count_topics(self, documents, per_label):
         """Return the number of topics, given how many each label has with "auto"."""

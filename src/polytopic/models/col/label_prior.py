@@ -169,7 +169,7 @@ def distinct_sets(Y) -> tuple[sparse.csr_matrix, np.ndarray]:
     return indicator(labels, ends, Y.shape[1]), np.array([docs[labels] for labels in sets], float)
 
 
-def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1e-3):
+def fit_label_prior(sets, docs, method, *, as_published=False, max_iter=100, tol=1e-3):
     """Return the prior that fits label sets best, and the objective after each step.
 
     Parameters
@@ -180,7 +180,7 @@ def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1
         Number of documents of each.
     method : {"mcem", "variational"}
         How to learn mean and covariance.
-    as_printed : bool, default=False
+    as_published : bool, default=False
         Whether the variational updates are Eq. (10) and (11) without a ridge, and the parameters
         are those that the updates end with, not centred.
     max_iter : int, default=100
@@ -195,9 +195,9 @@ def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1
         if method == "mcem":
             mean, covariance, objective = climb_likelihood(sets, docs, max_iter, tol)
         else:
-            ridge = 0.0 if as_printed else RIDGE
+            ridge = 0.0 if as_published else RIDGE
             mean, covariance, objective = climb_bound(sets, docs, max_iter, tol, ridge)
-        if as_printed:
+        if as_published:
             covariance = (covariance + covariance.T) / 2  # an inverse is symmetric up to rounding
         else:
             mean, covariance = centre(mean, covariance)

@@ -278,17 +278,17 @@ class LabelSetPosterior:
         probabilities only to about four digits.
         """
         n_labels = self._n_labels
-        asked = NO_LABELS
+        exact_labels = NO_LABELS
         if labels is not None:
-            asked = np.zeros(n_labels, dtype=bool)
-            asked[np.asarray(labels, dtype=np.int64)] = True
+            exact_labels = np.zeros(n_labels, dtype=bool)
+            exact_labels[np.asarray(labels, dtype=np.int64)] = True
         margins, marginals = np.empty((X.shape[0], n_labels)), np.zeros((X.shape[0], n_labels))
 
         def block(data, indices, indptr, rows):
             chosen = np.zeros((indptr.size - 1, n_labels), dtype=bool)
             out = chosen, margins[rows], marginals[rows]
             candidate_kernels.assess(
-                data, indices, indptr, self.problem, decode == "f", asked, *out
+                data, indices, indptr, self.problem, decode == "f", exact_labels, *out
             )
             return chosen.sum(axis=1), np.nonzero(chosen)[1]
 

@@ -26,7 +26,7 @@ from polytopic.models.mml.search_kernels import (
     best_set,
     distance,
     project_row,
-    required,
+    required_margin,
     size_scores,
     sort_labels,
 )
@@ -256,7 +256,7 @@ def _measure(own, base, sets, begin, s, vectors, goal, work, duals):
     n_common = np.int64(0)
     for label in other:
         n_common += is_own[label]
-    need[s], scale[s] = required(goal, vectors, own.size, other.size, n_common)
+    need[s], scale[s] = required_margin(goal, vectors, own.size, other.size, n_common)
     duals.slope[s] = need[s] - (base - _score(other, vectors, work.Z)) / scale[s]
     gram[s, s] = distance(vectors, own.size, other.size, n_common)
     for t in range(s):
@@ -405,7 +405,7 @@ def start_weights(corpus, order, sizes, task, W, sets, work):
             n_common = np.int64(0)
             for label in other:
                 n_common += work.is_own[label]
-            scale = required(task.goal, vectors, own.size, other.size, n_common)[1]
+            scale = required_margin(task.goal, vectors, own.size, other.size, n_common)[1]
             _move(own, sets, s, vectors, sets.value[s] / scale, work)
         _add_some(corpus, d, W, np.int64(0), rank, work.touched, n_touched, work)
         _reset_workspace(n_touched, work)
