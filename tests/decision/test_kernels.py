@@ -1,4 +1,4 @@
-"""Kernels that read cuts and normalise scores, compared with their twins."""
+"""Kernels that read cuts and normalize scores, compared with their twins."""
 
 import numpy as np
 import pytest

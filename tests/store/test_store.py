@@ -473,7 +473,7 @@ def test_repr(path):
 
 
 def test_tokens(url):
-    """A token is recognised by its digest until it is revoked; names are used once."""
+    """A token is recognized by its digest until it is revoked; names are used once."""
     with open_store(url) as store:
         secret = store.tokens.create("one", "read")
         assert store.tokens.create("two", "admin", "other") == "other"

@@ -9,7 +9,7 @@ labels exactly at the cut, the first ``ties`` are accepted.
                   accepted, infinite scores enter no statistic, nothing is near a best score of inf
 ``reference[d]``  score of document d under the general model, :math:`\log p(A \mid G)`
 ``ratios[r]``     how near to the best a label must be, :math:`k`
-``z``             normalised score, :math:`z_l`
+``z``             normalized score, :math:`z_l`
 ``cut[d, r]``     lowest score that is accepted, in the precision of the scores
 ``ties[d, r]``    how many labels exactly at the cut are accepted
 ``best``          highest score of a document; distances are measured downwards from it
@@ -18,7 +18,7 @@ labels exactly at the cut, the first ``ties`` are accepted.
 
 Statistics are computed from distances to the best score, so that equal scores have a distance of
 exactly zero, however sums are rounded. NaN is detected by the kernels that read the cuts. Loops run
-over indices, not over values, so that compilers vectorise them.
+over indices, not over values, so that compilers vectorize them.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 r"""The decision rules, and what they share.
 
-Rules on normalised scores accept a label if its normalised score :math:`z_l` is near the best
+Rules on normalized scores accept a label if its normalized score :math:`z_l` is near the best
 label's ([1]_, section III): :math:`z_l \ge z_{\max} - (1 - k)\,|z_{\max}|`, where :math:`k` is the
 rule's ``ratio``. That is at least ``ratio`` of a positive best, is never empty, and shrinks as the
 ratio rises for a negative best, too. All labels that are as good as the best are accepted.
@@ -95,11 +95,11 @@ class Rule(BaseEstimator, ABC):
         ``-inf``, ``ties`` must be 0.
 
         A rule that does not accept labels in the order of their scores returns what is cut instead
-        of them, see :meth:`_normalises`: numbers in double precision, ``-inf`` for a label that no
+        of them, see :meth:`_normalizes`: numbers in double precision, ``-inf`` for a label that no
         value accepts, and NaN where a score is.
         """
 
-    def _normalises(self) -> bool:
+    def _normalizes(self) -> bool:
         """Return whether ``_cut`` returns what is cut instead of the scores."""
         return False
 
@@ -202,12 +202,12 @@ class Rule(BaseEstimator, ABC):
             block = np.ascontiguousarray(scores[rows])
             if block.dtype not in (np.float32, np.float64):
                 block = block.astype(np.float64)
-            kind = np.dtype(np.float64) if self._normalises() else block.dtype
+            kind = np.dtype(np.float64) if self._normalizes() else block.dtype
             cut = np.empty((len(block), values.size), kind)
             ties = np.empty(cut.shape, np.int32)
             own = reference[rows] if self.needs_reference else None
-            normalised = self._cut(block, own, values, cut, ties)
-            return function(normalised if self._normalises() else block, cut, ties, rows)
+            normalized = self._cut(block, own, values, cut, ties)
+            return function(normalized if self._normalizes() else block, cut, ties, rows)
 
         n_docs, n_labels = scores.shape
         step = max(1, BLOCK_CELLS // n_labels)
@@ -310,7 +310,7 @@ class MeanPlusStd(Rule):
 
 
 class RatioRule(Rule):
-    """A rule that accepts labels near the best normalised score."""
+    """A rule that accepts labels near the best normalized score."""
 
     grid = {"ratio": tuple(step / 100 for step in range(101))}  # noqa: RUF012
     swept = "ratio"
@@ -401,7 +401,7 @@ class UnconstrainedCohort(RatioRule):
         if self.cohort not in self.variants["cohort"]:
             raise ValueError(f"cohort == {self.cohort!r}, must be 'next' or 'best'.")
 
-    def _normalises(self):
+    def _normalizes(self):
         return self.cohort == "next"
 
     def _cut(self, scores, reference, values, cut, ties):
@@ -503,7 +503,7 @@ class TreeCohort(RatioRule):
     def __sklearn_is_fitted__(self):
         return "group_" in vars(self)
 
-    def _normalises(self):
+    def _normalizes(self):
         return True
 
     def _cut(self, scores, reference, values, cut, ties):
@@ -514,7 +514,7 @@ class TreeCohort(RatioRule):
 
 
 class TNorm(RatioRule):
-    r"""Accept labels whose standardised score is near the best label's.
+    r"""Accept labels whose standardized score is near the best label's.
 
     :math:`z_l = (s_l - \mu) / \sigma` with the mean :math:`\mu` and the standard deviation
     :math:`\sigma` of the document's scores (Skorkovská et al., Eq. (7)). The best is never below

@@ -72,7 +72,7 @@ def tune_decision(
         be used: :class:`WorldModel` if the estimator has a ``world_score``, :class:`TreeCohort`
         with a ``tree``, and :class:`UnconstrainedCohort` with both kinds of cohort.
     metric : str or function of true and predicted labels, default="samples_f1"
-        The metric of label sets to maximise, one of :mod:`polytopic.metrics`. Metrics that are
+        The metric of label sets to maximize, one of :mod:`polytopic.metrics`. Metrics that are
         means over documents are the fastest; for others, labels are decided at each point of the
         grid.
     cv : int, "prefit", splitter or iterable of pairs of rows, default=5

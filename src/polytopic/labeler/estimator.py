@@ -67,7 +67,7 @@ class Labeler(BaseEstimator):
         MML, "balanced" combines MML, a linear SVM and nearest neighbours, and "best" also a random
         forest (:class:`~polytopic.models.Stack`).
     language : str or None, default="en"
-        Language of the texts; None does not normalise words.
+        Language of the texts; None does not normalize words.
     analyzer : Analyzer, default=None
         Splits texts into terms, instead of the default for the language.
     rule : rule of :mod:`polytopic.decision`, default=None
@@ -429,7 +429,7 @@ class Labeler(BaseEstimator):
             shares a word by what it adds to the score of each label.
         mixture : mapping of label to number, or sequence of numbers, default=None
             Shares of the labels in the text, in place of those that the model finds; a sequence has
-            those of ``labels``, in the same order. They are normalised to sum to one. A mapping
+            those of ``labels``, in the same order. They are normalized to sum to one. A mapping
             alone names the labels to explain, too; labels that it lacks have 0. Needs ``PDMM``,
             whose texts have mixtures of their own.
         order : {"specific", "paper"}, default="specific"

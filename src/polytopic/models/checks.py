@@ -132,7 +132,7 @@ def check_sets(X, Y, classes):
 
 
 def check_mixture(X, mixture, sets, classes):
-    """Return given shares of the labels of documents, normalised: each row sums to one.
+    """Return given shares of the labels of documents, normalized: each row sums to one.
 
     ``sets`` are the label sets (CSR) over ``classes``; None for the labels that have a share.
     """

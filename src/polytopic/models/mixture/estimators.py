@@ -262,7 +262,7 @@ class MixtureModel(CountModel):
 
         Notes
         -----
-        ``decode`` makes no difference here. Log posteriors are normalised over the candidates of
+        ``decode`` makes no difference here. Log posteriors are normalized over the candidates of
         ``predict_proba`` and the sets that the search adds. With ``search="exact"``, branch and
         bound continues until the sets are proven to be the best, or ``max_nodes`` subproblems have
         been split. With ``search="greedy"``, the sets are the best candidates, and the bound holds
@@ -652,7 +652,7 @@ class PDMM(MixtureModel):
     likelihood : {"bound", "paper"}, default="bound"
         Likelihood of a label set: the lower bound of the log evidence; or [1]_, Eq. (35), the log
         likelihood at the mean weights. These weights are fitted to the same document, so the
-        paper's likelihood hardly penalises a useless label.
+        paper's likelihood hardly penalizes a useless label.
 
     Attributes
     ----------
@@ -736,7 +736,7 @@ class PDMM(MixtureModel):
             without that, the predicted ones.
         mixture : array of shape (n_docs, n_labels), default=None
             Shares of the labels in each document, in place of those that :meth:`mixture` finds.
-            Rows are normalised to sum to one; labels outside of ``Y`` must have 0. A label of
+            Rows are normalized to sum to one; labels outside of ``Y`` must have 0. A label of
             ``Y`` with share 0 gets no word.
 
         Notes
@@ -811,7 +811,7 @@ class PDMM(MixtureModel):
 
 
 def _log_beta(parameters) -> float:
-    """Return the logarithm of the Dirichlet distribution's normalising constant."""
+    """Return the logarithm of the Dirichlet distribution's normalizing constant."""
     return float(special.gammaln(parameters).sum() - special.gammaln(parameters.sum()))
 
 

@@ -341,7 +341,7 @@ class RankedSets:
         return self.sets[:: self.values.shape[1]]
 
     def to_label_sets(self, classes) -> LabelSets:
-        """Return the sets by label ids, with normalised log posteriors."""
+        """Return the sets by label ids, with normalized log posteriors."""
         rows = LabelSpace(classes.tolist()).decode(self.sets)
         n_best = self.values.shape[1]
         sets = [

@@ -297,7 +297,7 @@ def tune(model, X, Y, order=None) -> dict:
 class Evaluation(NamedTuple):
     """How a model does on documents that it was not fitted on."""
 
-    value: float  # of the metric to maximise
+    value: float  # of the metric to maximize
     calibration: tuple = ()  # leads of sets, which sets are right, margins, true labels
 
 
