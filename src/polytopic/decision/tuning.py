@@ -169,7 +169,7 @@ def score_held_out(estimator, X, Y, cv) -> HeldOut:
     n_docs = X.shape[0] if sparse.issparse(X) else len(X)
     n_rows = targets.Y.shape[0]
     if n_docs != n_rows:
-        raise ValueError(f"X has {n_docs} documents and Y {n_rows}, must be the same.")
+        raise ValueError(f"X has {n_docs} documents and Y has {n_rows}; the numbers must be equal.")
     if isinstance(cv, str):
         if cv != "prefit":
             raise ValueError(f"cv == {cv!r}, must be a number, 'prefit', a splitter or pairs.")
@@ -186,7 +186,7 @@ def score_held_out(estimator, X, Y, cv) -> HeldOut:
         part = _score(decision, take(X, test), targets.Y[test], known)
         parts.append(_spread(part, known, targets.labels))
     if not parts:
-        raise ValueError("cv gives no split, must give at least one.")
+        raise ValueError("cv yields no split, must yield at least one.")
     return _join(parts)
 
 

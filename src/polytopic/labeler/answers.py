@@ -222,7 +222,7 @@ def read_mixture(mixture, labels: list[str] | None, resolve: Callable) -> dict[s
             raise ValueError(f"mixture gives {label!r} {share!r}, must be a number >= 0.")
         shares_by_label[label] = float(share)
     if not any(shares_by_label.values()):
-        raise ValueError("mixture gives no label a share, must be > 0 for at least one.")
+        raise ValueError("mixture gives every label a share of 0, at least one must be > 0.")
     return shares_by_label
 
 

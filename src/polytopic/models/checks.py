@@ -124,7 +124,7 @@ def check_sets(X, Y, classes):
     targets = read_targets(Y)
     if targets.form.is_indicator and len(targets.labels) != classes.size:
         raise ValueError(
-            f"Y has {len(targets.labels)} columns and the model {classes.size} labels."
+            f"Y has {len(targets.labels)} columns and the model has {classes.size} labels."
         )
     if X is not None:
         check_same_length(X, targets.Y)
@@ -179,7 +179,7 @@ def check_form(targets, form, declared):
         )
     if targets.form.is_indicator and len(targets.labels) != len(declared):
         raise ValueError(
-            f"Y has {len(targets.labels)} columns and the model {len(declared)} labels; "
+            f"Y has {len(targets.labels)} columns and the model has {len(declared)} labels; "
             "declare new ones in classes, or pass labels by name."
         )
 

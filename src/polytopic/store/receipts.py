@@ -146,7 +146,7 @@ class KeyedRequest:
             digest = sha256(self._request).hexdigest() if is_old else self._request_digest
             if not hmac.compare_digest(row.request.encode(), digest.encode()):
                 raise StoreError(
-                    f"the key {short(self.key)} was used for another request; use a new key."
+                    f"the key {short(self.key)} was used for a different request; use a new key."
                 )
             try:
                 receipt = json.loads(row.receipt)

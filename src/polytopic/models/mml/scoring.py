@@ -143,7 +143,7 @@ class SetScorer:
         """
         weights = self.weights
         if X.shape[1] != weights.shape[0]:
-            raise ValueError(f"X has {X.shape[1]} words, the model {weights.shape[0]}.")
+            raise ValueError(f"X has {X.shape[1]} words, the model has {weights.shape[0]}.")
         flat_weights = weights.reshape(len(weights), -1)
 
         def block(data, indices, indptr, rows):
