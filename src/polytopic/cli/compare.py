@@ -1,4 +1,4 @@
-"""polytopic compare."""
+"""The command ``polytopic compare``."""
 
 from contextlib import nullcontext
 from pathlib import Path

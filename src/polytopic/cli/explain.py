@@ -1,4 +1,4 @@
-"""polytopic explain."""
+"""The command ``polytopic explain``."""
 
 import json
 
@@ -168,7 +168,7 @@ def _style(label, strength=1.0):
 
 
 def _sentences(explanation, k):
-    from polytopic.explain.display import DIGITS, breakdown_lines, sides
+    from polytopic.explain.display import DIGITS, breakdown_lines, objections_by_side
 
     digits = DIGITS[explanation.unit]
     keywords = ", ".join(keyword.term for keyword in explanation.keywords[:k])
@@ -181,7 +181,7 @@ def _sentences(explanation, k):
             f"Why not {reason.label}? The best set with it is {', '.join(reason.labels)}; "
             f"its score is {abs(reason.difference):.{digits}f} {lower}.",
         )
-        for side, words in sides(reason, k, digits).items():
+        for side, words in objections_by_side(reason, k, digits).items():
             yield f"  {side}: {_join_words(words, digits) or 'no words'}"
     yield from ("", "Score of these labels:")
     lines = [*breakdown_lines(explanation), ("the score", explanation.breakdown.score)]

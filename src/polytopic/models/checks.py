@@ -203,11 +203,11 @@ def select_whole_documents(X, targets, sample_weight):
     return X[whole], replace(targets, Y=Y[:, used], labels=tuple(targets.labels[c] for c in used))
 
 
-def require_counts(counts, lack="it cannot learn or forget"):
+def require_counts(counts, consequence="it cannot learn or forget"):
     """Return the counts; raise if the model was loaded from a file without them."""
     if counts is None:
         raise PolytopicError(
-            f"this model was saved without its counts, so {lack}; save it with counts=True."
+            f"this model was saved without its counts, so {consequence}; save it with counts=True."
         )
     return counts
 
