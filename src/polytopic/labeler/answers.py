@@ -231,7 +231,7 @@ def mixture_row(state, by_label: Mapping[str, float]) -> np.ndarray:
     if not state.model.can_set_mixture:
         names = [name for name in model_names() if find_model(name).load().can_set_mixture]
         raise ValueError(
-            f"mixture needs a model whose texts have mixtures of their own; "
+            f"mixture needs a model in which each text has a mixture of its own; "
             f"{type(state.model).__name__} is not one. Use model={names[0]!r} (--model {names[0]})."
         )
     row = np.zeros((1, len(state.space)))

@@ -174,7 +174,9 @@ class Stack(WordWeightModel):
         if not isinstance(self.members, list | tuple) or not self.members:
             raise ValueError(f"members == {self.members!r}, must be a tuple of one model or more.")
         if len(self.members) > MAX_MEMBERS:
-            raise ValueError(f"members has {len(self.members)} models, at most {MAX_MEMBERS}.")
+            raise ValueError(
+                f"members has {len(self.members)} models, must have at most {MAX_MEMBERS}."
+            )
         for member in self.members:
             as_member(member)
 
