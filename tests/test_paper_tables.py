@@ -18,6 +18,7 @@ from polytopic.corpus import read_documents
 from polytopic.decision import UnconstrainedCohort, tune_decision
 from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture
 from polytopic.metrics import macro_f1, samples_f1, samples_precision, subset_accuracy
+from polytopic.models.col import topics as col_topics
 from polytopic.models.col.label_prior import LabelPrior, distinct_sets, fit_label_prior
 from polytopic.text import Analyzer, TermWeights, TextCounts
 
@@ -227,6 +228,28 @@ def test_wang_et_als_figures_3_and_4(frequent_classes, col):
     perplexity = [model.class_perplexity(X_test, Y_test) for model in (few, col)]
     assert f[1] > f[0] + 0.005
     assert perplexity[1] < perplexity[0] - 0.03
+
+
+def test_topics_are_dropped_for_speed_only(frequent_classes, monkeypatch):
+    """With all topics in every document, predictions and class perplexity are the same."""
+    (X, Y, X_test, Y_test), _, _ = frequent_classes
+    X_test, Y_test = X_test[:400], Y_test[:400]
+
+    found = []
+    for least in (None, 0.0):
+        for name in ("TRAINING", "SCORING") if least is not None else ():
+            monkeypatch.setattr(col_topics, name, getattr(col_topics, name)._replace(least=least))
+        model = CoL(72).fit(X[:1500], Y[:1500])
+        alone = CoL(72, predict_mode="paper").from_arrays(
+            model.to_arrays(), labels=model.classes_, n_words=X.shape[1], tuned=model.tuned_
+        )
+        found.append(
+            [(m.predict(X_test), m.class_perplexity(X_test, Y_test)) for m in (model, alone)]
+        )
+
+    for (usual, perplexity), (complete, complete_perplexity) in zip(*found, strict=True):
+        np.testing.assert_array_equal(usual, complete)
+        assert perplexity == pytest.approx(complete_perplexity, rel=1e-4)
 
 
 def test_wang_et_als_own_inference(data, benchmark):
