@@ -6,9 +6,10 @@ words of five classes; labels: held-out log likelihood of label sets, and of ind
 tree: clusters of labels compared with their known tree; others: the two models that Table 2 quotes;
 shares: Figures 5 and 6 on cei, by the share of training documents; paper: the paper's own
 inference, with --topics topics and the given --starts, which is slow: quality, perplexity, terms,
-and the topics that classes share; default: quality and time of fitting with the default number of
-topics, which is tuned, and with 100, on the test documents of several corpora; per-label: F on
-held-out training documents by the number of topics per label.
+and the topics that classes share; paper-tree: clusters of the labels of cei in the topic space of
+that inference; default: quality and time of fitting with the default number of topics, which is
+tuned, and with 100, on the test documents of several corpora; per-label: F on held-out training
+documents by the number of topics per label.
 The paper's preprocessing: words are stemmed, without stop words and terms with fewer than 50
 occurrences; the 36 classes are those with at least 50 documents.
 """
@@ -22,6 +23,8 @@ import numpy as np
 from common import corpus_path, markdown, split_documents
 from parts import read_parts
 from scipy import sparse
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
 from scipy.special import log_softmax
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
@@ -37,6 +40,7 @@ from polytopic.experiments.baseline_models import (
     CosineNeighbours,
     McCallumMixture,
 )
+from polytopic.explain.dendrogram import Dendrogram
 from polytopic.metrics import samples_f1, samples_precision, samples_recall
 from polytopic.models.col.label_prior import LabelPrior, distinct_sets, fit_label_prior
 from polytopic.models.col.prediction import best_threshold
@@ -451,6 +455,37 @@ def tree(file):
         found.plot().savefig(file, dpi=80)
 
 
+def paper_tree(numbers_of_topics):
+    """Print how well clusters of the labels of cei in topic space, Eq. (17), agree with their tree.
+
+    Topics are those of the paper's inference, from a start that labels share.
+    """
+    documents = [d for d in split_documents("cei")[0] if d.labels]
+    X, _ = Analyzer("en", normalize="stem").count([d.text for d in documents])
+    X = sparse.csr_matrix(X[:, np.flatnonzero(X.sum(axis=0).A1 >= 50)], dtype=float)
+    names = MultiLabelBinarizer().fit([d.labels for d in documents])
+    Y, labels = names.transform([d.labels for d in documents]), names.classes_.tolist()
+    known = LabelTree.from_names(set(labels), "--")
+    rows = []
+    for n_topics in numbers_of_topics:
+        model = CoL(n_topics, **AS_PRINTED | {"predict_mode": "weights"}).fit(X, Y)
+        alike = topic_cosines(model.label_topics_)
+        distances = squareform(1 - alike, checks=False)
+        found = Dendrogram(tuple(labels), hierarchy.linkage(distances, "average"))
+        related = np.mean(
+            [
+                labels[near] in {known.parent(name), *known.children(name), *known.siblings(name)}
+                for name, near in zip(labels, alike.argmax(axis=1), strict=True)
+            ]
+        )
+        agreement = found.agreement(known)
+        shared = n_shared(model.label_topics_)
+        rows.append((n_topics, len(labels), shared, f"{agreement:.2f}", f"{related:.2f}"))
+        closest(alike, labels)
+    head = ["topics", "labels", "shared topics", "cophenetic correlation"]
+    markdown([*head, "nearest label is parent, child or sibling"], rows)
+
+
 def label_parts(name):
     """Return indicators of a corpus's training and test documents, and the names of labels.
 
@@ -475,7 +510,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=PARTS)
     parser.add_argument("--figure", metavar="FILE", help="where to draw Figures 3 and 4, or 7")
-    parser.add_argument("--topics", type=int, nargs="+", default=[300], help="of paper")
+    parser.add_argument(
+        "--topics", type=int, nargs="+", default=[300], help="of paper and paper-tree"
+    )
     parser.add_argument("--starts", nargs="+", default=STARTS, choices=STARTS, help="of paper")
     parser.add_argument("--inference", default="paper", choices=INFERENCES, help="of paper")
     parser.add_argument("--classes", default="36", choices=KEEPS, help="of paper")
@@ -488,6 +525,7 @@ if __name__ == "__main__":
         "others": others,
         "shares": shares,
         "tree": lambda: tree(arguments.figure),
+        "paper-tree": lambda: paper_tree(arguments.topics),
         "paper": lambda: paper(
             arguments.topics, arguments.starts, arguments.inference, arguments.classes
         ),
