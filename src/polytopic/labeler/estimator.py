@@ -58,10 +58,12 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : str or model, default=None
+    model : str, model or classifier, default=None
         The model that scores labels: an instance with its own parameters, or a name such as "mml"
         or "pmm1"; :func:`polytopic.models.registry.model_names` lists them. By name, MML tunes
-        ``C`` and is calibrated. By default, the model that ``quality`` stands for.
+        ``C`` and is calibrated. A classifier of scikit-learn is fitted on weighted words
+        (:class:`~polytopic.models.classifier.ClassifierModel`). By default, the model that
+        ``quality`` stands for.
     quality : {"fast", "balanced", "best"}, default=None
         How much time to spend for better labels, instead of a ``model``: "fast" (the default) is
         MML, "balanced" combines MML, a linear SVM and nearest neighbours, and "best" also a random

@@ -65,8 +65,8 @@ def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str,
     state, data = labeler.state_, None
     if counts:  # the table follows from the documents, if they are kept
         data = state.table if state.documents is None else state.documents
-    packing = find_model(state.model.name).packing
-    arrays = _with_prefix("model.", pack_arrays(state.model.to_arrays(), packing))
+    own = state.model.to_arrays()  # or raises if the model has no form in files
+    arrays = _with_prefix("model.", pack_arrays(own, find_model(state.model.name).packing))
     if isinstance(data, DocumentRows):
         arrays |= _with_prefix("documents.", pack_arrays(data.to_arrays(), ROWS_PACKING))
     elif data is not None:

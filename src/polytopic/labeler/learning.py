@@ -12,7 +12,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_scalar
 
 from polytopic.counts import TUNING_DOCS, DocumentRows, LabelSetCounts, TextSample
@@ -22,6 +22,7 @@ from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
 from polytopic.models import Model
 from polytopic.models.checks import check_name, require_counts
+from polytopic.models.classifier import ClassifierModel, is_foreign_classifier
 from polytopic.models.registry import (
     DEFAULT_QUALITY,
     create_model,
@@ -275,7 +276,7 @@ def new_model(labeler: Labeler) -> Model:
     return model
 
 
-def _unfitted_model(model: str | Model | None, quality: str | None) -> Model:
+def _unfitted_model(model: str | Model | BaseEstimator | None, quality: str | None) -> Model:
     if model is not None and quality is not None:
         raise ValueError(
             f"model == {model!r} and quality == {quality!r}: a quality stands for a model, so give "
@@ -285,9 +286,11 @@ def _unfitted_model(model: str | Model | None, quality: str | None) -> Model:
         return create_quality(DEFAULT_QUALITY if quality is None else quality)
     if isinstance(model, str):
         return create_model(model)
+    if is_foreign_classifier(model):
+        return ClassifierModel(clone(model))
     if not isinstance(model, Model):
         raise TypeError(
-            f"model is a {type(model).__name__}, must be one of {', '.join(model_names())} "
-            "or an instance of such a model."
+            f"model is a {type(model).__name__}, must be one of {', '.join(model_names())}, "
+            "an instance of such a model, or a classifier of scikit-learn."
         )
     return clone(model)
