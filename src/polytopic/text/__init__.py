@@ -2,8 +2,19 @@
 
 from polytopic.text.analyzer import Analyzer, Span
 from polytopic.text.counting import Text
+from polytopic.text.ngrams import CharacterNGrams, WordNGrams
 from polytopic.text.transformer import TextCounts
 from polytopic.text.vocabulary import Vocabulary, least_documents
 from polytopic.text.weights import TermWeights
 
-__all__ = ["Analyzer", "Span", "TermWeights", "Text", "TextCounts", "Vocabulary", "least_documents"]
+__all__ = [
+    "Analyzer",
+    "CharacterNGrams",
+    "Span",
+    "TermWeights",
+    "Text",
+    "TextCounts",
+    "Vocabulary",
+    "WordNGrams",
+    "least_documents",
+]
