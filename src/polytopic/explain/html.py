@@ -269,7 +269,7 @@ def _why_not(reason: WhyNot, k: int, digits: int) -> str:
 
 
 def _breakdown(explanation: Explanation) -> str:
-    body = [(name, format_signed(value, 2)) for name, value in breakdown_lines(explanation)]
+    body = [(safe(name), format_signed(value, 2)) for name, value in breakdown_lines(explanation)]
     total = ("the score of these labels", format_signed(explanation.breakdown.score, 2))
     unit = ">logarithm" if explanation.unit == "nats" else ">score"
     return section("What the score is made of", table(["what", unit], body, total))

@@ -2,6 +2,7 @@
 
 from polytopic.text.analyzer import Analyzer, Span
 from polytopic.text.counting import Text
+from polytopic.text.embeddings import Embeddings
 from polytopic.text.ngrams import CharacterNGrams, WordNGrams
 from polytopic.text.transformer import TextCounts
 from polytopic.text.vocabulary import Vocabulary, least_documents
@@ -10,6 +11,7 @@ from polytopic.text.weights import TermWeights
 __all__ = [
     "Analyzer",
     "CharacterNGrams",
+    "Embeddings",
     "Span",
     "TermWeights",
     "Text",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Integral
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
@@ -79,8 +78,14 @@ class NGrams(TransformerMixin, BaseEstimator):
         return np.array(self.vocabulary_.terms, dtype=object)
 
     @abstractmethod
-    def _counter(self, vocabulary=None) -> CountVectorizer:
+    def _split(self) -> dict[str, Any]:
+        """Return how a CountVectorizer splits a text into n-grams."""
+
+    def _counter(self, vocabulary=None):
         """Return what counts n-grams: all of them, or those of a vocabulary."""
+        from sklearn.feature_extraction.text import CountVectorizer  # here: it takes a moment
+
+        return CountVectorizer(vocabulary=vocabulary, dtype=np.float64, **self._split())
 
     def _check_parameters(self):
         check_scalar(self.min_n, "min_n", Integral, min_val=1, max_val=LONGEST)
@@ -133,13 +138,8 @@ class CharacterNGrams(NGrams):
         self.min_df = min_df
         self.max_terms = max_terms
 
-    def _counter(self, vocabulary=None):
-        return CountVectorizer(
-            analyzer="char_wb",
-            ngram_range=(self.min_n, self.max_n),
-            vocabulary=vocabulary,
-            dtype=np.float64,
-        )
+    def _split(self):
+        return {"analyzer": "char_wb", "ngram_range": (self.min_n, self.max_n)}
 
 
 class WordNGrams(NGrams):
@@ -179,7 +179,7 @@ class WordNGrams(NGrams):
         self.min_df = min_df
         self.max_terms = max_terms
 
-    def _counter(self, vocabulary=None):
+    def _split(self):
         analyzer = Analyzer() if self.analyzer is None else self.analyzer
         lengths = range(self.min_n, self.max_n + 1)
 
@@ -187,7 +187,7 @@ class WordNGrams(NGrams):
             terms = analyzer.terms(text)
             return [" ".join(terms[k : k + n]) for n in lengths for k in range(len(terms) - n + 1)]
 
-        return CountVectorizer(analyzer=ngrams, vocabulary=vocabulary, dtype=np.float64)
+        return {"analyzer": ngrams}
 
     def __getstate__(self):
         # a function inside a function cannot be pickled; it is made again
