@@ -22,8 +22,8 @@ from polytopic.models.registry import DEFAULT_COUNT_MODEL, create_model
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
 
-LEAST_TEXTS, MOST_TEXTS = 256, 8192  # in a block
-MOST_SCORES = 1 << 20  # of texts × labels in a block, if it has more than LEAST_TEXTS
+MIN_TEXTS, MAX_TEXTS = 256, 8192  # in a block
+MAX_SCORES = 1 << 20  # of texts × labels in a block, if it has more than MIN_TEXTS
 TINY = np.finfo(np.float64).tiny
 
 
@@ -128,7 +128,7 @@ class LabelerState:
         """Yield what the model reads of a stream of texts, in blocks of limited size."""
         read = deque[Any]()
         for X in self.analyzer.count_known_by_blocks(
-            self._recorded(texts, read), self.vocabulary, fields, most=self._most_texts
+            self._recorded(texts, read), self.vocabulary, fields, max_texts=self._max_texts
         ):
             yield self._read(X, read, fields)
 
@@ -138,15 +138,15 @@ class LabelerState:
         """Yield the same blocks, with the share of each text's words that the vocabulary has."""
         read = deque[Any]()
         for X, totals in self.analyzer.count_known_and_totals(
-            self._recorded(texts, read), self.vocabulary, fields, most=self._most_texts
+            self._recorded(texts, read), self.vocabulary, fields, max_texts=self._max_texts
         ):
             shares = _shares(X, totals)  # before counts become weights
             yield self._read(X, read, fields), shares
 
     @property
-    def _most_texts(self) -> int:
-        most = max(LEAST_TEXTS, MOST_SCORES // max(len(self.space), 1))
-        return min(most, MOST_TEXTS)
+    def _max_texts(self) -> int:
+        max_texts = max(MIN_TEXTS, MAX_SCORES // max(len(self.space), 1))
+        return min(max_texts, MAX_TEXTS)
 
     def _recorded(self, texts, read: deque) -> Iterable:
         """Return texts; if there are features, those that were read wait in a queue for them."""

@@ -5,7 +5,7 @@ from polytopic.text.counting import Text
 from polytopic.text.embeddings import Embeddings
 from polytopic.text.ngrams import CharacterNGrams, WordNGrams
 from polytopic.text.transformer import TextCounts
-from polytopic.text.vocabulary import Vocabulary, least_documents
+from polytopic.text.vocabulary import Vocabulary, resolve_min_df
 from polytopic.text.weights import TermWeights
 
 __all__ = [
@@ -18,5 +18,5 @@ __all__ = [
     "TextCounts",
     "Vocabulary",
     "WordNGrams",
-    "least_documents",
+    "resolve_min_df",
 ]
