@@ -68,7 +68,7 @@ TEXTS = st.lists(st.lists(FORMS).map(" ".join), max_size=4) | STRINGS
 
 def tokens_of(own, texts):
     """Return the distinct tokens of texts."""
-    return list(dict.fromkeys(t for text in texts for t in own.pattern_for(text).findall(text)))
+    return list(dict.fromkeys(t for text in texts for t in own.find_tokens(text)))
 
 
 def is_plain(word):

@@ -101,7 +101,12 @@ def breakdown_lines(explanation: Explanation) -> list[tuple[str, float]]:
     """Return each part of the score with its description; only words and corpus may be zero."""
     breakdown = explanation.breakdown
     if explanation.unit == "score":
-        return [("evidence of the words for the labels", breakdown.words)]
+        lines = [("evidence of the words for the labels", breakdown.words)]
+        for name in explanation.labels[0].features:
+            part = sum(reason.features[name] for reason in explanation.labels)
+            lines.append((f"evidence of the features {name}", part))
+        rest = ("the part that neither words nor features explain", breakdown.mixing)
+        return [*lines, rest] if breakdown.mixing else lines
     scaling = breakdown.log_likelihood / breakdown.temperature - breakdown.log_likelihood
     lines = [
         ("log likelihood of the words in the whole corpus", breakdown.corpus),

@@ -57,7 +57,8 @@ class LabelReason:
     """A label of a text: its share of the text, and its words, strongest evidence first.
 
     ``score`` and ``probability`` (to about three digits) are those of a suggestion; ``evidence`` is
-    the sum over the words.
+    the sum over the words. ``features`` has the evidence of each block of features that the model
+    reads beside the words.
     """
 
     label: str
@@ -66,6 +67,7 @@ class LabelReason:
     probability: float
     evidence: float
     words: list[Word]
+    features: dict[str, float] = field(default_factory=dict)
 
 
 class Keyword(NamedTuple):
@@ -95,7 +97,7 @@ class WhyNot:
 
     ``labels`` is the best set that contains it, and ``difference`` how much lower its score is than
     that of the explained set (negative if it is higher). The amounts of all ``words``, strongest
-    objection first, ``mixing`` and ``prior`` add up to the difference.
+    objection first, of the ``features``, ``mixing`` and ``prior`` add up to the difference.
     """
 
     label: str
@@ -104,6 +106,7 @@ class WhyNot:
     words: list[Objection]
     mixing: float
     prior: float
+    features: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -247,6 +250,8 @@ class Reasons:
         Divides words among labels in place of the model.
     mixture : ndarray of shape (1, n_labels), default=None
         Shares of the labels in the document, in place of those that the model finds.
+    features : mapping of str to slice, default=None
+        The columns of ``x`` beside the words, by the name of their block; for linear models.
     """
 
     def __init__(
@@ -259,13 +264,16 @@ class Reasons:
         counts,
         mixture_model=None,
         mixture: np.ndarray | None = None,
+        features: Mapping[str, slice] | None = None,
     ):
+        self.features = features or {}
+        self.is_word = x.indices < len(terms)
         self.model, self.x, self.y = model, x, y
         self.counts, self.mixture_model = counts, mixture_model
         self.mixture = {} if mixture is None else {"mixture": mixture}
         self.terms = [terms[w] for w in counts.indices.tolist()]
         self.labels = [str(label) for label in model.classes_[y.indices]]
-        self.scores = self._word_scores(y, **self.mixture)
+        self.scores, self.blocks = self._word_scores(y, **self.mixture)
         self.evidence = self.scores.evidence
         self.shares = self._word_shares()
         self.contributions = self._contributions()
@@ -273,14 +281,25 @@ class Reasons:
     def _spread(self, values, rest=0.0):
         """Return values of the words of ``x`` over all words of ``counts``."""
         spread = np.full((self.counts.nnz, *values.shape[1:]), rest)
-        spread[np.searchsorted(self.counts.indices, self.x.indices)] = values
+        words = self.x.indices[self.is_word]
+        spread[np.searchsorted(self.counts.indices, words)] = values[self.is_word]
         return spread
 
-    def _word_scores(self, y, **mixture) -> WordScores:
-        """Return what each word of ``counts`` adds to the score of a label set."""
+    def _word_scores(self, y, **mixture) -> tuple[WordScores, dict[str, np.ndarray]]:
+        """Return what each word of ``counts`` adds to the score of a label set.
+
+        Also return what each block of features adds through each of its labels.
+        """
         scores = self.model.explain_words(self.x, y, **mixture)
-        if self.x.nnz == self.counts.nnz:
-            return scores
+        if self.is_word.all() and self.x.nnz == self.counts.nnz:
+            return scores, {name: np.zeros(y.nnz) for name in self.features}
+        by_label, blocks = scores.by_label, {}
+        for name, columns in self.features.items():
+            inside = (self.x.indices >= columns.start) & (self.x.indices < columns.stop)
+            blocks[name] = scores.weights[inside] @ by_label[inside]
+        return self._spread_scores(scores, blocks), blocks
+
+    def _spread_scores(self, scores, blocks):
         by_label = scores.by_label
         return replace(
             scores,
@@ -288,6 +307,7 @@ class Reasons:
             word_scores=self._spread(scores.word_scores),
             corpus_scores=self._spread(scores.corpus_scores),
             by_label=None if by_label is None else self._spread(by_label),
+            features=float(sum(part.sum() for part in blocks.values())),
         )
 
     def label_reasons(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
@@ -301,6 +321,7 @@ class Reasons:
                 probability=float(proba[column]),
                 evidence=float(self.contributions[:, k].sum()),
                 words=self._words(self.shares[:, k], self.contributions[:, k]),
+                features={name: float(part[k]) for name, part in self.blocks.items()},
             )
             for k, (label, column) in enumerate(zip(self.labels, self.y.indices, strict=True))
         ]
@@ -379,7 +400,7 @@ class Reasons:
     def _why_not(self, column):
         model, own = self.model, self.scores
         best = model.best_with(self.x, column)
-        other = self._word_scores(best)
+        other, blocks = self._word_scores(best)
         amount = own.weights * (own.word_scores - other.word_scores) / own.temperature
         order = np.argsort(-amount, kind="stable")
         terms = [self.terms[k] for k in order.tolist()]
@@ -390,6 +411,10 @@ class Reasons:
             words=list(map(Objection, terms, amount[order].tolist())),
             mixing=(own.mixing - other.mixing) / own.temperature,
             prior=own.log_prior - other.log_prior,
+            features={
+                name: float(part.sum() - blocks[name].sum()) / own.temperature
+                for name, part in self.blocks.items()
+            },
         )
 
     def place_finder(self, analyzer: Analyzer, text, weights) -> PlaceFinder:

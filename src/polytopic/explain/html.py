@@ -203,12 +203,13 @@ def _mark_words(text: str, word_marks: Iterable[Mark], digits: int) -> Iterator[
     """Yield the text in pieces, each known word with its evidence as a title."""
     end = 0
     for place, label, strength in word_marks:
-        yield safe(text[end : place.start])
+        start = max(place.start, end)  # terms without spaces between them may overlap
+        yield safe(text[end:start])
         shares = sorted(place.shares.items(), key=lambda item: -item[1])[:4]
         share_list = ", ".join(f"{name} {percent(share)}" for name, share in shares)
         evidence = format_signed(place.evidence, digits)
         title = safe(f"{place.term}: {share_list}; evidence {evidence}")
-        word, end = safe(text[place.start : place.end]), place.end
+        word, end = safe(text[start : place.end]), place.end
         if strength:
             again = " again" if label >= len(PALETTE) else ""
             style = f"--a: {0.25 + 0.75 * strength:.2f}"
@@ -268,7 +269,7 @@ def _why_not(reason: WhyNot, k: int, digits: int) -> str:
 
 
 def _breakdown(explanation: Explanation) -> str:
-    body = [(name, format_signed(value, 2)) for name, value in breakdown_lines(explanation)]
+    body = [(safe(name), format_signed(value, 2)) for name, value in breakdown_lines(explanation)]
     total = ("the score of these labels", format_signed(explanation.breakdown.score, 2))
     unit = ">logarithm" if explanation.unit == "nats" else ">score"
     return section("What the score is made of", table(["what", unit], body, total))

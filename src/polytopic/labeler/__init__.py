@@ -4,6 +4,7 @@
 ``estimator``  :class:`Labeler`, which users work with
 ``reading``    texts and labels as they are given, and their counts
 ``learning``   from counts or documents to a state
+``features``   what is read beside the words: n-grams, embeddings, other transformers
 ``state``      :class:`LabelerState`, what was learned, in one immutable object
 ``answers``    suggestions, explanations, and descriptions of labels
 ``selection``  texts about given topics

@@ -262,7 +262,7 @@ def explain_labels(
     model, vocabulary, fields = state.model, state.vocabulary, labeler.fields
     counts, terms = state.analyzer.count([text], fields)
     known = vocabulary.select(counts, terms)
-    x = state.weigh(known)
+    x = state.weigh(known) if state.features is None else state.transform([text], fields)
     if labels is None and labeler.rule is not None:
         labels = choose_labels(labeler, model, x)
     predicted, scores, proba = model.assess(x, () if labels is None else labels.indices)
@@ -273,7 +273,14 @@ def explain_labels(
         if column in y.indices:
             raise ValueError(f"why_not == {label!r}, must not be one of the explained labels.")
     reasons = Reasons(
-        model, vocabulary.terms, x, y, counts=known, mixture_model=mixture_model, mixture=mixture
+        model,
+        vocabulary.terms,
+        x,
+        y,
+        counts=known,
+        mixture_model=mixture_model,
+        mixture=mixture,
+        features={} if state.features is None else state.features.columns(len(vocabulary)),
     )
     return Explanation(
         labels=reasons.label_reasons(scores[0], proba[0]),
@@ -300,14 +307,24 @@ def label_terms(state, tree: LabelTree | None, column: int, k: int) -> dict:
         "name": label_name(state, tree, label),
         "parent": tree.parent(label) if tree and label in tree else None,
         "documents": int(model.label_docs_[column]),
-        "words": [{"term": terms[word], **facts} for word, facts in _top_words(model, column, k)],
+        "words": [
+            {"term": terms[word], **facts}
+            for word, facts in _top_words(model, column, k, len(terms))
+        ],
     }
 
 
-def _top_words(model, column, k):
-    """Yield a label's most characteristic words with weight, or probability and lift."""
+def _top_words(model, column, k, n_words):
+    """Yield a label's most characteristic words with weight, or probability and lift.
+
+    What a model reads beside the words has columns from ``n_words`` on, and is left out.
+    """
     if not model.has_word_proba:
         words, weights = model.top_words(column, k)
+        if (words >= n_words).any():
+            words, weights = model.top_words(column, model.n_features_in_)
+            is_word = words < n_words
+            words, weights = words[is_word][:k], weights[is_word][:k]
         for word, weight in zip(words.tolist(), weights.tolist(), strict=True):
             yield word, {"weight": weight}
         return

@@ -34,6 +34,7 @@ from polytopic.labeler.answers import (
     read_mixture,
 )
 from polytopic.labeler.audit import Suspects, find_suspects
+from polytopic.labeler.features import FeatureBlock
 from polytopic.labeler.learning import change_texts, learn_texts
 from polytopic.labeler.reading import (
     LabelLists,
@@ -58,10 +59,12 @@ class Labeler(BaseEstimator):
 
     Parameters
     ----------
-    model : str or model, default=None
+    model : str, model or classifier, default=None
         The model that scores labels: an instance with its own parameters, or a name such as "mml"
         or "pmm1"; :func:`polytopic.models.registry.model_names` lists them. By name, MML tunes
-        ``C`` and is calibrated. By default, the model that ``quality`` stands for.
+        ``C`` and is calibrated. A classifier of scikit-learn is fitted on weighted words
+        (:class:`~polytopic.models.classifier.ClassifierModel`). By default, the model that
+        ``quality`` stands for.
     quality : {"fast", "balanced", "best"}, default=None
         How much time to spend for better labels, instead of a ``model``: "fast" (the default) is
         MML, "balanced" combines MML, a linear SVM and nearest neighbours, and "best" also a random
@@ -92,6 +95,12 @@ class Labeler(BaseEstimator):
         ``learn`` or ``forget``. Count models (mixtures, naive Bayes) need the counts alone.
     abstain : float, default=None
         Predict no label for texts whose label set is less probable than this.
+    features : list, default=None
+        What the model reads beside the words, for models that read weights. Each is a scikit-learn
+        transformer of texts, such as :class:`~polytopic.text.CharacterNGrams`,
+        :class:`~polytopic.text.WordNGrams` or :class:`~polytopic.text.Embeddings`, a function
+        from texts to rows of numbers, or a pair of a name and one of these. How much each weighs
+        is chosen on held-out documents. Such a labeler cannot ``learn`` or ``forget``.
 
     Attributes
     ----------
@@ -107,6 +116,8 @@ class Labeler(BaseEstimator):
         The documents learned, if they are kept.
     weights_ : TermWeights or None
         The weights of terms, for a model that reads weights.
+    features_ : tuple of FeatureBlock
+        The fitted features: their names, sources, dimensions and weights.
     training_ : dict
         The numbers of documents, label sets and terms.
     state_ : LabelerState
@@ -145,6 +156,7 @@ class Labeler(BaseEstimator):
         weights="ltc",
         keep_documents=True,
         abstain=None,
+        features=None,
     ):
         self.model = model
         self.quality = quality
@@ -158,6 +170,7 @@ class Labeler(BaseEstimator):
         self.weights = weights
         self.keep_documents = keep_documents
         self.abstain = abstain
+        self.features = features
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -278,6 +291,12 @@ class Labeler(BaseEstimator):
         return self._fitted_state().weights
 
     @property
+    def features_(self) -> tuple[FeatureBlock, ...]:
+        """The fitted features; none if the model reads words alone."""
+        features = self._fitted_state().features
+        return () if features is None else features.blocks
+
+    @property
     def training_(self) -> Mapping[str, Any]:
         """The numbers of documents, label sets and terms."""
         return self._fitted_state().training
@@ -285,7 +304,7 @@ class Labeler(BaseEstimator):
     # Answers
 
     def transform(self, texts) -> sparse.csr_matrix:
-        """Return what the model reads of texts: counts of known terms, or their weights."""
+        """Return what the model reads of texts: counts of known terms, or weights and features."""
         return self._fitted_state().transform(texts, self.fields)
 
     def predict(self, texts, *, level: int | None = None) -> list[list[str]]:

@@ -20,6 +20,7 @@ from polytopic.counts.table import PACKING as TABLE_PACKING
 from polytopic.errors import ModelFileError
 from polytopic.labeler.answers import check_abstention
 from polytopic.labeler.estimator import Labeler
+from polytopic.labeler.features import describe_features, restore_features
 from polytopic.labeler.learning import new_model
 from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
 from polytopic.labels import LabelSpace, LabelTree, widen
@@ -50,14 +51,25 @@ def to_bytes(labeler: Labeler, *, counts: bool = True) -> bytes:
     return model_bytes(*_parts(labeler, counts=counts))
 
 
-def load(path: str | Path) -> Labeler:
-    """Read a model file. The labeler answers exactly as the one that was saved."""
-    return _load_parts(path, *read_model(path))
+def load(path: str | Path, *, features=None) -> Labeler:
+    """Read a model file. The labeler answers exactly as the one that was saved.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    features : list, default=None
+        The fitted transformers and the functions among the labeler's ``features``, which no file
+        can hold, with their names. N-grams are in the file, and embeddings by name are found again.
+    """
+    return _load_parts(path, *read_model(path), features=features)
 
 
-def from_bytes(content: bytes, name: str, *, fitted_from: FittedFrom | None = None) -> Labeler:
+def from_bytes(
+    content: bytes, name: str, *, fitted_from: FittedFrom | None = None, features=None
+) -> Labeler:
     """Return the labeler that :func:`to_bytes` packed; error messages call it ``name``."""
-    return _load_parts(name, *parse_model(content, name), fitted_from)
+    return _load_parts(name, *parse_model(content, name), fitted_from, features=features)
 
 
 def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -65,20 +77,24 @@ def _parts(labeler: Labeler, *, counts: bool) -> tuple[dict[str, Any], dict[str,
     state, data = labeler.state_, None
     if counts:  # the table follows from the documents, if they are kept
         data = state.table if state.documents is None else state.documents
-    packing = find_model(state.model.name).packing
-    arrays = _with_prefix("model.", pack_arrays(state.model.to_arrays(), packing))
+    own = state.model.to_arrays()  # or raises if the model has no form in files
+    arrays = _with_prefix("model.", pack_arrays(own, find_model(state.model.name).packing))
     if isinstance(data, DocumentRows):
         arrays |= _with_prefix("documents.", pack_arrays(data.to_arrays(), ROWS_PACKING))
     elif data is not None:
         arrays |= _with_prefix("counts.", pack_arrays(data.to_arrays(), TABLE_PACKING))
     if state.weights is not None:
         arrays["weights.idf"] = state.weights.idf_
-    return _manifest(labeler, state, data), arrays
+    manifest = _manifest(labeler, state, data)
+    if state.features is not None:
+        manifest["features"], own = describe_features(state.features)
+        arrays |= _with_prefix("features.", own)
+    return manifest, arrays
 
 
-def _load_parts(name: str | Path, manifest, arrays, fitted_from=None) -> Labeler:
+def _load_parts(name: str | Path, manifest, arrays, fitted_from=None, *, features=None) -> Labeler:
     try:
-        return _build_labeler(manifest, arrays, fitted_from)
+        return _build_labeler(manifest, arrays, fitted_from, features)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         reason = shortened(str(error).removesuffix("."))
         raise ModelFileError(
@@ -146,16 +162,24 @@ def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[
 
 
 def _build_labeler(
-    manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray], fitted_from: FittedFrom | None
+    manifest: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    fitted_from: FittedFrom | None,
+    given,
 ) -> Labeler:
     """Return the labeler of a manifest and its arrays; raise if they do not fit together."""
     labeler = _unfitted_labeler(manifest)
     check_names(manifest["labels"], "labels")
     vocabulary = Vocabulary.from_sorted(manifest["vocabulary"])
+    features = None
+    if "features" in manifest or given is not None:
+        own = _part(arrays, "features.")
+        features = restore_features(manifest.get("features", []), own, given)
+        labeler.features = [tuple(block.source) for block in features.blocks]
     model = new_model(labeler).from_arrays(
         unpack_arrays(_part(arrays, "model."), find_model(labeler.model.name).packing),
         labels=manifest["labels"],
-        n_words=len(vocabulary),
+        n_words=len(vocabulary) + (0 if features is None else features.dimensions),
         tuned=manifest["model"]["chosen"],
     )
     counts, documents = _training_data(manifest, arrays, vocabulary)
@@ -168,7 +192,17 @@ def _build_labeler(
         weights = _weights(labeler, vocabulary, arrays)
     analyzer, training = clone(labeler.analyzer), manifest["training"]
     labeler.set_state(
-        LabelerState(model, analyzer, vocabulary, counts, documents, weights, training, fitted_from)
+        LabelerState(
+            model,
+            analyzer,
+            vocabulary,
+            counts,
+            documents,
+            weights,
+            training,
+            fitted_from,
+            features,
+        )
     )
     _check_answers(labeler)
     return labeler

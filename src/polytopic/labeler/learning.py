@@ -12,16 +12,18 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_scalar
 
 from polytopic.counts import TUNING_DOCS, DocumentRows, LabelSetCounts, TextSample
 from polytopic.errors import PolytopicError
 from polytopic.labeler.answers import check_abstention
+from polytopic.labeler.features import Features, learn_features, plain_text, read_sources
 from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
 from polytopic.models import Model
 from polytopic.models.checks import check_name, require_counts
+from polytopic.models.classifier import ClassifierModel, is_foreign_classifier
 from polytopic.models.registry import (
     DEFAULT_QUALITY,
     create_model,
@@ -34,6 +36,8 @@ from polytopic.text.weights import SCHEMES, TermWeights
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
+NO_FEATURES = "use Labeler.fit with texts, or leave features out."
+
 # From texts
 
 
@@ -42,8 +46,9 @@ def learn_texts(labeler: Labeler, texts, labels, reader: LabelReader) -> Labeler
     analyzer, fields = new_analyzer(labeler), labeler.fields
     model = new_model(labeler)
     if model.learns_from == "documents":
-        rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
-        return learn_rows(labeler, rows, analyzer)
+        kept: list | None = [] if labeler.features else None
+        rows = collect_rows(texts, labels, analyzer, fields, reader=reader, kept=kept)
+        return learn_rows(labeler, rows, analyzer, texts=kept)
     sample, sample_rows = TextSample(TUNING_DOCS if model.needs_documents else 0), None
     counts = count_texts(texts, labels, analyzer, fields, sample, reader=reader)
     if sample.size:
@@ -66,6 +71,11 @@ def change_texts(
     ``change`` is the operator ``add`` or ``sub``. With ``warm``, a document model starts from its
     present weights. What was tuned before is kept.
     """
+    if state.features is not None:
+        raise ValueError(
+            "a labeler with features cannot learn or forget single texts, because features are "
+            "fitted to all of them; call fit again with all texts."
+        )
     analyzer, fields, tuned = state.analyzer, labeler.fields, state.model.tuned_
     if state.model.learns_from == "documents":
         new_rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
@@ -156,6 +166,7 @@ def learn_rows(
     tuned: dict | None = None,
     start: Model | None = None,
     fitted_from: FittedFrom | None = None,
+    texts: list | None = None,
 ) -> LabelerState:
     """Fit a document model on rows of counts.
 
@@ -167,19 +178,32 @@ def learn_rows(
         The documents.
     start : Model, default=None
         The model to start from, whose documents ``rows.previous_rows`` refers to.
+    texts : list of texts, default=None
+        The texts of the documents, which features need.
     """
+    features: Features | None = None
+    if labeler.features and texts is None:
+        raise ValueError(f"features need texts, not word counts alone; {NO_FEATURES}")
 
     def fit(model: Any, vocabulary: Vocabulary, weights: TermWeights | None) -> None:
         def read():
             X = vocabulary.select(rows.X, rows.terms)
             return X if weights is None else weights.transform(X, copy=False)
 
-        if start is None:  # no reference is held here, so that a model can free the matrix
+        if texts is not None:
+            nonlocal features
+            strings = [plain_text(text, labeler.fields) for text in texts]
+            finder = new_analyzer(labeler) if analyzer is None else analyzer
+            features, X = learn_features(labeler.features, strings, read(), rows.Y, finder)
+            model.fit(X, rows.targets, tuned=tuned)
+        elif start is None:  # no reference is held here, so that a model can free the matrix
             model.fit(read(), rows.targets, tuned=tuned)
         else:
             model.fit(read(), rows.targets, tuned=tuned, warm=start, rows=rows.previous_rows)
 
     state = learn_documents(labeler, rows.table(), fit, analyzer, fitted_from=fitted_from)
+    if texts is not None:  # it cannot learn more documents, so it does not keep these
+        return replace(state, features=features)
     return replace(state, documents=rows) if labeler.keep_documents else state
 
 
@@ -261,6 +285,14 @@ def new_model(labeler: Labeler) -> Model:
     """Return the model of a labeler, unfitted; raise if other parameters do not work with it."""
     check_name(labeler.weights, "weights", SCHEMES)
     model, rule = _unfitted_model(labeler.model, labeler.quality), labeler.rule
+    if labeler.features:
+        read_sources(labeler.features)
+        if model.reads != "weights":
+            raise ValueError(
+                f"{type(model).__name__} learns from word counts, so it cannot use features; use "
+                "a model that reads weights, such as 'mml', 'svm' or 'stack', or leave features "
+                "out."
+            )
     if rule is not None and rule.needs_reference and not model.has_world_score:
         raise ValueError(
             f"the rule {type(rule).__name__} needs a model of the whole corpus, which "
@@ -275,7 +307,7 @@ def new_model(labeler: Labeler) -> Model:
     return model
 
 
-def _unfitted_model(model: str | Model | None, quality: str | None) -> Model:
+def _unfitted_model(model: str | Model | BaseEstimator | None, quality: str | None) -> Model:
     if model is not None and quality is not None:
         raise ValueError(
             f"model == {model!r} and quality == {quality!r}: a quality stands for a model, so give "
@@ -285,9 +317,11 @@ def _unfitted_model(model: str | Model | None, quality: str | None) -> Model:
         return create_quality(DEFAULT_QUALITY if quality is None else quality)
     if isinstance(model, str):
         return create_model(model)
+    if is_foreign_classifier(model):
+        return ClassifierModel(clone(model))
     if not isinstance(model, Model):
         raise TypeError(
-            f"model is a {type(model).__name__}, must be one of {', '.join(model_names())} "
-            "or an instance of such a model."
+            f"model is a {type(model).__name__}, must be one of {', '.join(model_names())}, "
+            "an instance of such a model, or a classifier of scikit-learn."
         )
     return clone(model)

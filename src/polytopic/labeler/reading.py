@@ -158,11 +158,19 @@ def count_texts(texts, labels, analyzer, fields, sample=None, *, reader=None) ->
     return counts
 
 
-def collect_rows(texts, labels, analyzer: Analyzer, fields, *, reader=None) -> DocumentRows:
-    """Return texts as rows of counts; documents from an iterator are read block by block."""
+def collect_rows(
+    texts, labels, analyzer: Analyzer, fields, *, reader=None, kept: list | None = None
+) -> DocumentRows:
+    """Return texts as rows of counts; documents from an iterator are read block by block.
+
+    The texts of the rows are appended to ``kept``, if it is given.
+    """
     rows = RowCollector()
     for block, targets in _blocks(texts, labels, reader):
         rows.add(*analyzer.count(block, fields), targets)
+        if kept is not None:
+            has_label = targets.Y.getnnz(axis=1) > 0
+            kept += [text for text, is_used in zip(block, has_label, strict=True) if is_used]
     return rows.rows()
 
 

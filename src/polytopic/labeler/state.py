@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.counts import DocumentRows, LabelSetCounts
+from polytopic.labeler.features import Features
 from polytopic.labeler.reading import check_iterable
 from polytopic.labels import LabelSpace
 from polytopic.models import Model
@@ -68,6 +70,8 @@ class LabelerState:
         The numbers of documents, label sets and terms.
     fitted_from : FittedFrom or None
         The documents of a store that it was fitted on, None if they come from elsewhere.
+    features : Features or None
+        What the model reads beside the words.
     """
 
     model: Model
@@ -78,6 +82,7 @@ class LabelerState:
     weights: TermWeights | None
     training: Mapping[str, Any]
     fitted_from: FittedFrom | None = None
+    features: Features | None = None
 
     @cached_property
     def counts(self) -> LabelSetCounts | None:
@@ -112,34 +117,68 @@ class LabelerState:
     # What the model reads of texts
 
     def transform(self, texts, fields) -> sparse.csr_matrix:
-        """Return the counts of known terms in texts, or their weights."""
-        X = self.analyzer.count_known(check_iterable(texts), self.vocabulary, fields)
-        return self.weigh(X, copy=False)
+        """Return what the model reads of texts: counts of known terms, or weights and features."""
+        texts = check_iterable(texts)
+        if self.features is not None:
+            texts = list(texts)
+        X = self.analyzer.count_known(texts, self.vocabulary, fields)
+        return self._read(X, texts, fields)
 
     def transform_by_blocks(self, texts, fields) -> Iterator[sparse.csr_matrix]:
         """Yield what the model reads of a stream of texts, in blocks of limited size."""
+        read = deque[Any]()
         for X in self.analyzer.count_known_by_blocks(
-            check_iterable(texts), self.vocabulary, fields, max_texts=self._max_texts
+            self._recorded(texts, read), self.vocabulary, fields, max_texts=self._max_texts
         ):
-            yield self.weigh(X, copy=False)
+            yield self._read(X, read, fields)
 
     def transform_with_shares(
         self, texts, fields
     ) -> Iterator[tuple[sparse.csr_matrix, np.ndarray]]:
         """Yield the same blocks, with the share of each text's words that the vocabulary has."""
+        read = deque[Any]()
         for X, totals in self.analyzer.count_known_and_totals(
-            check_iterable(texts), self.vocabulary, fields, max_texts=self._max_texts
+            self._recorded(texts, read), self.vocabulary, fields, max_texts=self._max_texts
         ):
             shares = _shares(X, totals)  # before counts become weights
-            yield self.weigh(X, copy=False), shares
+            yield self._read(X, read, fields), shares
 
     @property
     def _max_texts(self) -> int:
         max_texts = max(MIN_TEXTS, MAX_SCORES // max(len(self.space), 1))
         return min(max_texts, MAX_TEXTS)
 
+    def _recorded(self, texts, read: deque) -> Iterable:
+        """Return texts; if there are features, those that were read wait in a queue for them."""
+        texts = check_iterable(texts)
+        if self.features is None:
+            return texts
+
+        def record():
+            for text in texts:
+                read.append(text)
+                yield text
+
+        return record()
+
+    def _read(self, X: sparse.csr_matrix, texts, fields) -> sparse.csr_matrix:
+        """Return what the model reads of counts and their texts; a queue loses these texts."""
+        if self.features is None:
+            return self.weigh(X, copy=False)
+        if isinstance(texts, deque):
+            texts = [texts.popleft() for _ in range(X.shape[0])]
+        return self.features.beside(self._weights_of(X, copy=False), texts, fields)
+
     def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
-        """Return what the model reads of counts: themselves, or weights."""
+        """Return what the model reads of counts alone: themselves, or weights."""
+        if self.features is not None:
+            raise ValueError(
+                "this labeler reads features of texts beside the words, and word counts alone do "
+                "not have them; give it texts, or fit a labeler without features."
+            )
+        return self._weights_of(X, copy=copy)
+
+    def _weights_of(self, X, *, copy):
         return X if self.weights is None else self.weights.transform(X, copy)
 
 

@@ -99,10 +99,11 @@ def _offsets(X, sets):
 class ScoreBreakdown:
     """The sums that the score of a label set is made of.
 
-    ``corpus + words + mixing == log_likelihood``, and
+    ``corpus + words + features + mixing == log_likelihood``, and
     ``log_likelihood / temperature + log_prior == score``. ``corpus`` is the log likelihood of the
-    words in the whole corpus, ``words`` the sum of their evidence, and ``mixing`` the part that no
-    word accounts for. The score of a linear model consists of ``words`` alone.
+    words in the whole corpus, ``words`` the sum of their evidence, ``features`` what is read beside
+    the words, and ``mixing`` the part that neither accounts for. The score of a linear model
+    consists of ``words`` and ``features``.
     """
 
     corpus: float
@@ -112,6 +113,7 @@ class ScoreBreakdown:
     temperature: float
     log_prior: float
     score: float
+    features: float = 0.0
 
 
 class LabelEvidence(NamedTuple):
@@ -155,6 +157,8 @@ class WordScores:
         The log prior of the label set.
     by_label : ndarray of shape (n_words, n_set_labels) or None
         In a linear model, what each label contributes to ``word_scores``.
+    features : float
+        In a linear model, what is read beside the words adds to the score.
     """
 
     weights: np.ndarray
@@ -164,6 +168,7 @@ class WordScores:
     temperature: float = 1.0
     log_prior: float = 0.0
     by_label: np.ndarray | None = None
+    features: float = 0.0
 
     @property
     def unit(self) -> str:
@@ -179,6 +184,7 @@ class WordScores:
     def breakdown(self) -> ScoreBreakdown:
         """The sums over all words."""
         log_likelihood = float(self.weights @ self.word_scores + self.mixing)
+        log_likelihood += self.features
         return ScoreBreakdown(
             corpus=float(self.weights @ self.corpus_scores),
             words=float(self.evidence.sum()),
@@ -187,4 +193,5 @@ class WordScores:
             temperature=self.temperature,
             log_prior=self.log_prior,
             score=log_likelihood / self.temperature + self.log_prior,
+            features=self.features,
         )

@@ -646,6 +646,12 @@ class Store:
         if labeler is not None:
             _check_type("labeler", labeler, Labeler, "a Labeler")
             check_is_fitted(labeler, "model_")
+            if labeler.features_:
+                names = ", ".join(repr(block.name) for block in labeler.features_)
+                raise ValueError(
+                    f"a store's models read words only; the labeler has the features {names}. Save "
+                    "it to a file instead."
+                )
         if note is not None:
             check_text("note", note)
         _check_keep(keep)

@@ -19,6 +19,7 @@ from polytopic.text.counting import (
     known_terms_by_blocks,
 )
 from polytopic.text.lexicon import Lexicon
+from polytopic.text.segmentation import UNSPACED, require_segmenter
 from polytopic.text.vocabulary import Vocabulary
 
 
@@ -44,14 +45,15 @@ class Analyzer(BaseEstimator):
     and case-folded ("ß" is "ss", "ς" is "σ"). If a word with an apostrophe is not in the
     dictionary, its longest part counts: "l'eau" gives "eau".
 
-    A word is dropped if it, or its lemma or stem, is a stop word. Scripts without spaces (Chinese,
-    Japanese, Thai) are not segmented: a run of letters is one token.
+    A word is dropped if it, or its lemma or stem, is a stop word. In scripts without spaces between
+    words (Chinese, Japanese, Thai), tokens are pairs of adjacent letters, or words that a segmenter
+    finds.
 
     Parameters
     ----------
     language : str or None, default="en"
-        ISO 639 code of a language that simplemma or Snowball supports. With None, only case and
-        spelling are normalized, and there are no stop words.
+        ISO 639 code of a language that simplemma or Snowball supports, or "ja", "th" or "zh". With
+        None, only case and spelling are normalized, and there are no stop words.
     normalize : {"auto", "lemma", "stem"} or None, default="auto"
         What words are reduced to. "auto" is the lemma if there is a dictionary, else the stem.
     stop_words : "auto", None or collection of str, default="auto"
@@ -64,6 +66,10 @@ class Analyzer(BaseEstimator):
         Length of words, and of terms, to keep.
     lowercase : bool, default=True
         Whether to ignore case. Stop words are dropped in any case.
+    segment : {"auto", "bigrams", "words"} or None, default="auto"
+        What a run of letters of a script without spaces becomes: "bigrams", pairs of adjacent
+        letters; "words", those that jieba (zh), sudachipy (ja) or pythainlp (th) finds; None, one
+        token. "auto" is "bigrams" for the languages ja, th and zh, and None for all others.
 
     Examples
     --------
@@ -71,6 +77,8 @@ class Analyzer(BaseEstimator):
     ['mouse', 'read', 'child', 'book']
     >>> Analyzer("de").spans("In den Häusern")
     [Span(term='haus', start=7, end=14)]
+    >>> Analyzer("zh").terms("北京大学 Python")
+    ['北京', '京大', '大学', 'python']
     """
 
     def __init__(
@@ -84,6 +92,7 @@ class Analyzer(BaseEstimator):
         min_length=2,
         max_length=64,
         lowercase=True,
+        segment="auto",
     ):
         self.language = language
         self.normalize = normalize
@@ -93,20 +102,23 @@ class Analyzer(BaseEstimator):
         self.min_length = min_length
         self.max_length = max_length
         self.lowercase = lowercase
+        self.segment = segment
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in order."""
-        tokens = self._pattern_for(text).findall(text)
-        return list(filter(None, map(self._lexicon.__getitem__, tokens)))
+        lexicon = self._lexicon_for(text)
+        return list(filter(None, map(lexicon.__getitem__, lexicon.find_tokens(text))))
 
     def spans(self, text: str) -> list[Span]:
-        """Return the terms of a text with their positions, in order."""
-        tokens, lexicon = self._pattern_for(text).finditer(text), self._lexicon
-        return [Span(term, *t.span()) for t in tokens if (term := lexicon[t[0]])]
+        """Return the terms of a text with their positions, in order. Bigrams overlap."""
+        lexicon = self._lexicon_for(text)
+        places = lexicon.token_spans(text)
+        return [Span(term, a, b) for a, b in places if (term := lexicon[text[a:b]])]
 
     def term(self, token: str) -> str | None:
         """Return the term of one token, or None if it is dropped or not a token."""
-        return self._lexicon[token] if self._pattern_for(token).fullmatch(token) else None
+        lexicon = self._lexicon_for(token)
+        return lexicon[token] if lexicon.token_spans(token) == [(0, len(token))] else None
 
     def count(
         self, texts: Iterable[Text], fields: Mapping[str, float] | None = None
@@ -186,14 +198,21 @@ class Analyzer(BaseEstimator):
         return known_terms_and_totals(texts, self._lexicon, fields or {}, vocabulary, max_texts)
 
     def to_dict(self) -> dict:
-        """Return the settings, ready for JSON, with ``normalize="auto"`` resolved."""
+        """Return the settings, ready for JSON, with "auto" resolved.
+
+        ``segment`` is left out if it is None, so that releases without it read the others.
+        """
         settings = self.get_params(deep=False)
         words = self.stop_words
         is_list = isinstance(words, Collection) and not isinstance(words, str)
-        return settings | {
+        resolved = settings | {
             "normalize": self._reduction(),
             "stop_words": sorted(words) if is_list else words,
+            "segment": self._segmentation(),
         }
+        if resolved["segment"] is None and self.language not in UNSPACED:
+            del resolved["segment"]
+        return resolved
 
     @classmethod
     def from_dict(cls, settings: Mapping) -> "Analyzer":
@@ -219,31 +238,41 @@ class Analyzer(BaseEstimator):
     def __getstate__(self):
         return {key: value for key, value in super().__getstate__().items() if key != "_lexicon"}
 
-    def _pattern_for(self, text):
+    def _lexicon_for(self, text):
         if not isinstance(text, str):
             raise TypeError(f"text is a {type(text).__name__}, must be a str.")
-        return self._lexicon.pattern_for(text)
+        return self._lexicon
 
     @cached_property
     def _lexicon(self):
         self._check()
         auto = isinstance(self.stop_words, str)
         words = languages.stop_words(self.language) if auto else self.stop_words
-        resolved = {"normalize": self._reduction(), "stop_words": frozenset(words or ())}
+        resolved = {
+            "normalize": self._reduction(),
+            "stop_words": frozenset(words or ()),
+            "segment": self._segmentation(),
+        }
         return _lexicon(**self.get_params(deep=False) | resolved)
 
     def _reduction(self):
         if self.normalize != "auto":
             return self.normalize
-        if self.language is None:
+        if self.language is None or self.language in UNSPACED:
             return None
         return "lemma" if self.language in languages.LEMMATIZED else "stem"
 
+    def _segmentation(self):
+        if self.segment != "auto":
+            return self.segment
+        return "bigrams" if self.language in UNSPACED else None
+
     def _check(self):
         """Raise if a setting is invalid."""
-        lemmatized = self.language is None or self.language in languages.LEMMATIZED
-        if not lemmatized and self.language not in languages.stemmed_languages():
-            known = ", ".join(sorted(languages.LEMMATIZED | languages.stemmed_languages()))
+        simple = self.language is None or self.language in languages.LEMMATIZED.union(UNSPACED)
+        if not simple and self.language not in languages.stemmed_languages():
+            codes = languages.LEMMATIZED.union(languages.stemmed_languages(), UNSPACED)
+            known = ", ".join(sorted(codes))
             raise ValueError(f"language == {self.language!r}, must be one of {known} or None.")
         for name in ("numbers", "hyphens", "lowercase"):
             if not isinstance(getattr(self, name), bool | np.bool_):
@@ -252,6 +281,7 @@ class Analyzer(BaseEstimator):
         check_scalar(self.max_length, "max_length", Integral, min_val=self.min_length)
         self._check_normalize()
         self._check_stop_words()
+        self._check_segment()
 
     def _check_normalize(self):
         if self.normalize not in (None, "auto", "lemma", "stem"):
@@ -269,6 +299,14 @@ class Analyzer(BaseEstimator):
                 f"normalize == {self.normalize!r} is not available for language == "
                 f"{self.language!r}. Use 'auto'."
             )
+
+    def _check_segment(self):
+        if self.segment not in (None, "auto", "bigrams", "words"):
+            raise ValueError(
+                f"segment == {self.segment!r}, must be 'auto', 'bigrams', 'words' or None."
+            )
+        if self.segment == "words":
+            require_segmenter(self.language)
 
     def _check_stop_words(self):
         words = self.stop_words

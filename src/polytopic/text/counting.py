@@ -84,7 +84,7 @@ def _read_blocks(texts, n_before, lexicon, fields, columns):
     """Return the blocks of some texts, each scanned by one thread with the same table of tokens."""
     parts = _parts_in_blocks(texts, n_before, fields)
     table = lexicon.tokens.newest
-    scans = _run(lambda block: scan(block.strings, lexicon.pattern, table), parts)
+    scans = _run(lambda part: scan(lexicon.spread(part.strings), lexicon.pattern, table), parts)
     new_columns = _learn([block.new_tokens for block in scans], lexicon, columns)
     return [_entries(*block, columns) for block in zip(parts, scans, new_columns, strict=True)]
 

@@ -18,6 +18,7 @@ from polytopic.text.packed_words import (
     select,
     unpack,
 )
+from polytopic.text.segmentation import Segmenter
 from polytopic.text.tokens import TURKIC, TokenPattern, fold, lower, main_part, spell
 
 _MAX_TOKENS = 1_000_000
@@ -50,6 +51,7 @@ class Lexicon(dict):
         min_length,
         max_length,
         lowercase,
+        segment,
     ):
         self._language = language
         self._lowercase = lowercase
@@ -58,12 +60,28 @@ class Lexicon(dict):
         self._capital_nouns = normalize == "lemma" and language in languages.CAPITAL_NOUNS
         self._stop_words = frozenset(fold(spell(word), language) for word in stop_words)
         self.pattern = TokenPattern(numbers=numbers, hyphens=hyphens)
+        self._segmenter = Segmenter(segment, language) if segment else None
         self._n_letters = 0  # of the cached tokens
         self.tokens = GrowingTable()  # the tokens that compiled loops know
 
-    def pattern_for(self, text):
-        """Return the compiled expression that finds the tokens of this text."""
-        return self.pattern.compile_for(text)
+    # Tokens
+
+    def token_spans(self, text):
+        """Return where each token of a text starts and ends."""
+        pattern = self.pattern.compile_for(text)
+        if self._segmenter is None:
+            return [token.span() for token in pattern.finditer(text)]
+        return list(self._segmenter.spans(text, pattern))
+
+    def find_tokens(self, text):
+        """Return the tokens of a text."""
+        if self._segmenter is None:
+            return self.pattern.compile_for(text).findall(text)
+        return [text[start:end] for start, end in self.token_spans(text)]
+
+    def spread(self, strings):
+        """Return strings in which the pattern alone finds all tokens."""
+        return strings if self._segmenter is None else list(map(self._segmenter.spread, strings))
 
     # One by one
 

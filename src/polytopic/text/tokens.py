@@ -50,9 +50,7 @@ class TokenPattern:
 
     def compile_for(self, text):
         """Return the compiled expression that finds the tokens of this text."""
-        # Character classes that go beyond the BMP make re ten times slower; few texts need them.
-        bmp = text.isascii() or not _BEYOND_BMP.search(text)
-        return _compile(*self._settings, 0xFFFF if bmp else sys.maxunicode)
+        return _compile(*self._settings, last_code_point(text))
 
     def kinds(self, last_byte):
         """Return what each character can do in a token, by code point, for `find_bounds`.
@@ -62,18 +60,31 @@ class TokenPattern:
         return _kinds(*self._settings, next(n for byte, n in _REACH if last_byte <= byte))
 
 
+def last_code_point(text):
+    """Return up to which code point the character classes for a text must go.
+
+    Classes that go beyond the BMP make ``re`` ten times slower; few texts need them.
+    """
+    is_bmp = text.isascii() or not _BEYOND_BMP.search(text)
+    return 0xFFFF if is_bmp else sys.maxunicode
+
+
 @cache
 def _compile(numbers, hyphens, last):
-    letter = _char_class("LN" if numbers else "L", last)
-    inside = _char_class("LMN" if numbers else "LM", last)
+    letter = char_class("LN" if numbers else "L", last)
+    inside = char_class("LMN" if numbers else "LM", last)
     joiners = _joining(hyphens)
     return re.compile(f"[{letter}][{inside}]*+(?:[{re.escape(joiners)}][{letter}][{inside}]*+)*+")
 
 
 @cache
-def _char_class(categories, last):
-    """Return the ranges of all characters whose category begins with one of the letters."""
-    runs = re.finditer(f"(?:[{categories}][a-z])+", _category_names(last + 1))
+def char_class(categories, last, blocks=((0, sys.maxunicode),)):
+    """Return the ranges of all characters whose category begins with one of the letters.
+
+    Only those in the blocks (first and last code point) and up to a last code point are included.
+    """
+    category, names = re.compile(f"(?:[{categories}][a-z])+"), _category_names(last + 1)
+    runs = [run for a, b in blocks for run in category.finditer(names, 2 * a, 2 * (b + 1))]
     return "".join(f"{chr(run.start() // 2)}-{chr(run.end() // 2 - 1)}" for run in runs)
 
 

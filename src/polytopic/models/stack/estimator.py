@@ -29,7 +29,7 @@ from polytopic.models.stack.combining import (
     member_odds,
     without_infinity,
 )
-from polytopic.models.stack.members import Classifier, as_member
+from polytopic.models.stack.members import as_member
 
 GOALS = ("f", "macro", "exact")
 MARGIN = {"f": 1.5, "macro": 1.0}  # a label is added above this multiple of its best threshold
@@ -223,11 +223,6 @@ class Stack(WordWeightModel):
     def _named_members(self):
         """Yield each member with the beginning of the names of its arrays."""
         for k, member in enumerate(self.members_):
-            if isinstance(member, Classifier):
-                raise ValueError(
-                    f"{type(member.classifier).__name__} is not a model of polytopic, so the "
-                    "stack cannot be saved; leave it out of members."
-                )
             yield f"{k}-{member.name}", member
 
     # Scores

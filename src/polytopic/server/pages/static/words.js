@@ -54,8 +54,9 @@ export class Words {
     for (const place of places) {
       if (place.end > points.length) break;
       const [label, strength] = strongestTopic(place);
-      pieces.push(points.slice(end, place.start).join(""));
-      const word = points.slice(place.start, place.end).join("");
+      const start = Math.max(place.start, end); // terms without spaces between them may overlap
+      pieces.push(points.slice(end, start).join(""));
+      const word = points.slice(start, place.end).join("");
       const title = this.describe(place);
       const classes = markClass(this.labels.indexOf(label), this.colours);
       const mark = strength ? el("mark", { class: classes, title }, word) : el("span", { title }, word);
