@@ -458,7 +458,8 @@ def tree(file):
 def paper_tree(numbers_of_topics):
     """Print how well clusters of the labels of cei in topic space, Eq. (17), agree with their tree.
 
-    Topics are those of the paper's inference, from a start that labels share.
+    Topics are those of the paper's inference, from a start that labels share. Next to it, the same
+    for the words of labels, and how often the nearest label is a parent, child or sibling.
     """
     documents = [d for d in split_documents("cei")[0] if d.labels]
     X, _ = Analyzer("en", normalize="stem").count([d.text for d in documents])
@@ -466,24 +467,23 @@ def paper_tree(numbers_of_topics):
     names = MultiLabelBinarizer().fit([d.labels for d in documents])
     Y, labels = names.transform([d.labels for d in documents]), names.classes_.tolist()
     known = LabelTree.from_names(set(labels), "--")
+    relatives = [{known.parent(c), *known.children(c), *known.siblings(c)} for c in labels]
+    chance = np.mean([len(own.intersection(labels)) / (len(labels) - 1) for own in relatives])
     rows = []
     for n_topics in numbers_of_topics:
         model = CoL(n_topics, **AS_PRINTED | {"predict_mode": "weights"}).fit(X, Y)
-        alike = topic_cosines(model.label_topics_)
-        distances = squareform(1 - alike, checks=False)
-        found = Dendrogram(tuple(labels), hierarchy.linkage(distances, "average"))
-        related = np.mean(
-            [
-                labels[near] in {known.parent(name), *known.children(name), *known.siblings(name)}
-                for name, near in zip(labels, alike.argmax(axis=1), strict=True)
-            ]
-        )
-        agreement = found.agreement(known)
-        shared = n_shared(model.label_topics_)
-        rows.append((n_topics, len(labels), shared, f"{agreement:.2f}", f"{related:.2f}"))
-        closest(alike, labels)
-    head = ["topics", "labels", "shared topics", "cophenetic correlation"]
-    markdown([*head, "nearest label is parent, child or sibling"], rows)
+        places = {"topics, Eq. (17)": model.label_topics_, "words": model.word_proba_}
+        for space, vectors in places.items():
+            alike = topic_cosines(vectors)
+            distances = squareform(1 - alike, checks=False)
+            found = Dendrogram(tuple(labels), hierarchy.linkage(distances, "average"))
+            nearest = [labels[k] for k in alike.argmax(axis=1)]
+            related = np.mean([c in own for c, own in zip(nearest, relatives, strict=True)])
+            rows.append((space, n_topics, f"{found.agreement(known):.2f}", f"{related:.2f}"))
+        closest(topic_cosines(model.label_topics_), labels)
+        print(f"\n{n_shared(model.label_topics_)} of {n_topics} topics are shared\n")
+    markdown(["labels in", "topics", "cophenetic correlation", "nearest is a relative"], rows)
+    print(f"\nparents, children and siblings are {chance:.2f} of all other labels")
 
 
 def label_parts(name):
