@@ -48,7 +48,9 @@ def test_readme_command_line(tmp_path):
         done = subprocess.run(
             ["/bin/sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=120
         )
-        assert done.stdout + done.stderr == expected, command
+        # a loop that nothing has called before is compiled, which may take over a second
+        messages = done.stderr.replace("Compiling (once per installation) …\n", "")
+        assert done.stdout + messages == expected, command
 
 
 @pytest.mark.parametrize(
