@@ -1,15 +1,16 @@
 """Labeler: analyzer, model and decision as one estimator on texts.
 
-=============  =====================================================================
-``estimator``  :class:`Labeler`, which users work with
-``reading``    texts and labels as they are given, and their counts
-``learning``   from counts or documents to a state
-``state``      :class:`LabelerState`, what was learned, in one immutable object
-``answers``    suggestions, explanations, and descriptions of labels
-``selection``  texts about given topics
-``audit``      learned texts whose labels are doubtful
-``files``      labelers as model files
-=============  =====================================================================
+===============  ===================================================================
+``estimator``    :class:`Labeler`, which users work with
+``reading``      texts and labels as they are given, and their counts
+``learning``     from counts or documents to a state
+``state``        :class:`LabelerState`, what was learned, in one immutable object
+``answers``      suggestions, explanations, and descriptions of labels
+``known_words``  what is said about a text that the model hardly knows
+``selection``    texts about given topics
+``audit``        learned texts whose labels are doubtful
+``files``        labelers as model files
+===============  ===================================================================
 """
 
 from polytopic.labeler.answers import Answer, Suggestion

@@ -20,7 +20,8 @@ from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.explanation import Reasons
 from polytopic.kernels.ranking import rank_labels
-from polytopic.labeler.state import vocabulary_view
+from polytopic.labeler.known_words import find_warning
+from polytopic.labeler.state import known_shares, vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.models.registry import find_model, model_names
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
-NO_KNOWN_WORD = "The model does not know any word in this text."
 
 
 class Suggestion(NamedTuple):
@@ -61,7 +61,8 @@ class Answer(Sequence[Suggestion]):
     abstained : bool
         Whether the labeler abstained, because the predicted set was not probable enough.
     warning : str or None
-        A sentence on why the answer may be of little use.
+        A sentence on why the answer may be of little use: the model knows few words of the text, or
+        the text is in another language or script.
     """
 
     suggestions: list[Suggestion]
@@ -262,6 +263,7 @@ def explain_labels(
     model, vocabulary, fields = state.model, state.vocabulary, labeler.fields
     counts, terms = state.analyzer.count([text], fields)
     known = vocabulary.select(counts, terms)
+    share = float(known_shares(known, counts.sum(axis=1).A1)[0])
     x = state.weigh(known)
     if labels is None and labeler.rule is not None:
         labels = choose_labels(labeler, model, x)
@@ -283,6 +285,8 @@ def explain_labels(
         unknown=[term for term in terms if term not in vocabulary],
         find_places=reasons.place_finder(state.analyzer, text, fields or {}),
         unit=reasons.scores.unit,
+        known=share,
+        warning=find_warning(state, text, share),
     )
 
 

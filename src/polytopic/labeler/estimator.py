@@ -19,7 +19,6 @@ from polytopic.counts import DocumentRows, LabelSetCounts
 from polytopic.explain import Explanation, Keyword, LabelMap
 from polytopic.explain.correlations import Neighbours
 from polytopic.labeler.answers import (
-    NO_KNOWN_WORD,
     Answer,
     certainty,
     choose_labels,
@@ -34,6 +33,7 @@ from polytopic.labeler.answers import (
     read_mixture,
 )
 from polytopic.labeler.audit import Suspects, find_suspects
+from polytopic.labeler.known_words import find_warning
 from polytopic.labeler.learning import change_texts, learn_texts
 from polytopic.labeler.reading import (
     LabelLists,
@@ -380,8 +380,9 @@ class Labeler(BaseEstimator):
             allowed = allowed_labels(state.space, self._reader(state), include, exclude)
             model = model.restrict_to(allowed)
         above = None if level is None else self._level(state, level)
-        answers = []
-        for X, known_shares in state.transform_with_shares(texts, self.fields):
+        answers: list[Answer] = []
+        texts = list(check_iterable(texts))
+        for X, known in state.transform_with_shares(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
             if self.rule is not None:
                 Y = choose_labels(self, model, X)
@@ -396,9 +397,13 @@ class Labeler(BaseEstimator):
                 k,
             )
             answers += [
-                Answer(suggestions, share, not ok, None if share else NO_KNOWN_WORD)
-                for suggestions, share, ok in zip(
-                    ranked, known_shares.tolist(), sure.tolist(), strict=True
+                Answer(suggestions, share, not ok, find_warning(state, text, share))
+                for text, suggestions, share, ok in zip(
+                    texts[len(answers) : len(answers) + X.shape[0]],
+                    ranked,
+                    known.tolist(),
+                    sure.tolist(),
+                    strict=True,
                 )
             ]
         return answers

@@ -18,6 +18,7 @@ from polytopic.models import Model
 from polytopic.models.checks import require_counts
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, create_model
 from polytopic.text import Analyzer, Vocabulary
+from polytopic.text.detection import scripts_of
 from polytopic.text.weights import TermWeights
 
 LEAST_TEXTS, MOST_TEXTS = 256, 8192  # in a block
@@ -92,6 +93,11 @@ class LabelerState:
         return LabelSpace(self.model.classes_.tolist())
 
     @cached_property
+    def scripts(self) -> frozenset[str]:
+        """The scripts of the vocabulary."""
+        return scripts_of(self.vocabulary.terms)
+
+    @cached_property
     def mixture(self):
         """A mixture model: the model itself, or one fitted on the same counts."""
         if self.model.has_mixture:
@@ -130,7 +136,7 @@ class LabelerState:
         for X, totals in self.analyzer.count_known_and_totals(
             check_iterable(texts), self.vocabulary, fields, most=self._most_texts
         ):
-            shares = _shares(X, totals)  # before counts become weights
+            shares = known_shares(X, totals)  # before counts become weights
             yield self.weigh(X, copy=False), shares
 
     @property
@@ -143,8 +149,11 @@ class LabelerState:
         return X if self.weights is None else self.weights.transform(X, copy)
 
 
-def _shares(X: sparse.csr_matrix, totals: np.ndarray) -> np.ndarray:
-    """Return the sums of rows as shares of totals; 0 if the total is 0."""
+def known_shares(X: sparse.csr_matrix, totals: np.ndarray) -> np.ndarray:
+    """Return the share of texts' words that are in ``X``, 0 for a text without words.
+
+    ``totals`` are the numbers of words of the texts.
+    """
     rows = np.repeat(np.arange(totals.size), X.indptr[1:] - X.indptr[:-1])
     sums = np.bincount(rows, weights=X.data, minlength=totals.size)
     return np.minimum(sums / np.maximum(totals, TINY), 1.0)  # sums of fractions are rounded
