@@ -205,7 +205,7 @@ def test_eval(folder):
     assert lines(everything)[0]["documents"] == 278
 
 
-@pytest.mark.parametrize("model", ["pmm1", "nb"])
+@pytest.mark.parametrize("model", ["pmm1", "nb", "mml"])
 def test_audit(folder, model):
     """Suspects as JSON lines, from the training part only; the counts go to stderr."""
     training = {d.id for n, d in enumerate(load_sample()) if n % 5}

@@ -1,6 +1,6 @@
 """Labeler: analyzer, model and decision as one estimator on texts.
 
-===============  ===================================================================
+===============  =========================================================================
 ``estimator``    :class:`Labeler`, which users work with
 ``reading``      texts and labels as they are given, and their counts
 ``learning``     from counts or documents to a state
@@ -9,8 +9,9 @@
 ``known_words``  what is said about a text that the model hardly knows
 ``selection``    texts about given topics
 ``audit``        learned texts whose labels are doubtful
+``held_out``     what a labeler says about learned documents as if it had not learned them
 ``files``        labelers as model files
-===============  ===================================================================
+===============  =========================================================================
 """
 
 from polytopic.labeler.answers import Answer, Suggestion

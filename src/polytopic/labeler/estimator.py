@@ -45,7 +45,6 @@ from polytopic.labeler.reading import (
 from polytopic.labeler.state import LabelerState
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import samples_f1
-from polytopic.models.registry import DEFAULT_COUNT_MODEL
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
 
@@ -512,12 +511,14 @@ class Labeler(BaseEstimator):
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
         """Find learned texts whose labels are doubtful, most suspicious first.
 
-        Each text is assessed as if it had not been learned. The labeler does not change.
+        Each text is assessed as if it had not been learned, with all models. The labeler does not
+        change.
 
         Parameters
         ----------
         texts : iterable of texts
-            Texts that were learned.
+            Texts that were learned. If the model learns from documents, and the labeler has not
+            kept them, give all of them: each is then assessed by what the others teach.
         labels : collections of names, default=None
             The labels that they were learned with. Leave them out if the texts are documents with
             labels.
@@ -526,18 +527,24 @@ class Labeler(BaseEstimator):
 
         Notes
         -----
-        The counts of a text are removed from the table. Words that several labels share stay
-        shared as before, and vocabulary and temperature are kept. Texts are ranked by the model's
-        scores, not by the ``rule``: the log joint of label sets or, for naive Bayes, the log
-        likelihood of the best label.
+        The model's ``audit_method`` says how a text is left out.
+
+        "leave-one-out", for count models: the counts of a text are removed from the table. Words
+        that several labels share stay shared as before, and vocabulary and temperature are kept.
+        The suspicion is the difference between the scores of the better and of its own labels (the
+        log joint of label sets or, for naive Bayes, the log likelihood of the best label), divided
+        by the square root of the number of words, because differences grow with the text.
+
+        "out-of-fold", for all others: the texts are divided into five folds, and those of a fold
+        are assessed by a model that is fitted on all other documents, with the parameters tuned
+        before. ``better`` is what it predicts. All scores together are calibrated. The suspicion is
+        the mean of -log p of a text's labels, plus the largest -log(1 - p) of its other labels; 0
+        if its labels are predicted.
+
+        The ``rule`` is not used.
         """
         state = self._fitted_state()
         check_scalar(k, "k", Integral, min_val=1)
-        if not state.model.can_audit:
-            raise ValueError(
-                f"audit works with count models only; {type(state.model).__name__} is not one. "
-                f"Use model={DEFAULT_COUNT_MODEL!r} (--model {DEFAULT_COUNT_MODEL})."
-            )
         texts = list(check_iterable(texts))
         if labels is None:
             if not all(isinstance(text, Document) for text in texts):
@@ -545,8 +552,7 @@ class Labeler(BaseEstimator):
             labels = [text.labels for text in texts]
         Y = self._reader(state).read(labels, len(texts)).over(list(state.space))
         ids = [text.id if isinstance(text, Document) else None for text in texts]
-        X = state.transform(texts, self.fields)
-        return find_suspects(state.model, state.vocabulary.terms, ids, X, Y, k)
+        return find_suspects(self, state, texts, ids, Y, k)
 
     def label_terms(self, k: int = 10, labels: Collection[str] | None = None) -> list[dict]:
         """Return labels with their number of documents, parent and most characteristic terms.
