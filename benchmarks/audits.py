@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from polytopic import Labeler
 from polytopic.corpus import read_documents
-from polytopic.labeler.held_out import hold_out
+from polytopic.labeler.held_out import calibrate, hold_out
 
 WRONG = 0.05
 
@@ -49,16 +49,15 @@ def auroc_of_documents(labeler, documents, labels, wrong):
 
 
 def auroc_of_labels(labeler, documents, labels):
-    """Return the AUROC of held-out scores, against labels that documents wrongly have or lack."""
+    """Return the AUROC of probabilities against labels that documents wrongly have or lack."""
     if labeler.model_.audit_method != "out-of-fold":
         return np.nan
     state = labeler.state_
     given = state.space.encode(labels).toarray() > 0
     known = set(state.space)
     true = state.space.encode([known & set(d.labels) for d in documents]).toarray() > 0
-    scores = hold_out(labeler, state, labeler.documents_).scores
-    ranks = np.argsort(np.argsort(scores, axis=None)).reshape(scores.shape) / scores.size
-    return roc_auc_score((given != true).ravel(), np.where(given, -ranks, ranks - 1).ravel())
+    proba = calibrate(hold_out(labeler, state, labeler.documents_).scores, given)
+    return roc_auc_score((given != true).ravel(), np.where(given, 1 - proba, proba).ravel())
 
 
 def main():

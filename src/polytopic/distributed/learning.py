@@ -78,6 +78,8 @@ def fit(
     model, corpus = new_model(labeler), read(corpus, **reading)
     if not model.can_distribute:
         raise PolytopicError(f"{type(model).__name__} learns on one machine only, not on Dask.")
+    if labeler.guarantee is not None:
+        raise ValueError("guarantee needs the documents on one machine; Dask has none to hold out.")
     client = get_client(client)
     if model.learns_from == "documents":
         summary = _fit_documents(labeler, corpus, parts, client, progress)

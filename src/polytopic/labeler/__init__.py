@@ -8,6 +8,7 @@
 ``answers``      suggestions, explanations, and descriptions of labels
 ``known_words``  what is said about a text that the model hardly knows
 ``selection``    texts about given topics
+``guarantee``    the threshold that keeps a promised recall
 ``audit``        learned texts whose labels are doubtful
 ``held_out``     what a labeler says about learned documents as if it had not learned them
 ``files``        labelers as model files

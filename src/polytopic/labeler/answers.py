@@ -15,13 +15,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_scalar
 
+from polytopic.decision import Threshold
 from polytopic.decision.estimator import apply_rule
+from polytopic.decision.rules import Rule
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.explanation import Reasons
 from polytopic.kernels.ranking import rank_labels
 from polytopic.labeler.known_words import find_warning
-from polytopic.labeler.state import known_shares, vocabulary_view
+from polytopic.labeler.state import LabelerState, known_shares, vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.models.registry import find_model, model_names
@@ -30,6 +32,7 @@ from polytopic.parameters import check_number
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
+NO_THRESHOLD = "guarantee was not set in fit, so no promise can be kept; fit again."
 MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
 
@@ -162,11 +165,38 @@ def check_abstention(abstain, rule, model) -> None:
         raise ValueError(f"abstain needs the probability of a label set: {reason}.")
 
 
-def choose_labels(labeler: Labeler, model, X) -> sparse.csr_matrix:
-    """Return the label set of each document: by the labeler's rule, or by the model itself."""
-    if labeler.rule is None:
+def check_guarantee(labeler: Labeler) -> None:
+    """Raise if a guarantee is invalid, or does not work with other parameters."""
+    guarantee = labeler.guarantee
+    if guarantee is None:
+        return
+    level = guarantee.get("recall") if isinstance(guarantee, Mapping) else None
+    if level is None or len(guarantee) != 1:
+        raise ValueError(f"guarantee == {guarantee!r}, must be {{'recall': NUMBER}} or None.")
+    check_number(level, "recall", min_val=0, max_val=1, include_boundaries="neither")
+    for name in ("rule", "abstain"):
+        if getattr(labeler, name) is not None:
+            raise ValueError(
+                f"guarantee and {name} == {getattr(labeler, name)!r} both decide how many labels a "
+                "text gets; use one of them."
+            )
+
+
+def deciding_rule(labeler: Labeler, state: LabelerState) -> Rule | None:
+    """Return the rule that decides which labels are predicted, None if the model does."""
+    if labeler.guarantee is None:
+        return labeler.rule
+    if state.threshold is None:
+        raise ValueError(NO_THRESHOLD)
+    return Threshold(state.threshold)
+
+
+def choose_labels(labeler: Labeler, state, model, X) -> sparse.csr_matrix:
+    """Return the label set of each document: by a rule, or by the model itself."""
+    rule = deciding_rule(labeler, state)
+    if rule is None:
         return model.predict_indicator(X)
-    return apply_rule(model, labeler.rule, X, model.fallback, tree=labeler.tree)
+    return apply_rule(model, rule, X, model.fallback, tree=labeler.tree)
 
 
 def is_sure(labeler: Labeler, model, X) -> np.ndarray:
@@ -265,8 +295,8 @@ def explain_labels(
     known = vocabulary.select(counts, terms)
     share = float(known_shares(known, counts.sum(axis=1).A1)[0])
     x = state.weigh(known)
-    if labels is None and labeler.rule is not None:
-        labels = choose_labels(labeler, model, x)
+    if labels is None and deciding_rule(labeler, state) is not None:
+        labels = choose_labels(labeler, state, model, x)
     predicted, scores, proba = model.assess(x, () if labels is None else labels.indices)
     y = predicted if labels is None else labels
     if not y.nnz:

@@ -10,17 +10,15 @@ import numpy as np
 from scipy import sparse
 
 from polytopic.counts import RowCollector
-from polytopic.labeler.held_out import hold_out
+from polytopic.labeler.held_out import calibrate, hold_out
 from polytopic.labeler.state import LabelerState
 from polytopic.labels import LabelSpace, Targets
 from polytopic.models import leave_one_out
-from polytopic.models.calibration import rising_curve
 
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
 WORDS = 3  # of evidence per text
-SURE = 1e-4  # probabilities are not nearer to 0 and 1
 
 
 @dataclass(frozen=True)
@@ -162,11 +160,7 @@ def _surprise(scores: np.ndarray, own: np.ndarray) -> np.ndarray:
     One rising curve turns all scores into probabilities :math:`p`. The surprise is the mean
     :math:`-\log p` of a text's labels, plus the largest :math:`-\log(1 - p)` of its other labels.
     """
-    finite = np.isfinite(scores)
-    if not finite.any():  # a model with one label scores nothing
-        return np.zeros(len(scores))
-    curve = rising_curve(scores[finite], own[finite])
-    proba = np.clip(np.interp(scores, *curve), SURE, 1 - SURE)
+    proba = calibrate(scores, own)
     of_own = -np.where(own, np.log(proba), 0.0).sum(axis=1) / own.sum(axis=1)
     return of_own - np.where(own, 0.0, np.log1p(-proba)).min(axis=1)
 

@@ -22,6 +22,7 @@ from polytopic.labeler.answers import (
     Answer,
     certainty,
     choose_labels,
+    deciding_rule,
     explain_labels,
     is_sure,
     label_name,
@@ -91,6 +92,9 @@ class Labeler(BaseEstimator):
         ``learn`` or ``forget``. Count models (mixtures, naive Bayes) need the counts alone.
     abstain : float, default=None
         Predict no label for texts whose label set is less probable than this.
+    guarantee : mapping, default=None
+        ``{"recall": 0.9}`` promises that texts like the learned ones get, on average, 90% of their
+        labels. ``fit`` chooses on held-out documents from which score on labels are predicted.
 
     Attributes
     ----------
@@ -144,6 +148,7 @@ class Labeler(BaseEstimator):
         weights="ltc",
         keep_documents=True,
         abstain=None,
+        guarantee=None,
     ):
         self.model = model
         self.quality = quality
@@ -157,6 +162,7 @@ class Labeler(BaseEstimator):
         self.weights = weights
         self.keep_documents = keep_documents
         self.abstain = abstain
+        self.guarantee = guarantee
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -309,7 +315,7 @@ class Labeler(BaseEstimator):
             space = LabelSpace(above.labels)
         answers = LabelLists()
         for X in state.transform_by_blocks(texts, self.fields):
-            Y = choose_labels(self, state.model, X)
+            Y = choose_labels(self, state, state.model, X)
             rows = space.decode(Y if above is None else above.sets(Y))
             if self.abstain is not None:
                 sure = is_sure(self, state.model, X).tolist()
@@ -330,7 +336,8 @@ class Labeler(BaseEstimator):
         """
         state = self._fitted_state()
         X = state.transform(texts, self.fields)
-        return certainty(state.model, X, own_sets=self.rule is None) if X.shape[0] else np.empty(0)
+        own_sets = deciding_rule(self, state) is None
+        return certainty(state.model, X, own_sets=own_sets) if X.shape[0] else np.empty(0)
 
     def decision_function(self, texts) -> np.ndarray:
         """Return the model's score of each label."""
@@ -383,8 +390,8 @@ class Labeler(BaseEstimator):
         texts = list(check_iterable(texts))
         for X, known in state.transform_with_shares(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
-            if self.rule is not None:
-                Y = choose_labels(self, model, X)
+            if deciding_rule(self, state) is not None:
+                Y = choose_labels(self, state, model, X)
             if above is not None:
                 Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
             sure = is_sure(self, model, X)

@@ -19,11 +19,13 @@ from polytopic.counts import DocumentRows
 from polytopic.kernels.blocks import run_tasks
 from polytopic.labeler.learning import learn_counts, learn_rows
 from polytopic.labeler.state import LabelerState
+from polytopic.models.calibration import rising_curve
+from polytopic.models.checks import require_counts
 
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
-FOLDS = 5
+SURE = 1e-4  # probabilities are not nearer to 0 and 1
 
 
 class HeldOut(NamedTuple):
@@ -47,7 +49,12 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(
-    labeler: Labeler, state: LabelerState, rows: DocumentRows, others: DocumentRows | None = None
+    labeler: Labeler,
+    state: LabelerState,
+    rows: DocumentRows,
+    others: DocumentRows | None = None,
+    *,
+    n_folds: int = 5,
 ) -> HeldOut:
     """Judge each document by a model of the documents in other folds.
 
@@ -60,20 +67,21 @@ def hold_out(
     rows : DocumentRows
         The documents.
     others : DocumentRows, default=None
-        Documents that all models learn.
+        Documents that all models learn. A count model learns all but those of the fold.
+    n_folds : int, default=5
+        Number of folds, at most.
     """
     n_docs, shape = rows.X.shape[0], (rows.X.shape[0], len(state.space))
     sets, scores = np.zeros(shape, dtype=bool), np.full(shape, -np.inf)
     known = np.zeros(n_docs, dtype=bool)
     plain = copy(labeler)
-    plain.rule, plain.abstain, plain.keep_documents = None, None, False
+    plain.rule, plain.abstain, plain.guarantee, plain.keep_documents = None, None, None, False
 
     def run(fold):
         train, test = fold
-        learned = rows.select(train) if others is None else others + rows.select(train)
-        if not learned.X.shape[0]:  # there is one document
+        part = _learn(plain, state, rows, train, test, others)
+        if part is None:
             return
-        part = _learn(plain, state, learned)
         X = part.weigh(part.vocabulary.select(rows.X[test], rows.terms))
         predicted, by_label, _ = part.model.assess(X)
         columns = [state.space.index(label) for label in part.space.ids]
@@ -84,13 +92,27 @@ def hold_out(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit itself warns if need be
         alone = np.arange(0), np.arange(1)
-        run_tasks(run, folds(rows.Y, min(FOLDS, n_docs)) if n_docs > 1 else [alone])
+        run_tasks(run, folds(rows.Y, min(n_folds, n_docs)) if n_docs > 1 else [alone])
     return HeldOut(sparse.csr_matrix(sets.astype(np.float64)), scores, known)
 
 
-def _learn(labeler: Labeler, state: LabelerState, rows: DocumentRows) -> LabelerState:
-    """Return what a labeler learns from documents, with what was tuned before."""
+def calibrate(scores: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return the probabilities that held-out scores stand for, by one rising curve for all labels.
+
+    ``own`` says which labels are right.
+    """
+    finite = np.isfinite(scores)
+    if not finite.any():  # a model with one label, which is always right
+        return np.where(scores > 0, 1 - SURE, SURE)
+    curve = rising_curve(scores[finite], own[finite])
+    return np.clip(np.interp(scores, *curve), SURE, 1 - SURE)
+
+
+def _learn(labeler, state, rows, train, test, others) -> LabelerState | None:
+    """Return what a labeler learns without the rows of a fold; None if nothing is left."""
     tuned = state.model.tuned_
     if state.model.learns_from == "documents":
-        return learn_rows(labeler, rows, state.analyzer, tuned=tuned)
-    return learn_counts(labeler, rows.table(), state.analyzer, tuned=tuned)
+        left = rows.select(train) if others is None else others + rows.select(train)
+        return learn_rows(labeler, left, state.analyzer, tuned=tuned) if left.X.shape[0] else None
+    counts = require_counts(state.counts) - rows.select(test).table()
+    return learn_counts(labeler, counts, state.analyzer, tuned=tuned) if counts.n_docs else None

@@ -69,6 +69,8 @@ class LabelerState:
         The numbers of documents, label sets and terms.
     fitted_from : FittedFrom or None
         The documents of a store that it was fitted on, None if they come from elsewhere.
+    threshold : float or None
+        The score from which on labels are predicted to keep a guarantee; None without one.
     """
 
     model: Model
@@ -79,6 +81,7 @@ class LabelerState:
     weights: TermWeights | None
     training: Mapping[str, Any]
     fitted_from: FittedFrom | None = None
+    threshold: float | None = None
 
     @cached_property
     def counts(self) -> LabelSetCounts | None:
