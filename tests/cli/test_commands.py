@@ -205,6 +205,26 @@ def test_eval(folder):
     assert lines(everything)[0]["documents"] == 278
 
 
+def test_eval_reports_calibration_and_labels(folder, tmp_path):
+    """Calibration errors, each label, and a plot."""
+    plot = tmp_path / "reliability.svg"
+    arguments = "--by-label", "--plot", plot
+
+    out, err = run("eval", folder / "news.model", folder / "news.jsonl.gz", *arguments)
+
+    measures = lines(out)[0]
+    assert 0 < measures["calibration_error"] < 0.1
+    assert 0 < measures["set_calibration_error"] < 0.5
+    assert len(measures["labels"]) == 20
+    assert set(measures["labels"][0]) == {
+        *("label", "precision", "recall", "f1", "support", "predicted"),
+    }
+    support = [row["support"] for row in measures["labels"]]
+    assert support == sorted(support, reverse=True)
+    assert f"Wrote {plot}" in err
+    assert plot.read_text().lstrip().startswith("<?xml")
+
+
 @pytest.mark.parametrize("model", ["pmm1", "nb", "mml"])
 def test_audit(folder, model):
     """Suspects as JSON lines, from the training part only; the counts go to stderr."""
