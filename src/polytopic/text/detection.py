@@ -27,7 +27,7 @@ _NAMES = {
     "uk": "Ukrainian",
 }  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]{2,}")  # lists of stop words have letters of the alphabet, too
-_CHARACTERS = 1000  # of a text, from its beginning
+_CHARACTERS = 500  # of a text, from its beginning
 _FEWEST = 2  # stop words of another language
 _LEAST_SHARE = 0.1  # of the words
 _ENOUGH = 0.3  # of the words, stop words of its own language: no other one is looked for
