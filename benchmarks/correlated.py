@@ -6,9 +6,10 @@ words of five classes; labels: held-out log likelihood of label sets, and of ind
 tree: clusters of labels compared with their known tree; others: the two models that Table 2 quotes;
 shares: Figures 5 and 6 on cei, by the share of training documents; paper: the paper's own
 inference, with --topics topics and the given --starts, which is slow: quality, perplexity, terms,
-and the topics that classes share; default: quality and time of fitting with the default number of
-topics, which is tuned, and with 100, on the test documents of several corpora; per-label: F on
-held-out training documents by the number of topics per label.
+and the topics that classes share; paper-tree: clusters of the labels of cei in the topic space of
+that inference; default: quality and time of fitting with the default number of topics, which is
+tuned, and with 100, on the test documents of several corpora; per-label: F on held-out training
+documents by the number of topics per label.
 The paper's preprocessing: words are stemmed, without stop words and terms with fewer than 50
 occurrences; the 36 classes are those with at least 50 documents.
 """
@@ -22,6 +23,8 @@ import numpy as np
 from common import corpus_path, markdown, split_documents
 from parts import read_parts
 from scipy import sparse
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
 from scipy.special import log_softmax
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
@@ -37,6 +40,7 @@ from polytopic.experiments.baseline_models import (
     CosineNeighbours,
     McCallumMixture,
 )
+from polytopic.explain.dendrogram import Dendrogram
 from polytopic.metrics import samples_f1, samples_precision, samples_recall
 from polytopic.models.col.label_prior import LabelPrior, distinct_sets, fit_label_prior
 from polytopic.models.col.prediction import best_threshold
@@ -66,6 +70,7 @@ TABLE_4 = {
 
 PARTS = ["quality", "topics", "terms", "labels", "others", "shares"]
 STARTS = ("random", "labels")
+INFERENCES = ("paper", "joint-paper", "joint-weights")  # the joint family, with its predict_mode
 TOPICS_PER_LABEL = (1, 3, 8, 12)
 AS_PRINTED = {
     "inference": "paper",
@@ -254,28 +259,47 @@ def topics(figure=None):
         draw_topics(rows, figure)
 
 
-def paper(n_topics, starts):
-    """Print the metrics of the paper's own inference on Reuters with 36 classes."""
-    (X, Y, X_test, Y_test), names, classes = reuters(KEEPS["36"])
+def paper(numbers_of_topics, starts, inference, keep):
+    """Print the metrics of the paper's own inference, or of the joint family, on Reuters."""
+    (X, Y, X_test, Y_test), names, classes = reuters(KEEPS[keep])
+    settings = AS_PRINTED if inference == "paper" else {"predict_mode": inference[6:]}
     rows = []
-    for start in starts:
-        model = CoL(n_topics, **AS_PRINTED | {"init": start})
-        spent = -time.process_time()
-        model.fit(X, Y)
-        spent += time.process_time()
-        perplexity = f"{model.class_perplexity(X_test, Y_test):.4g}"
-        quality = measures(Y_test, model.predict(X_test))
-        alike = topic_cosines(model.label_topics_)
-        shared = int(((model.label_topics_ > 0.01).sum(axis=0) > 1).sum())
-        row = (start, n_topics, perplexity, *quality, f"{alike.max():.2f}", shared)
-        rows.append((*row, model.n_iter_, f"{spent:.0f}"))
-        print(*rows[-1], file=sys.stderr)
-        if start == "random":
-            print_terms(model.relevance(X, Y), names, classes)
-            closest(alike, classes)
+    for n_topics in numbers_of_topics:
+        for start in starts:
+            model = CoL(n_topics, **settings | {"init": start})
+            spent = -time.process_time()
+            model.fit(X, Y)
+            spent += time.process_time()
+            perplexity, answers = score_once(model, X_test, Y_test)
+            alike, shared = topic_cosines(model.label_topics_), n_shared(model.label_topics_)
+            row = (start, n_topics, f"{perplexity:.4g}", *measures(Y_test, answers))
+            rows.append((*row, f"{alike.max():.2g}", shared, model.n_iter_, f"{spent:.0f}"))
+            print(*rows[-1], file=sys.stderr)
+            if start == "random" and keep == "36":
+                print_terms(model.relevance(X, Y), names, classes)
+                closest(alike, classes)
     head = ["start", "topics", "perplexity", "P", "R", "F", "largest cosine", "shared topics"]
-    print()
+    print(f"\n{len(classes)} classes, inference {inference}:\n")
     markdown([*head, "EM steps", "CPU seconds"], rows)
+
+
+def score_once(model, X, Y):
+    """Return the class perplexity of documents, and their predictions, from the same scores.
+
+    It equals ``class_perplexity`` and ``predict``, which would each score the documents.
+    """
+    log_proba = -np.logaddexp(0.0, -model.decision_function(X))
+    answers = log_proba - log_proba.max(axis=1, keepdims=True) >= model.tuned_["threshold"]
+    answers &= np.isfinite(log_proba)
+    empty = X.getnnz(axis=1) == 0
+    if empty.any():
+        answers[empty] = model.predict(X[empty])
+    return np.exp(-log_proba[(Y > 0) & (model.label_docs_ > 0)].mean()), answers.astype(int)
+
+
+def n_shared(label_topics):
+    """Return how many topics have more than .01 of at least two labels."""
+    return int(((label_topics > 0.01).sum(axis=0) > 1).sum())
 
 
 def topic_cosines(label_topics):
@@ -411,19 +435,55 @@ def labels():
     markdown(["corpus", "labels", *priors], rows)
 
 
-def tree(file):
-    """Print how well clusters of the labels of cei agree with their tree; draw them on request."""
+def label_clusters(name):
+    """Return the clusters of the labels of cei by the words of a model, and how well they agree."""
     documents = [d for d in split_documents("cei")[0] if d.labels]
     known = LabelTree.from_names({label for d in documents for label in d.labels}, "--")
+    labeler = Labeler(name, tree=known)
+    found = labeler.fit([d.text for d in documents], [d.labels for d in documents]).map()
+    return found, found.agreement()
+
+
+def tree(file):
+    """Print how well clusters of the labels of cei agree with their tree; draw them on request."""
     rows = []
     for name in ("pmm1", "col"):
-        labeler = Labeler(name, tree=known)
-        labeler.fit([d.text for d in documents], [d.labels for d in documents])
-        found = labeler.map()
-        rows.append((name, len(found.labels), f"{found.agreement():.2f}"))
+        found, agreement = label_clusters(name)
+        rows.append((name, len(found.labels), f"{agreement:.2f}"))
     markdown(["model", "labels", "cophenetic correlation"], rows)
     if file:
         found.plot().savefig(file, dpi=80)
+
+
+def paper_tree(numbers_of_topics):
+    """Print how well clusters of the labels of cei in topic space, Eq. (17), agree with their tree.
+
+    Topics are those of the paper's inference, from a start that labels share.
+    """
+    documents = [d for d in split_documents("cei")[0] if d.labels]
+    X, _ = Analyzer("en", normalize="stem").count([d.text for d in documents])
+    X = sparse.csr_matrix(X[:, np.flatnonzero(X.sum(axis=0).A1 >= 50)], dtype=float)
+    names = MultiLabelBinarizer().fit([d.labels for d in documents])
+    Y, labels = names.transform([d.labels for d in documents]), names.classes_.tolist()
+    known = LabelTree.from_names(set(labels), "--")
+    rows = []
+    for n_topics in numbers_of_topics:
+        model = CoL(n_topics, **AS_PRINTED | {"predict_mode": "weights"}).fit(X, Y)
+        alike = topic_cosines(model.label_topics_)
+        distances = squareform(1 - alike, checks=False)
+        found = Dendrogram(tuple(labels), hierarchy.linkage(distances, "average"))
+        related = np.mean(
+            [
+                labels[near] in {known.parent(name), *known.children(name), *known.siblings(name)}
+                for name, near in zip(labels, alike.argmax(axis=1), strict=True)
+            ]
+        )
+        agreement = found.agreement(known)
+        shared = n_shared(model.label_topics_)
+        rows.append((n_topics, len(labels), shared, f"{agreement:.2f}", f"{related:.2f}"))
+        closest(alike, labels)
+    head = ["topics", "labels", "shared topics", "cophenetic correlation"]
+    markdown([*head, "nearest label is parent, child or sibling"], rows)
 
 
 def label_parts(name):
@@ -450,8 +510,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=PARTS)
     parser.add_argument("--figure", metavar="FILE", help="where to draw Figures 3 and 4, or 7")
-    parser.add_argument("--topics", type=int, default=300, help="topics of the part paper")
+    parser.add_argument(
+        "--topics", type=int, nargs="+", default=[300], help="of paper and paper-tree"
+    )
     parser.add_argument("--starts", nargs="+", default=STARTS, choices=STARTS, help="of paper")
+    parser.add_argument("--inference", default="paper", choices=INFERENCES, help="of paper")
+    parser.add_argument("--classes", default="36", choices=KEEPS, help="of paper")
     arguments = parser.parse_args()
     functions = {
         "quality": quality,
@@ -461,7 +525,10 @@ if __name__ == "__main__":
         "others": others,
         "shares": shares,
         "tree": lambda: tree(arguments.figure),
-        "paper": lambda: paper(arguments.topics, arguments.starts),
+        "paper-tree": lambda: paper_tree(arguments.topics),
+        "paper": lambda: paper(
+            arguments.topics, arguments.starts, arguments.inference, arguments.classes
+        ),
         "default": default,
         "per-label": per_label,
     }

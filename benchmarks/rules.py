@@ -93,7 +93,7 @@ def best_rules(tuned):
             for point in tuned.surface
             if point["cohort"] == kind
         ]
-        found = DecisionSurface.of_points(points, ["size", "ratio"], tuned.metric, tuned.n_docs)
+        found = DecisionSurface.from_points(points, ["size", "ratio"], tuned.metric, tuned.n_docs)
         rules[f"UnconstrainedCohort, {kind}"] = found.best_rule
     return rules
 

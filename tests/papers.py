@@ -45,7 +45,7 @@ def pmm2_log_prior(theta, alpha, smoothing, bias_smoothing):
 
     Equation (6) is right as printed. Its last sum is over *ordered* pairs, so a pair {l, m} brings
     (zeta - 1) (log alpha_lm + log alpha_ml). The bound (14) is over ordered pairs too, and with
-    g_lm = g_ml it holds every pair twice: with B_lm = sum x g_lm lambda_lm the M step maximises
+    g_lm = g_ml it holds every pair twice: with B_lm = sum x g_lm lambda_lm the M step maximizes
 
         2 B_lm log alpha_lm + 2 B_ml log alpha_ml + w (log alpha_lm + log alpha_ml),
 

@@ -1,10 +1,12 @@
 """The quick rows of the summary table in docs/papers.md: numbers of the papers on real corpora.
 
 Most rows take minutes or hours; ``benchmarks/`` runs those. Here are one or two splits, and only
-models that learn in seconds.
+models that learn in seconds. Some call the functions of a benchmark.
 """
 
 from collections import Counter
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from polytopic.corpus import read_documents
 from polytopic.decision import UnconstrainedCohort, tune_decision
 from polytopic.experiments.baseline_models import CosineNeighbours, McCallumMixture
 from polytopic.metrics import macro_f1, samples_f1, samples_precision, subset_accuracy
+from polytopic.models.col import topics as col_topics
 from polytopic.models.col.label_prior import LabelPrior, distinct_sets, fit_label_prior
 from polytopic.text import Analyzer, TermWeights, TextCounts
 
@@ -31,6 +34,13 @@ SETS = {
     "reference": (8027, 39679, 33, 275, 85.5, 12.6, 1.5, 0.3, 0.1),
     "science": (6428, 37187, 40, 457, 68.0, 22.3, 7.3, 1.9, 0.5),
 }
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """Return a function that imports a benchmark; they import each other from their folder."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    return import_module
 
 
 def read_pages(data, name):
@@ -67,6 +77,26 @@ def test_ueda_and_saitos_table_2(arts, model, f):
     assert samples_f1(Y_test, answers) == pytest.approx(f, abs=0.03)
 
 
+def test_knn_in_ueda_and_saitos_table_1(data, benchmark):
+    """Arts after 2000 pages, one split: the baseline knn-ueda is within .03."""
+    data("yahoo-arts-full")
+
+    found = benchmark("yahoo").measure("kNN", "arts", 2000, 0)["plain"]["figures"]
+
+    assert found[0] == pytest.approx(0.400, abs=0.03)
+
+
+def test_ueda_and_saitos_mixing_assumption(data, benchmark):
+    """Business: two labels explain pages with both better than one alone, or than other labels."""
+    mixing, path = benchmark("mixing"), data("yahoo-business-full")
+
+    pairs = mixing.study_set(path.name.removesuffix(".jsonl.gz"))
+
+    gains = [mixing.mean_gain(pairs, k) for k in ("mixture", "alone", "one stranger", "strangers")]
+    assert len(pairs) == 3
+    assert (-np.diff(gains) > 0.03).all()
+
+
 # Kazawa et al.
 
 
@@ -101,6 +131,35 @@ def test_kazawa_et_als_table_4(arts):
         assert samples_f1(Y_test, answers) == pytest.approx(f, abs=0.03)
         assert subset_accuracy(Y_test, answers) == pytest.approx(exact, abs=0.04)
         assert macro_f1(Y_test, answers) == pytest.approx(macro, abs=0.04)
+
+
+def test_kazawa_et_als_table_3(data, benchmark):
+    """Arts, development pages: MML with Dice and C = 1 is better with tf-idf than with tf."""
+    data("yahoo-arts-full")
+    margins = benchmark("margins")
+    X, Y = margins.pages("yahoo-arts-full")
+    train, test = margins.random_halves(X.shape[0], margins.DEVELOPMENT)
+
+    f = {}
+    for scheme in ("tf", "tfidf"):
+        W, W_test = margins.methods.weigh(X[train], X[test], scheme)
+        model = MML(1.0, labels="neighbours", max_iter=1000).fit(W, Y[train])
+        f[scheme] = samples_f1(Y[test], model.predict(W_test))
+
+    assert f["tfidf"] == pytest.approx(0.539, abs=0.005)  # in docs/papers.md
+    assert f["tf"] == pytest.approx(0.515, abs=0.005)
+
+
+def test_kazawa_et_als_figure_2(arts, benchmark):
+    """Arts after 250 pages, one split: MML with Dice is ahead of PMM1 in every measure."""
+    X, Y, X_test, Y_test = split(arts, 250)
+    methods = benchmark("papers_methods")
+
+    pm = methods.pmm1(X, Y, X_test, Y_test)["PMM1"]
+    md = methods.dice(X, Y, X_test, Y_test)["tfidf"]
+
+    for measure in (samples_f1, subset_accuracy, macro_f1):
+        assert measure(Y_test, md) > measure(Y_test, pm) + 0.01
 
 
 def test_boostexter_in_kazawa_et_als_table_4(arts):
@@ -157,6 +216,68 @@ def test_wang_et_als_table_1(frequent_classes, col):
     assert (X.shape[0], X_test.shape[0], Y.shape[1]) == (7544, 2906, 36)
     assert f >= 0.895
     assert samples_f1(Y_test, neighbours.astype(int)) == pytest.approx(0.791, abs=0.03)
+
+
+def test_wang_et_als_figures_3_and_4(frequent_classes, col):
+    """By class weights, 300 topics have a higher F, and a lower perplexity, than 36."""
+    (X, Y, X_test, Y_test), _, _ = frequent_classes
+
+    few = CoL(36).fit(X, Y)
+
+    f = [samples_f1(Y_test, model.predict(X_test)) for model in (few, col)]
+    perplexity = [model.class_perplexity(X_test, Y_test) for model in (few, col)]
+    assert f[1] > f[0] + 0.005
+    assert perplexity[1] < perplexity[0] - 0.03
+
+
+def test_topics_are_dropped_for_speed_only(frequent_classes, monkeypatch):
+    """With all topics in every document, predictions and class perplexity are the same."""
+    (X, Y, X_test, Y_test), _, _ = frequent_classes
+    X_test, Y_test = X_test[:400], Y_test[:400]
+
+    found = []
+    for least in (None, 0.0):
+        for name in ("TRAINING", "SCORING") if least is not None else ():
+            monkeypatch.setattr(col_topics, name, getattr(col_topics, name)._replace(least=least))
+        model = CoL(72).fit(X[:1500], Y[:1500])
+        alone = CoL(72, predict_mode="paper").from_arrays(
+            model.to_arrays(), labels=model.classes_, n_words=X.shape[1], tuned=model.tuned_
+        )
+        found.append(
+            [(m.predict(X_test), m.class_perplexity(X_test, Y_test)) for m in (model, alone)]
+        )
+
+    for (usual, perplexity), (complete, complete_perplexity) in zip(*found, strict=True):
+        np.testing.assert_array_equal(usual, complete)
+        assert perplexity == pytest.approx(complete_perplexity, rel=1e-4)
+
+
+def test_wang_et_als_own_inference(data, benchmark):
+    """With 10 classes and 20 topics, classes share topics, and most labels are found."""
+    (X, Y, X_test, Y_test), _, _ = read_reuters(
+        data, lambda counts: [c for c, _ in counts.most_common(10)]
+    )
+    correlated, few = benchmark("correlated"), slice(None, 300)
+
+    model = CoL(20, **correlated.AS_PRINTED).fit(X[:1200], Y[:1200])
+
+    perplexity, answers = correlated.score_once(model, X_test[few], Y_test[few])
+    assert perplexity == pytest.approx(model.class_perplexity(X_test[few], Y_test[few]), rel=1e-8)
+    np.testing.assert_array_equal(answers, model.predict(X_test[few]))
+    assert perplexity < 4
+    assert samples_f1(Y_test[few], answers) > 0.7
+    assert correlated.n_shared(model.label_topics_) >= 10
+    assert correlated.topic_cosines(model.label_topics_).max() > 0.7
+
+
+def test_wang_et_als_figure_7(data, benchmark):
+    """Clusters of the labels of cei by their words hardly agree with their tree."""
+    data("cei")
+    correlated = benchmark("correlated")
+
+    agreement = [correlated.label_clusters(name)[1] for name in ("pmm1", "col")]
+
+    assert agreement == pytest.approx([0.15, 0.15], abs=0.05)
 
 
 def test_the_default_number_of_topics(frequent_classes):
@@ -263,7 +384,39 @@ def test_sato_and_nakagawas_figure_2(data):
     assert f["pmm1"] + 0.02 < f["pdmm"]
 
 
+def test_sato_and_nakagawas_figure_3(data, benchmark, monkeypatch):
+    """If more documents of cei have several labels, PDMM is further ahead of PMM1."""
+    data("cei")
+    pdmm = benchmark("pdmm")
+    monkeypatch.setattr(pdmm, "MULTI_SHARES", (0.3, 0.9))
+    models = {name: pdmm.PAPERS[name] for name in ("PMM1", "PDMM, Eq. (35)")}
+
+    _, found = pdmm.figure3(models, *pdmm.read_corpus("cei"), n_splits=1)
+
+    lead = [(b - a).mean() for a, b in zip(*found.values(), strict=True)]
+    assert lead[-1] > lead[0] + 0.03
+    assert lead[-1] > 0.02
+
+
 # Skorkovská et al.
+
+
+def test_skorkovska_et_als_table_1(data, benchmark):
+    """On debtags-cs, normalisation is ahead of fixed numbers, and the cohort by tree is last of it.
+
+    Mean plus deviation is far behind, and the cohort of 15 next labels is level with T-norm.
+    """
+    data("debtags-cs")
+
+    *_, rows, _ = benchmark("newsdesk").run("debtags-cs", "lemma", [1.0])
+
+    f = {row: figures[-1] for row, (figures, *_) in rows.items()}
+    others = [f[row] for row in ("world model", "next labels, size 15", "T-norm")]
+    assert f["mean plus deviation"] < f["1 topic"] - 0.05
+    assert f["1 topic"] < f["3 topics"] - 0.05
+    assert f["3 topics"] < min(others) - 0.02
+    assert f["cohort by tree"] < min(others) - 0.02
+    assert f["next labels, size 15"] == pytest.approx(f["T-norm"], abs=0.02)
 
 
 def test_skorkovska_et_als_figure_2(data):

@@ -154,7 +154,7 @@ def test_bound_plus_remainder_is_tight_at_the_old_parameters():
 
 @pytest.mark.parametrize(("weight", "is_m_step"), [(0.5, False), (1, True), (2, False)])
 def test_m_step_needs_the_prior_of_the_biases_as_printed(weight, is_m_step):
-    """Eq. (17) maximises U plus (zeta - 1) log alpha over ordered pairs, not half, not twice."""
+    """Eq. (17) maximizes U plus (zeta - 1) log alpha over ordered pairs, not half, not twice."""
     X, Y = random_corpus(5)
     theta, alpha = random_model(5)
     new_theta, new_alpha = papers.pmm2_em_step(X, Y, theta, alpha, 1, 1)
@@ -172,7 +172,7 @@ def test_m_step_needs_the_prior_of_the_biases_as_printed(weight, is_m_step):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_m_step_is_the_best_word_distribution(seed):
-    """Eq. (16) maximises U plus the prior: any other distribution is worse."""
+    """Eq. (16) maximizes U plus the prior: any other distribution is worse."""
     X, Y = random_corpus(seed)
     theta, alpha = random_model(seed)
     new_theta, new_alpha = papers.pmm2_em_step(X, Y, theta, alpha, 0.5, 1)

@@ -118,14 +118,15 @@ def check_rows(name: str, indices: np.ndarray, indptr: np.ndarray, *, empty: boo
 
 
 def check_sparse(X: Any, name: str = "X") -> None:
-    """Raise ValueError if a sparse matrix refers to places outside it; accept all that is dense.
+    """Raise ValueError if a sparse matrix has entries outside its shape; accept any dense one.
 
-    SciPy builds such a matrix without a word, and compiled loops would read and write elsewhere.
+    SciPy creates such a matrix without complaint, and compiled loops would read and write memory
+    that does not belong to it.
 
     >>> from scipy.sparse import csr_matrix
     >>> check_sparse(csr_matrix(([1.0], [2], [0, 1]), shape=(1, 2)))
     Traceback (most recent call last):
-    ValueError: X has an entry in column 2, must have them in columns 0 to 1.
+    ValueError: X has an entry in column 2, must have entries in columns 0 to 1 only.
     """
     layout = getattr(X, "format", None)
     if layout == "bsr":
@@ -143,16 +144,17 @@ def check_sparse(X: Any, name: str = "X") -> None:
         or not ends[-1] <= places.size == X.data.size
     ):
         raise ValueError(
-            f"{name} is not a valid {layout.upper()} matrix: its indptr must rise from 0 to at "
-            f"most {min(places.size, X.data.size)}, the number of entries, in {n_lines + 1} values."
+            f"{name} is not a valid {layout.upper()} matrix: its indptr must have {n_lines + 1} "
+            f"values that rise from 0 to at most {min(places.size, X.data.size)}, the number of "
+            "entries."
         )
     if not places.size:
         return
     low, high = places.min(), places.max()
     if low < 0 or high >= n_places:
         raise ValueError(
-            f"{name} has an entry in {kind} {low if low < 0 else high}, must have them in {kind}s "
-            f"0 to {n_places - 1}."
+            f"{name} has an entry in {kind} {low if low < 0 else high}, must have entries in "
+            f"{kind}s 0 to {n_places - 1} only."
         )
 
 

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and how to recognise databases."""
+"""Files that are written completely or not at all, and how to recognize databases."""
 
 import os
 import sqlite3

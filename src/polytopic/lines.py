@@ -17,7 +17,7 @@ Source = str | os.PathLike[str] | IO[Any] | Iterable[str | bytes]
 
 GZIP_MAGIC = b"\x1f\x8b"
 MAX_LINE_BYTES = 64 * 2**20
-SKIPPED_AT_ONCE = 1 << 20  # bytes
+SKIP_BYTES = 1 << 20  # read at once, to skip or count lines
 
 
 class Lines:
@@ -213,7 +213,7 @@ class Piece:
     def _skip_line(self) -> int:
         """Skip the rest of the line; return its number of bytes."""
         skipped = 0
-        while part := self._file.readline(SKIPPED_AT_ONCE):
+        while part := self._file.readline(SKIP_BYTES):
             skipped += len(part)
             if part[-1:] == b"\n":
                 break
@@ -224,7 +224,7 @@ def count_lines(file: IO[bytes], start: int, stop: int) -> int:
     """Return the number of lines that end in a range of bytes."""
     file.seek(start)
     n_lines, n_bytes = 0, stop - start
-    while n_bytes > 0 and (part := file.read(min(SKIPPED_AT_ONCE, n_bytes))):
+    while n_bytes > 0 and (part := file.read(min(SKIP_BYTES, n_bytes))):
         n_lines += part.count(b"\n")
         n_bytes -= len(part)
     return n_lines

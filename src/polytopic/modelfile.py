@@ -38,7 +38,7 @@ VERSION = 3
 READABLE = (2, VERSION)  # arrays of format 2 are not packed
 ALIGNMENT = 8  # bytes
 LENGTH_BYTES = 8  # of the length of the header, which comes first
-MOST_ARRAYS = 10_000  # safetensors takes time quadratic in their number
+MAX_ARRAYS = 10_000  # safetensors takes time quadratic in their number
 LONGEST_REASON, LONGEST_VERSION = 500, 20  # characters that an error message quotes
 LONGEST_HEADER = 100_000_000  # bytes, the limit of safetensors
 DTYPES = ("F64", "F32", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
@@ -129,12 +129,12 @@ def parse_model(content: bytes, name: str | Path) -> tuple[dict[str, Any], dict[
     """Return the manifest and the arrays in the content of a file; errors call it ``name``."""
     manifest = _read_manifest(name, content)
     version = manifest["format_version"]
-    shown = shortened(str(version), LONGEST_VERSION)
+    short_version = shortened(str(version), LONGEST_VERSION)
     if version not in READABLE:
         newer = version > VERSION
         raise ModelFileError(
             f"{str(name)!r} was written by {'a newer' if newer else 'an older'} polytopic "
-            f"(format {shown}, this release reads {VERSION}). "
+            f"(format {short_version}, this release reads {VERSION}). "
             f"{'Install a newer release' if newer else 'Train the model again'}."
         )
     try:
@@ -226,10 +226,9 @@ def _read_manifest(path: str | Path, content: bytes) -> dict[str, Any]:
         is_model = False
     if not is_model:
         raise ModelFileError(f"{str(path)!r} is not a polytopic model file.")
-    if len(header) > MOST_ARRAYS:
+    if len(header) > MAX_ARRAYS:
         raise ModelFileError(
-            f"{str(path)!r} is damaged: it has {len(header)} arrays, at most {MOST_ARRAYS} are "
-            "read."
+            f"{str(path)!r} is damaged: it has {len(header)} arrays, at most {MAX_ARRAYS} are read."
         )
     for name, facts in header.items():
         if not isinstance(facts, dict) or facts.get("dtype") not in DTYPES:
@@ -246,9 +245,11 @@ def _check_facts(facts: Mapping[str, Any], kinds: Mapping[str, Any], where: str 
     for name, kind in kinds.items():
         inner, kind = (kind, dict) if isinstance(kind, dict) else ({}, kind)
         if name not in facts or not isinstance(facts[name], kind):
-            given = type(facts[name]).__name__ if name in facts else "missing"
-            needed = kind.__name__ if isinstance(kind, type) else kind
-            raise ValueError(f"{where}{name} in its manifest is {given}, must be {needed}")
+            actual_type = type(facts[name]).__name__ if name in facts else "missing"
+            required_type = kind.__name__ if isinstance(kind, type) else kind
+            raise ValueError(
+                f"{where}{name} in its manifest is {actual_type}, must be {required_type}"
+            )
         _check_facts(facts[name], inner, f"{where}{name}.")
 
 

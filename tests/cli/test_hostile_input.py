@@ -263,7 +263,7 @@ def test_an_incomplete_import(folder, tmp_path):
 
     sentence = refused("store", "import", tmp_path / "new.db", stdin=b"\n".join(lines))
 
-    assert sentence.startswith("the export is damaged: it says 40 documents and has 39.")
+    assert sentence.startswith("the export is damaged: it should have 40 documents, but has 39.")
 
 
 def test_explain_takes_brackets_for_a_text(folder):

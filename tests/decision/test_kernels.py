@@ -1,4 +1,4 @@
-"""Kernels that read cuts and normalise scores, compared with their twins."""
+"""Kernels that read cuts and normalize scores, compared with their twins."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_count_accepted(scores, cuts, true):
     cuts = sorted(cuts, key=lambda pair: (pair[0], -pair[1]))
     cut, ties = map(list, zip(*cuts, strict=True))
     true = {c for c in true if c < len(scores)}
-    taken, right = np.empty((2, 1, len(cuts)), np.int32)
+    accepted, right = np.empty((2, 1, len(cuts)), np.int32)
 
     assert kernels.count_accepted(
         np.array([scores]),
@@ -41,12 +41,12 @@ def test_count_accepted(scores, cuts, true):
         np.array([ties], np.int32),
         np.array(sorted(true), np.int64),
         np.array([0, len(true)]),
-        taken,
+        accepted,
         right,
     )
 
     expected = twins.count_accepted(scores, cut, ties, true)
-    assert (taken[0].tolist(), right[0].tolist()) == expected
+    assert (accepted[0].tolist(), right[0].tolist()) == expected
 
 
 @given(st.lists(FEW | st.integers(-99, 99).map(float), min_size=1, max_size=80), st.integers(1, 9))

@@ -148,7 +148,9 @@ def test_rules_on_an_estimator_of_texts():
     assert decision.predict(["orbit star", "match match"]).argmax(axis=1).tolist() == [0, 1]
     assert decision.classes_.tolist() == ["space", "sport"]
     assert tuned.best_score > 0.8
-    with pytest.raises(ValueError, match="X has 30 documents and Y 29, must be the same"):
+    with pytest.raises(
+        ValueError, match="X has 30 documents and Y has 29; the numbers must be equal"
+    ):
         tune_decision(Labeler("nb", language=None), texts, names[1:])
 
 

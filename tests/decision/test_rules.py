@@ -345,7 +345,11 @@ def test_counting_along_a_parameter(scores, rule, seed):
     rule.fit(classes=LABELS[: scores.shape[1]])
 
     (counted,) = rule.count(
-        scores, Y, values, reference=reference, measure=lambda taken, right, rows: (taken, right)
+        scores,
+        Y,
+        values,
+        reference=reference,
+        measure=lambda accepted, right, rows: (accepted, right),
     )
 
     for place, value in enumerate([None] if values is None else values):

@@ -230,7 +230,7 @@ def test_documents_without_labels_count_where_they_may_be_rejected():
     [
         ({"Y": [0, 1] * 30}, "one label per document"),
         ({"cv": "none"}, "cv == 'none', must be a number, 'prefit'"),
-        ({"cv": []}, "cv gives no split"),
+        ({"cv": []}, "cv yields no split"),
         ({"cv": 100}, "n_splits == 100"),
         ({"metric": "coverage"}, "metric == 'coverage', must be one of samples_f1"),
         ({"metric": "hierarchical_f1"}, "needs the tree of labels"),

@@ -244,7 +244,7 @@ def test_words_follow_the_mixture():
         (["space", "sport"], [1, -1], "mixture gives 'sport' -1, must be a number >= 0"),
         (["space", "sport"], [1, math.nan], "mixture gives 'sport' nan, must be a number >= 0"),
         (["space", "sport"], [1, "2"], "mixture gives 'sport' '2', must be a number >= 0"),
-        (["space", "sport"], [0, 0], "mixture gives no label a share"),
+        (["space", "sport"], [0, 0], "mixture gives every label a share of 0"),
         (["space", "space"], [1, 1], "mixture has two shares of 'space'"),
         (["space", "sport"], {"space": 1, "film": 1}, "mixture names 'film', which is not one of"),
         (["space"], 0.5, "mixture == 0.5, must be a mapping of labels to shares, or a list"),

@@ -18,7 +18,7 @@ def test_blocks_do_not_matter(monkeypatch, texts, model):
     """Answers are the same whether texts are labelled all at once or a few at a time."""
     labeler = Labeler(model).fit(load_sample())
     labels, suggestions = labeler.predict(texts), labeler.suggest(texts, 3)
-    monkeypatch.setattr(state, "MOST_TEXTS", 7)
+    monkeypatch.setattr(state, "MAX_TEXTS", 7)
 
     assert labeler.predict(iter(texts)) == labels
     assert labeler.suggest(iter(texts), 3) == suggestions
@@ -28,7 +28,7 @@ def test_blocks_do_not_matter(monkeypatch, texts, model):
 def test_only_one_block_is_held_in_memory(monkeypatch, texts):
     """Of a long stream, only the texts of one block are alive at a time."""
     labeler = Labeler("nb").fit(load_sample())
-    monkeypatch.setattr(state, "MOST_TEXTS", 8)
+    monkeypatch.setattr(state, "MAX_TEXTS", 8)
     alive, most = set(), 0
 
     class Text(dict):
@@ -48,7 +48,7 @@ def test_only_one_block_is_held_in_memory(monkeypatch, texts):
 def test_a_bad_text_is_named_by_its_position_in_the_stream(monkeypatch):
     """Its number counts the texts of all blocks."""
     labeler = Labeler("nb").fit(load_sample())
-    monkeypatch.setattr(state, "MOST_TEXTS", 8)
+    monkeypatch.setattr(state, "MAX_TEXTS", 8)
 
     with pytest.raises(TypeError, match=r"texts\[100\] is a int"):
         labeler.predict([*["a text"] * 100, 3])

@@ -200,9 +200,17 @@ def test_hierarchy_matches_the_twin(pair):
 @pytest.mark.parametrize(
     ("true", "pred", "sentence"),
     [
-        ([[1, 0]], [[1], [0]], "Y_true has 1 documents and Y_pred 2, must be the same."),
-        ([[1, 0]], [[1]], r"Y_true has 2 labels \(columns\) and Y_pred 1, must be the same."),
-        ([["a"]], [["a"], ["b"]], "Y_true has 1 documents and Y_pred 2"),
+        (
+            [[1, 0]],
+            [[1], [0]],
+            "Y_true has 1 documents and Y_pred has 2; the numbers must be equal.",
+        ),
+        (
+            [[1, 0]],
+            [[1]],
+            r"Y_true has 2 labels \(columns\) and Y_pred has 1; the numbers must be equal.",
+        ),
+        ([["a"]], [["a"], ["b"]], "Y_true has 1 documents and Y_pred has 2"),
         ([], [], "Y_true has 0 documents, needs at least 1."),
         (np.zeros((0, 3)), np.zeros((0, 3)), "Y_true has 0 documents"),
         ([[1, 0]], [[2, 0]], "Y_pred holds 2, must be 0 or 1."),

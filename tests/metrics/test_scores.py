@@ -167,8 +167,8 @@ def test_perplexity_of_the_impossible():
     [
         ([[1, 0]], [[0.1, np.nan]], None, "holds NaN"),
         ([[1, 0]], sparse.csr_array([[0.1, np.nan]]), None, "holds NaN"),
-        ([[1, 0]], [[0.1]], None, r"Y_true has 2 labels \(columns\) and \w+ 1"),
-        ([[1, 0]], [[0.1, 0.2]] * 2, None, r"Y_true has 1 documents and \w+ 2"),
+        ([[1, 0]], [[0.1]], None, r"Y_true has 2 labels \(columns\) and \w+ has 1"),
+        ([[1, 0]], [[0.1, 0.2]] * 2, None, r"Y_true has 1 documents and \w+ has 2"),
         ([[1, 0]], [0.1, 0.2], None, r"has shape \(2,\), needs \(n_docs, n_labels\)."),
         ([[1, 0]], [["x", "y"]], None, "must hold numbers."),
         ([["a"]], [[0.1, 0.2]], None, "Y_true holds names: give the label of each column"),
@@ -227,7 +227,7 @@ def test_propensity_of_an_unseen_label():
     assert value == pytest.approx(weight[0] / (weight[0] + weight[2]))
     with pytest.raises(ValueError, match="must both hold label names or both be indicators"):
         propensity_precision_at_k([["a"]], [[1.0]], 1, Y_train=[[1]], classes=["a"])
-    with pytest.raises(ValueError, match=r"Y_true has 2 labels \(columns\) and Y_train 1"):
+    with pytest.raises(ValueError, match=r"Y_true has 2 labels \(columns\) and Y_train has 1"):
         propensity_precision_at_k([[1, 0]], [[1.0, 0.0]], 1, Y_train=[[1]])
 
 

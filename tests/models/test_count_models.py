@@ -334,7 +334,7 @@ def test_forms_do_not_mix():
         named.partial_fit([[1, 2]], [[1]])
 
     columns = NaiveBayes().fit([[1, 2]], [[1, 0]])
-    with pytest.raises(ValueError, match="3 columns and the model 2 labels"):
+    with pytest.raises(ValueError, match="3 columns and the model has 2 labels"):
         columns.partial_fit([[1, 2]], [[1, 0, 0]])
     columns.partial_fit([[1, 2]], [[1, 0, 1]], classes=range(3))
     assert columns.predict([[1, 2]]).shape == (1, 3)

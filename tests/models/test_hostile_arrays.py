@@ -36,10 +36,10 @@ def with_indptr(place, value):
 
 
 BROKEN = [
-    (with_indices(3), "X has an entry in column 3, must have them in columns 0 to 2"),
-    (with_indices(-1), "X has an entry in column -1, must have them in columns 0 to 2"),
-    (with_indices(4, "csc"), "X has an entry in row 4, must have them in rows 0 to 3"),
-    (with_indptr(-1, 1 << 62), "its indptr must rise from 0 to at most 7"),
+    (with_indices(3), "X has an entry in column 3, must have entries in columns 0 to 2"),
+    (with_indices(-1), "X has an entry in column -1, must have entries in columns 0 to 2"),
+    (with_indices(4, "csc"), "X has an entry in row 4, must have entries in rows 0 to 3"),
+    (with_indptr(-1, 1 << 62), "values that rise from 0 to at most 7"),
     (with_indptr(1, 6), "its indptr must rise"),
     (with_indptr(0, -1), "its indptr must rise"),
 ]

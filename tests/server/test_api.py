@@ -129,7 +129,7 @@ def test_the_same_key_gives_the_same_receipt(client):
 
     assert again == first
     assert other.status_code == 409
-    assert "was used for another request" in other.json()["detail"]
+    assert "was used for a different request" in other.json()["detail"]
 
 
 def test_changes_by_another_process(client, path):

@@ -718,6 +718,36 @@ def test_names_in_a_language(tmp_path):
     assert film_names == ["Film", "Kino", "Film", "Film"]
 
 
+def test_fewer_documents_are_reviewed_with_many_labels(path, monkeypatch):
+    """Review takes time proportional to documents × labels, so a reader cannot make it take hours.
+
+    The sample has 20 labels: ten times as many as the limit, so a tenth of the documents remain.
+    """
+    monkeypatch.setattr(queries, "MAX_REVIEWED", 30)
+    monkeypatch.setattr(queries, "MAX_REVIEWED_LABELS", 2, raising=False)
+    new = [{"id": f"new-{k}", "text": f"film goal {k}"} for k in range(5)]
+    labelled = [document | {"labels": ["culture/film"]} for document in new]
+
+    with served(path) as client:
+
+        def learn(documents):
+            body = {"documents": documents}
+            return client.post("/v1/learn", json=body, headers=bearer("write")).raise_for_status()
+
+        def review(kind):
+            queue = client.get(f"/v1/queue?kind={kind}&k=200").raise_for_status().json()
+            return {document["id"] for document in queue["documents"]}
+
+        learn(new)
+        unlabelled = review("unlabelled")
+        revision = learn(labelled).json()["revision_after"]
+        until(lambda: client.app.state.service.live.revision == revision)
+        doubtful = review("doubtful")
+
+    assert unlabelled == {"new-2", "new-3", "new-4"}
+    assert doubtful <= unlabelled
+
+
 def test_no_drift_with_too_many_labels(path, monkeypatch):
     """Drift is omitted because it takes documents × labels; other facts remain."""
     monkeypatch.setattr(live, "MAX_DRIFT_LABELS", 2)

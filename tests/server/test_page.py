@@ -318,7 +318,7 @@ def test_labels(visit, demo):
     page.get_by_role("link", name="sport/football").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("sport/football")
     expect(page.get_by_role("region", name="Words", exact=True)).to_contain_text("striker")
-    together = page.get_by_role("region", name="Labels used together with it")
+    together = page.get_by_role("region", name="Labels used together with this one")
     expect(together.get_by_role("link", name="health/medicine")).to_be_visible()
     expect(
         page.get_by_role("region", name="Labels with similar words").locator("li")

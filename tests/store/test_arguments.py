@@ -113,7 +113,7 @@ def test_any_text_is_a_key(url, key):
         receipt = store.learn([DOCUMENT], key=key)
 
         assert store.learn([DOCUMENT], key=key) == receipt
-        with pytest.raises(PolytopicError, match="was used for another request") as error:
+        with pytest.raises(PolytopicError, match="was used for a different request") as error:
             store.forget(["1"], key=key)
         assert len(str(error.value)) < 200
 

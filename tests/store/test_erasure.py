@@ -204,7 +204,7 @@ def test_a_repeat_gives_the_same_receipt(url, purge):
         assert again.missing == ["nobody"]
         assert [call() for call in calls] == [replace(one, gone_labels=[]) for one in first]
         assert store.revision == revision
-        with pytest.raises(StoreError, match="the key 'forget' was used for another request"):
+        with pytest.raises(StoreError, match="the key 'forget' was used for a different request"):
             store.forget(["2"], key="forget")
 
 
@@ -226,7 +226,7 @@ def test_receipts_of_earlier_releases(url):
     engine.dispose()
     with open_store(url) as store:
         assert store.forget(["secret-id"], key="of secret-id") == receipt
-        with pytest.raises(StoreError, match="used for another request"):
+        with pytest.raises(StoreError, match="used for a different request"):
             store.forget(["1"], key="of secret-id")
 
         store.forget(["secret-id"])

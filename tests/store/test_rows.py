@@ -189,7 +189,7 @@ def test_another_digest_of_a_request(damaged, path, digest):
         connection.execute("UPDATE polytopic_requests SET request = ?", [digest])
     connection.close()
 
-    with Store(path) as store, pytest.raises(StoreError, match="another request"):
+    with Store(path) as store, pytest.raises(StoreError, match="a different request"):
         store.forget(["3"], key="once")
 
 

@@ -397,7 +397,7 @@ def test_merging_needs_the_same_terms(store, new_path, settings):
     settings = settings if "language" in settings else {"analyzer": Analyzer(None), **settings}
     with (
         Store(new_path(), **settings) as other,
-        pytest.raises(StoreError, match=r"another analyzer or other fields .* Nothing was merged"),
+        pytest.raises(StoreError, match=r"different analyzers or fields.* Nothing was merged"),
     ):
         store.merge(other)
 
@@ -473,7 +473,7 @@ def test_repr(path):
 
 
 def test_tokens(url):
-    """A token is recognised by its digest until it is revoked; names are used once."""
+    """A token is recognized by its digest until it is revoked; names are used once."""
     with open_store(url) as store:
         secret = store.tokens.create("one", "read")
         assert store.tokens.create("two", "admin", "other") == "other"

@@ -155,7 +155,7 @@ def test_lengths():
 
 
 def test_case_can_be_preserved():
-    """Without lowercase, terms keep their case, and stop words are still recognised."""
+    """Without lowercase, terms keep their case, and stop words are still recognized."""
     assert Analyzer("en", normalize=None, lowercase=False).terms("The US Bank") == ["Bank"]
     assert Analyzer("en", stop_words=None, lowercase=False).terms("Paris") == ["Paris"]
 

@@ -191,7 +191,7 @@ def test_equal_hashes_are_not_equal_tokens(other):
 
 def test_full_chains_of_slots(monkeypatch):
     """With as few slots as possible, tokens collide and wrap around, and are still found."""
-    monkeypatch.setattr(packed_words, "_FEWEST_TOKEN_SLOTS", 2)
+    monkeypatch.setattr(packed_words, "_MIN_TOKEN_SLOTS", 2)
     pattern = TokenPattern(numbers=False, hyphens=False)
     for n in range(1, 40):
         words = ["w" * length for length in range(1, n + 1)]
@@ -207,7 +207,7 @@ def test_full_chains_of_slots(monkeypatch):
 def test_the_table_is_bounded(monkeypatch):
     """A table with too many tokens is reset, and counts stay the same."""
     monkeypatch.setattr(lexicon, "_MAX_TOKENS", 20)
-    monkeypatch.setattr(packed_words, "_FEWEST_NEW", 1)
+    monkeypatch.setattr(packed_words, "_MIN_NEW", 1)
     monkeypatch.setattr(counting, "_FIRST_TEXTS", 1)
     analyzer = Analyzer(None, max_length=33)
     texts = [f"{'a' * i} {'b' * i} ab" for i in range(2, 30)]
@@ -238,7 +238,7 @@ def test_blocks_and_threads_do_not_change_counts(monkeypatch):
 
 def test_counting_in_many_threads_while_tokens_are_learned(monkeypatch):
     """Each thread counts its own texts correctly while all extend one lexicon."""
-    monkeypatch.setattr(packed_words, "_FEWEST_NEW", 1)
+    monkeypatch.setattr(packed_words, "_MIN_NEW", 1)
     monkeypatch.setattr(packed_words, "_SHARE_NEW", 10_000)
     analyzer = Analyzer(None, max_length=77)
     vocabulary = Vocabulary(["a" * (2 + i) for i in range(40)])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
-from polytopic.text import Vocabulary, least_documents
+from polytopic.text import Vocabulary, resolve_min_df
 
 FREQUENCIES = st.dictionaries(st.text(max_size=3), st.integers(0, 4), max_size=12)
 
@@ -121,9 +121,9 @@ def test_select_needs_one_name_per_column():
 
 def test_least_documents():
     """A number is used as it is; "auto" depends on the number of documents alone."""
-    assert least_documents(3, 10) == 3
-    assert [least_documents("auto", n) for n in (1, 999, 1000)] == [1, 1, 2]
+    assert resolve_min_df(3, 10) == 3
+    assert [resolve_min_df("auto", n) for n in (1, 999, 1000)] == [1, 1, 2]
     with pytest.raises(ValueError, match="min_df == 'many', must be 'auto' or a number"):
-        least_documents("many", 10)
+        resolve_min_df("many", 10)
     with pytest.raises(ValueError, match="min_df == 0, must be >= 1"):
-        least_documents(0, 10)
+        resolve_min_df(0, 10)

@@ -100,7 +100,7 @@ def next_scores(scores, known, size):
 
 
 def tnorm_cuts(scores, known, ratio, reject):
-    """Accept what is near the best of standardised scores."""
+    """Accept what is near the best of standardized scores."""
     mean = _mean([scores[c] for c in known])
     deviation = math.sqrt(_mean([(scores[c] - mean) ** 2 for c in known]))
     equal = len({scores[c] for c in known}) == 1

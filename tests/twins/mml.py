@@ -295,12 +295,12 @@ def violations(goal, vectors, own, sets, scores):
     values = np.full(len(sets), -np.inf)
     for k, other in enumerate(sets):
         if other != own:
-            margin, scale = required(goal, vectors, own, other)
+            margin, scale = required_margin(goal, vectors, own, other)
             values[k] = margin - (base - scores[k]) / scale
     return values
 
 
-def required(goal, vectors, own, other):
+def required_margin(goal, vectors, own, other):
     """Return the margin between two sets, and the scale: one of them is 1."""
     if goal == "f":
         return 1 - dice(own, other), 1.0
@@ -379,7 +379,7 @@ def embed(labels, vectors, n_labels):
 
 def direction(goal, vectors, n_labels, own, other):
     """Return what a unit of a dual variable adds to the weights, by the document's words."""
-    _, scale = required(goal, vectors, own, other)
+    _, scale = required_margin(goal, vectors, own, other)
     return (embed(own, vectors, n_labels) - embed(other, vectors, n_labels)) / scale
 
 
@@ -414,7 +414,7 @@ def ascend_sets(x, own, alpha, goal, vectors, sets, C, tol, W):
     n_labels, enough, shared = W.shape[1] // vectors.shape[1], 0.1 * tol, goal == "f"
     others = [labels for labels in sets if labels != own]
     delta = {s: direction(goal, vectors, n_labels, own, s) for s in others}
-    need = {s: required(goal, vectors, own, s)[0] for s in others}
+    need = {s: required_margin(goal, vectors, own, s)[0] for s in others}
 
     def slope(s):
         return need[s] - x @ W @ delta[s]

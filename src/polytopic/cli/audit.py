@@ -1,4 +1,4 @@
-"""polytopic audit."""
+"""The command ``polytopic audit``."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""polytopic compare."""
+"""The command ``polytopic compare``."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -146,13 +146,13 @@ def _split_names(models):
 def _show(comparison):
     from rich.text import Text
 
-    from polytopic.experiments.report import MAIN, entries, notes, summary
+    from polytopic.experiments.report import MAIN_COLUMNS, entries, notes, summary
 
     rows = [
         (row.title, *(Text(c.text, style="bold" if c.best else "") for c in cells))
         for row, cells in zip(comparison.successful, entries(comparison), strict=True)
     ]
-    table(summary(comparison), ["method", *(f">{column.heading}" for column in MAIN)], rows)
+    table(summary(comparison), ["method", *(f">{column.heading}" for column in MAIN_COLUMNS)], rows)
     for row in comparison.rows:
         if row.failure:
             click.echo(f"{row.title}: {row.failure}")

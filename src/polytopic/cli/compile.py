@@ -1,4 +1,4 @@
-"""polytopic compile."""
+"""The command ``polytopic compile``."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""polytopic eval."""
+"""The command ``polytopic eval``."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""polytopic explain."""
+"""The command ``polytopic explain``."""
 
 import json
 
@@ -72,14 +72,14 @@ def command(model, text, labels, why_not, shares, mixture, order, k, html, as_js
         mixture=None if mixture is None else _numbers(mixture),
         order=order,
     )
-    named = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
+    for_display = with_names(explanation, {name: labeler.name(name) for name in labeler.classes_})
     if html:
-        _write_page(html, named, content, labeler.analyzer_.language, k)
+        _write_page(html, for_display, content, labeler.analyzer_.language, k)
     if as_json or not on_terminal():
         echo_json(explanation.to_dict())
     else:
-        show(named, content, k)
-        for line in _sentences(named, k):
+        show(for_display, content, k)
+        for line in _sentences(for_display, k):
             click.echo(printable(line))
 
 
@@ -141,7 +141,7 @@ def show(explanation, text, k):
 
 
 def _colour_text(explanation, text):
-    """Yield the strings of a text, strong words on the colour of their label, weaker ones in it."""
+    """Yield the strings of a text: strong words on their label's colour, weaker ones in it."""
     from rich.text import Text
 
     from polytopic.explain.display import marks
@@ -169,7 +169,7 @@ def _style(label, strength=1.0):
 
 
 def _sentences(explanation, k):
-    from polytopic.explain.display import DIGITS, breakdown_lines, percent, sides
+    from polytopic.explain.display import DIGITS, breakdown_lines, objections_by_side, percent
 
     digits = DIGITS[explanation.unit]
     yield ""
@@ -186,7 +186,7 @@ def _sentences(explanation, k):
             f"Why not {reason.label}? The best set with it is {', '.join(reason.labels)}; "
             f"its score is {abs(reason.difference):.{digits}f} {lower}.",
         )
-        for side, words in sides(reason, k, digits).items():
+        for side, words in objections_by_side(reason, k, digits).items():
             yield f"  {side}: {_join_words(words, digits) or 'no words'}"
     yield from ("", "Score of these labels:")
     lines = [*breakdown_lines(explanation), ("the score", explanation.breakdown.score)]

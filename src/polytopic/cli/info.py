@@ -1,4 +1,4 @@
-"""polytopic info."""
+"""The command ``polytopic info``."""
 
 from pathlib import Path
 

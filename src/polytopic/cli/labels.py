@@ -1,4 +1,4 @@
-"""polytopic labels."""
+"""The command ``polytopic labels``."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""polytopic map."""
+"""The command ``polytopic map``."""
 
 import math
 import sys

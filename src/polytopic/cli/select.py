@@ -1,4 +1,4 @@
-"""polytopic select."""
+"""The command ``polytopic select``."""
 
 from __future__ import annotations
 

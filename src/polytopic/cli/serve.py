@@ -1,4 +1,4 @@
-"""polytopic serve."""
+"""The command ``polytopic serve``."""
 
 import gc
 import ipaddress

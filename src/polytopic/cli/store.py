@@ -1,4 +1,4 @@
-"""polytopic store: keep documents, counts and models in a database."""
+"""The commands ``polytopic store …``: keep documents, counts and models in a database."""
 
 from __future__ import annotations
 

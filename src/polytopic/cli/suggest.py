@@ -1,4 +1,4 @@
-"""polytopic suggest."""
+"""The command ``polytopic suggest``."""
 
 from functools import cache
 

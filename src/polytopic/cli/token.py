@@ -1,4 +1,4 @@
-"""polytopic token."""
+"""The command ``polytopic token``."""
 
 import click
 

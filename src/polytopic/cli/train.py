@@ -1,4 +1,4 @@
-"""polytopic train."""
+"""The command ``polytopic train``."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -25,8 +25,8 @@ _escape = re.compile(r"\\(.)")
 _part = re.compile("[-_.](?:train|test)$", re.IGNORECASE)
 _pair = re.compile(rf"\s*(\d+)\s+({_QUOTED}|[^\s,'\"][^,]*)\s*(?:,|$)")
 
-Put = Callable[[Record, str], Any]
-"""A function that puts the value of an attribute into a record."""
+Setter = Callable[[Record, str], Any]
+"""A function that stores the value of an attribute in a record."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,20 @@ def records(lines: Lines, *, columns: Columns) -> Iterator[Record | None]:
     relation, attributes = header
     labels = _find_labels(lines.name, relation, attributes, columns)
     texts = _texts(attributes, labels, columns)
-    puts = [_put(attribute, labels, texts, columns) for attribute in attributes]
-    return map(partial(_record, puts=puts, texts=texts), lines)
+    setters = [_setter(attribute, labels, texts, columns) for attribute in attributes]
+    return map(partial(_record, setters=setters, texts=texts), lines)
 
 
-def _record(line: str, puts: list[Put], texts: list[str]) -> Record | None:
+def _record(line: str, setters: list[Setter], texts: list[str]) -> Record | None:
     line = line.strip()
     if not line or line.startswith("%"):
         return None
     record: Record = {"labels": []}
     record |= {"fields": dict.fromkeys(texts, "")} if texts else {"counts": {}}
-    pairs = _sparse(line, len(puts)) if line.startswith("{") else _dense(line, len(puts))
+    pairs = _sparse(line, len(setters)) if line.startswith("{") else _dense(line, len(setters))
     for index, value in pairs:
         if value is not None:
-            puts[index](record, value)
+            setters[index](record, value)
     if len(texts) == 1:
         record["text"] = record.pop("fields")[texts[0]]
     return record
@@ -106,34 +106,34 @@ def _texts(attributes: list[Attribute], labels: set[str], columns: Columns) -> l
     return chosen_texts or [name for name in strings if name not in used]
 
 
-def _put(attribute: Attribute, labels: set[str], texts: list[str], columns: Columns) -> Put:
-    """Return the function that puts the value of an attribute into a record."""
+def _setter(attribute: Attribute, labels: set[str], texts: list[str], columns: Columns) -> Setter:
+    """Return the function that stores the value of an attribute in a record."""
     name, kind = attribute.name, attribute.kind
     keys = {columns.id: "id", columns.time: "time", "split": "split"}
     if name in labels:
         whole = name == columns.labels and kind in ("string", "nominal")
         if whole and not {value.lower() for value in attribute.values} & set(BOOLEANS):
             return lambda record, value: record["labels"].extend(columns.split_labels(value))
-        return partial(_put_label, name)
-    # a word may be called id or time: a number is one only if the caller named it
+        return partial(_set_label, name)
+    # a numeric attribute called id or time counts that word, unless the caller named it
     if name in keys and (kind != "number" or name not in (Columns.id, Columns.time, "split")):
         return lambda record, value: record.update({keys[name]: value or None})
     if texts:
-        return partial(_put_text, name) if name in texts else _pass
-    return {"number": partial(_put_count, name), "nominal": partial(_put_value, name)}.get(
-        kind, _pass
+        return partial(_set_text, name) if name in texts else _ignore
+    return {"number": partial(_set_count, name), "nominal": partial(_set_value, name)}.get(
+        kind, _ignore
     )
 
 
-def _pass(record: Record, value: str) -> None:
+def _ignore(record: Record, value: str) -> None:
     """Ignore a value that is not part of a document."""
 
 
-def _put_text(name: str, record: Record, value: str) -> None:
+def _set_text(name: str, record: Record, value: str) -> None:
     record["fields"][name] = value
 
 
-def _put_label(name: str, record: Record, value: str) -> None:
+def _set_label(name: str, record: Record, value: str) -> None:
     has_label = BOOLEANS.get(value.lower())
     if has_label is None:
         raise ValueError(f"label {name!r} is {short(value)}, must be 0 or 1")
@@ -141,7 +141,7 @@ def _put_label(name: str, record: Record, value: str) -> None:
         record["labels"].append(name)
 
 
-def _put_count(name: str, record: Record, value: str) -> None:
+def _set_count(name: str, record: Record, value: str) -> None:
     try:
         number = int(value) if value.isdecimal() else float(value)
     except ValueError:
@@ -152,7 +152,7 @@ def _put_count(name: str, record: Record, value: str) -> None:
         record["counts"][name] = number
 
 
-def _put_value(name: str, record: Record, value: str) -> None:
+def _set_value(name: str, record: Record, value: str) -> None:
     record["counts"][f"{name}={value}"] = 1
 
 
@@ -237,11 +237,11 @@ def _find_labels(name: str, relation: str, attributes: list[Attribute], columns:
     names = [attribute.name for attribute in attributes]
     meka = _meka.search(relation.partition(":")[2])
     if columns.labels != Columns.labels:
-        given = columns.labels
-        if given.lower().endswith(".xml"):
-            return _check_labels(_mulan(given), names, given)
-        wanted = {given} if given in names else {part.strip() for part in given.split(",")}
-        return _check_labels(wanted - {""}, names, "labels_column")
+        column = columns.labels
+        if column.lower().endswith(".xml"):
+            return _check_labels(_mulan(column), names, column)
+        labels = {column} if column in names else {part.strip() for part in column.split(",")}
+        return _check_labels(labels - {""}, names, "labels_column")
     if meka:
         number = int(meka[1])
         if not 0 < abs(number) <= len(names):

@@ -94,9 +94,9 @@ def stratified_split(labels: Any, test_size: float = 0.25, seed: int | None = 0)
     n_docs = Y.shape[0]
     n_test = _test_count(n_docs, test_size)
     sizes = np.array([n_docs - n_test, n_test])
-    wanted = np.outer(Y.sum(axis=0), sizes / n_docs)
-    _require_both_sides(wanted, int(sizes.argmin()), int(sizes.min()))
-    return _pair(_deal(Y, wanted, sizes, seed), 1)
+    quotas = np.outer(Y.sum(axis=0), sizes / n_docs)
+    _require_both_sides(quotas, int(sizes.argmin()), int(sizes.min()))
+    return _pair(_deal(Y, quotas, sizes, seed), 1)
 
 
 def folds(labels: Any, n_splits: int = 5, seed: int | None = 0) -> list[Pair]:
@@ -126,17 +126,17 @@ def folds(labels: Any, n_splits: int = 5, seed: int | None = 0) -> list[Pair]:
     return [_pair(part, fold) for fold in range(n_splits)]
 
 
-def _require_both_sides(wanted: Array, side: int, n_docs: int) -> None:
+def _require_both_sides(quotas: Array, side: int, n_docs: int) -> None:
     """Ask for at least one document of each rare label on the smaller side, in place.
 
     More frequent labels come first; the extra documents take at most half of the side.
     """
-    rare = np.flatnonzero(wanted[:, side] < 1)
-    rare = rare[np.argsort(-wanted[rare, side], kind="stable")]
-    extra = 1 - wanted[rare, side]
+    rare = np.flatnonzero(quotas[:, side] < 1)
+    rare = rare[np.argsort(-quotas[rare, side], kind="stable")]
+    extra = 1 - quotas[rare, side]
     chosen = np.cumsum(extra) <= n_docs / 2
-    wanted[rare[chosen], side] += extra[chosen]
-    wanted[rare[chosen], 1 - side] -= extra[chosen]
+    quotas[rare[chosen], side] += extra[chosen]
+    quotas[rare[chosen], 1 - side] -= extra[chosen]
 
 
 def _count_from(documents: Sequence[Document], at: Any) -> int:
@@ -193,33 +193,33 @@ def _named_matrix(items: list[Any]) -> csr_array:
     return csr_array((np.ones(len(indices)), indices, indptr), shape=(len(rows), len(number)))
 
 
-def _deal(Y: csr_array, wanted: Array, sizes: Array, seed: int | None) -> Array:
+def _deal(Y: csr_array, quotas: Array, sizes: Array, seed: int | None) -> Array:
     """Return the part of each document.
 
     Parameters
     ----------
     Y : csr_array of shape (n_docs, n_labels)
         Label indicator.
-    wanted : ndarray of shape (n_labels, n_parts)
-        Desired number of documents with each label in each part.
+    quotas : ndarray of shape (n_labels, n_parts)
+        How many documents with each label each part should get; may be fractional.
     sizes : ndarray of shape (n_parts,)
         Number of documents of each part; the sum is ``n_docs``.
     seed : int or None
         Seed of the order in which documents are dealt.
     """
     order = np.random.default_rng(seed).permutation(Y.shape[0])
-    part = _deal_labelled(Y, wanted, sizes, order)
+    part = _deal_labelled(Y, quotas, sizes, order)
     space = sizes - np.bincount(part[part >= 0], minlength=len(sizes))
     _deal_others(part, space, order)
-    _even_out(part, space, Y, wanted)
+    _even_out(part, space, Y, quotas)
     return part
 
 
-def _deal_labelled(Y: csr_array, wanted: Array, sizes: Array, order: Array) -> Array:
+def _deal_labelled(Y: csr_array, quotas: Array, sizes: Array, order: Array) -> Array:
     """Deal the documents label by label, the one with fewest documents left first (Algorithm 1)."""
     labels_of = _lists(Y)
     docs_of = [order[docs].tolist() for docs in _lists(csr_array(Y[order].T))]
-    part, want, space = [-1] * Y.shape[0], wanted.tolist(), sizes.tolist()
+    part, needed, space = [-1] * Y.shape[0], quotas.tolist(), sizes.tolist()
     remaining = [len(docs) for docs in docs_of]
     queue = [(count, label) for label, count in enumerate(remaining)]
     heapify(queue)
@@ -229,11 +229,11 @@ def _deal_labelled(Y: csr_array, wanted: Array, sizes: Array, order: Array) -> A
             continue
         for doc in docs_of[label]:
             if part[doc] < 0:
-                neediest = max(zip(want[label], space, range(len(space)), strict=True))[2]
+                neediest = max(zip(needed[label], space, range(len(space)), strict=True))[2]
                 part[doc] = neediest
                 space[neediest] -= 1
                 for other in labels_of[doc]:
-                    want[other][neediest] -= 1
+                    needed[other][neediest] -= 1
                     remaining[other] -= 1
                     heappush(queue, (remaining[other], other))
     return np.array(part)
@@ -247,24 +247,24 @@ def _deal_others(part: Array, space: Array, order: Array) -> None:
     space -= np.bincount(part[others], minlength=len(space))
 
 
-def _even_out(part: Array, space: Array, Y: csr_array, wanted: Array) -> None:
+def _even_out(part: Array, space: Array, Y: csr_array, quotas: Array) -> None:
     """Move documents from parts that are too large to parts that are too small, in place.
 
-    Each step moves the document that most reduces the squared deviation from what is wanted,
+    Each step moves the document that most reduces the squared deviation from the quotas,
     relative to the frequency of its labels.
     """
     count = Y.sum(axis=0)
-    want = wanted - np.column_stack([Y[part == p].sum(axis=0) for p in range(len(space))])
+    needed = quotas - np.column_stack([Y[part == p].sum(axis=0) for p in range(len(space))])
     while space.min() < 0:
         source, target = space.argmin(), space.argmax()
-        gain = Y @ ((want[:, target] - want[:, source] - 1) / count)
+        gain = Y @ ((needed[:, target] - needed[:, source] - 1) / count)
         doc = np.where(part == source, gain, -np.inf).argmax()
         labels = Y.indices[Y.indptr[doc] : Y.indptr[doc + 1]]
         part[doc] = target
         space[source] += 1
         space[target] -= 1
-        want[labels, source] += 1
-        want[labels, target] -= 1
+        needed[labels, source] += 1
+        needed[labels, target] -= 1
 
 
 def _lists(matrix: csr_array) -> list[Any]:

@@ -34,8 +34,8 @@ def write_documents(
     """Write documents one at a time; return their number.
 
     A document that the format cannot represent raises ValueError with its id: tables have no
-    counts, SVMlight has only counts and labels, text only texts of one line, and Annif's TSV such
-    texts with labels without spaces. The last three have no ids.
+    counts, SVMlight has only counts and labels, ``text`` only texts of one line, and Annif's TSV
+    only such texts, and labels without spaces. The last three have no ids.
 
     Parameters
     ----------

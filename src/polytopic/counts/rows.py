@@ -68,25 +68,25 @@ class DocumentRows:
 
     def __add__(self, other: DocumentRows) -> DocumentRows:
         """Return these documents, followed by the others."""
-        both = RowCollector()
+        collector = RowCollector()
         for rows in (self, other):
-            both.add(rows.X, rows.terms, rows.targets)
+            collector.add(rows.X, rows.terms, rows.targets)
         new = np.full(other.X.shape[0], -1)
-        return both.rows(previous_rows=np.concatenate([np.arange(self.X.shape[0]), new]))
+        return collector.rows(previous_rows=np.concatenate([np.arange(self.X.shape[0]), new]))
 
     def __sub__(self, other: DocumentRows) -> DocumentRows:
         """Return the documents without the others; of equal ones, the last is removed first.
 
         This makes adding and removing documents exact.
         """
-        wanted = Counter(other._keys(range(other.X.shape[0]), self.terms, self.labels))
+        to_remove = Counter(other._keys(range(other.X.shape[0]), self.terms, self.labels))
         keep = np.ones(self.X.shape[0], dtype=bool)
         backwards = range(self.X.shape[0] - 1, -1, -1)
         for row, key in zip(backwards, self._keys(backwards, self.terms, self.labels), strict=True):
-            if wanted[key]:
-                wanted[key] -= 1
+            if to_remove[key]:
+                to_remove[key] -= 1
                 keep[row] = False
-        if wanted.total():
+        if to_remove.total():
             raise ValueError(
                 "these documents with these labels were not learned, so they cannot be removed; "
                 "nothing was changed."
@@ -95,9 +95,9 @@ class DocumentRows:
 
     def select(self, rows: np.ndarray) -> DocumentRows:
         """Return some of the documents, under the terms and labels that they have."""
-        some = RowCollector()
-        some.add(self.X[rows], self.terms, Targets(self.Y[rows], self.labels))
-        return some.rows(previous_rows=rows)
+        collector = RowCollector()
+        collector.add(self.X[rows], self.terms, Targets(self.Y[rows], self.labels))
+        return collector.rows(previous_rows=rows)
 
     def _keys(self, rows: Sequence[int], terms, labels) -> Iterator[tuple]:
         """Yield keys that are equal for equal documents, over the given terms and labels."""
@@ -167,9 +167,9 @@ class RowCollector:
         return rows
 
 
-def _columns(names: Sequence[str], among: Sequence[str]) -> np.ndarray:
-    """Return the place of each name among others, or -1."""
-    index = {name: place for place, name in enumerate(among)}
+def _columns(names: Sequence[str], all_names: Sequence[str]) -> np.ndarray:
+    """Return the place of each name in ``all_names``, or -1."""
+    index = {name: place for place, name in enumerate(all_names)}
     return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
 
 

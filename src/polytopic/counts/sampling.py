@@ -8,7 +8,7 @@ marks are the sample. What the content is depends on where the documents are:
 - :func:`smallest_digests` uses the digests that a store holds for its documents.
 - :func:`sample_rows` projects rows of counts and labels onto random numbers.
 
-A model whose training is random by itself draws its documents with :func:`draw_documents`.
+A model whose training is itself random draws its documents with :func:`draw_documents`.
 To divide a corpus into training and test documents, see
 :mod:`polytopic.corpus.splits`.
 """
@@ -67,10 +67,10 @@ class TextSample:
 
     def __add__(self, other: TextSample) -> TextSample:
         """Return the sample of both streams together."""
-        both = TextSample(self.size)
+        sample = TextSample(self.size)
         for mark, names, _, text in [*self._heap, *other._heap]:
-            both._push(mark, names, text)
-        return both
+            sample._push(mark, names, text)
+        return sample
 
     def count_terms(self, analyzer, fields) -> TextSample:
         """Return the same sample with the texts replaced by their bags of words."""
@@ -123,6 +123,6 @@ def sample_rows(X, Y, n_docs: int = TUNING_DOCS) -> np.ndarray:
     return order[:n_docs]
 
 
-def draw_documents(n_docs: int, most: int, random_state) -> np.ndarray:
-    """Return at most ``most`` of ``n_docs`` rows, drawn at random, in random order."""
-    return check_random_state(random_state).permutation(n_docs)[:most]
+def draw_documents(n_docs: int, max_docs: int, random_state) -> np.ndarray:
+    """Return at most ``max_docs`` of ``n_docs`` rows, drawn at random, in random order."""
+    return check_random_state(random_state).permutation(n_docs)[:max_docs]

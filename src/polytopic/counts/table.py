@@ -129,7 +129,7 @@ class LabelSetCounts:
         table.exact = bool((weight % 1 == 0).all() and (X.data % 1 == 0).all())
         return table._sort_terms()._group()
 
-    # What it holds
+    # Contents
 
     @property
     def label_sets(self) -> list[tuple]:
@@ -454,21 +454,21 @@ def _common_terms(one: LabelSetCounts, other: LabelSetCounts) -> Sequence:
     return tuple(sorted([*one.terms, *sorted(new)])) if new else one.terms
 
 
-def _places(names: Sequence, among: Sequence) -> np.ndarray:
-    """Return the position of each name."""
-    if len(names) == len(among):
+def _places(names: Sequence, all_names: Sequence) -> np.ndarray:
+    """Return the place of each name in ``all_names``."""
+    if len(names) == len(all_names):
         return np.arange(len(names))
-    index = {name: place for place, name in enumerate(among)}
+    index = {name: place for place, name in enumerate(all_names)}
     return np.fromiter((index[name] for name in names), dtype=np.intp, count=len(names))
 
 
-def _widen(matrix, names: Sequence, among: Sequence) -> sparse.csr_matrix:
-    """Return the matrix with its columns at the places of their names among others."""
-    if len(names) == len(among):
+def _widen(matrix, names: Sequence, all_names: Sequence) -> sparse.csr_matrix:
+    """Return a matrix with columns ``names`` as one with a column for each of ``all_names``."""
+    if len(names) == len(all_names):
         return matrix
     return sparse.csr_matrix(
-        (matrix.data, _places(names, among)[matrix.indices], matrix.indptr),
-        shape=(matrix.shape[0], len(among)),
+        (matrix.data, _places(names, all_names)[matrix.indices], matrix.indptr),
+        shape=(matrix.shape[0], len(all_names)),
     )
 
 

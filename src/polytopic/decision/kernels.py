@@ -9,7 +9,7 @@ labels exactly at the cut, the first ``ties`` are accepted.
                   accepted, infinite scores enter no statistic, nothing is near a best score of inf
 ``reference[d]``  score of document d under the general model, :math:`\log p(A \mid G)`
 ``ratios[r]``     how near to the best a label must be, :math:`k`
-``z``             normalised score, :math:`z_l`
+``z``             normalized score, :math:`z_l`
 ``cut[d, r]``     lowest score that is accepted, in the precision of the scores
 ``ties[d, r]``    how many labels exactly at the cut are accepted
 ``best``          highest score of a document; distances are measured downwards from it
@@ -18,7 +18,7 @@ labels exactly at the cut, the first ``ties`` are accepted.
 
 Statistics are computed from distances to the best score, so that equal scores have a distance of
 exactly zero, however sums are rounded. NaN is detected by the kernels that read the cuts. Loops run
-over indices, not over values, so that compilers vectorise them.
+over indices, not over values, so that compilers vectorize them.
 """
 
 import numpy as np
@@ -44,7 +44,7 @@ def top_cuts(scores, ks, reject, cut, ties):
     scratch = np.empty(scores.shape[1], scores.dtype)
     for d in range(scores.shape[0]):
         n, least, best = _extent(scores[d])
-        if best < np.inf and _is_settled(best, reject and not best > 0, d, cut, ties):
+        if best < np.inf and _cut_special_case(best, reject and not best > 0, d, cut, ties):
             continue
         for r in range(ks.size):
             k = min(ks[r], n)
@@ -67,7 +67,7 @@ def threshold_cuts(scores, values, reject, cut, ties):
     """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
-        if best < np.inf and _is_settled(best, False, d, cut, ties):
+        if best < np.inf and _cut_special_case(best, False, d, cut, ties):
             continue
         for r in range(values.size):
             _cut_at(best, values[r], reject, d, r, cut, ties)
@@ -84,7 +84,7 @@ def deviation_cuts(scores, reject, cut, ties):
     for d in range(scores.shape[0]):
         best = _best(scores[d])
         finite = best if best < np.inf else _best_finite(scores[d])
-        if not finite > -np.inf and _is_settled(best, False, d, cut, ties):
+        if not finite > -np.inf and _cut_special_case(best, False, d, cut, ties):
             continue
         gap, square = _distances(scores[d], finite)
         deviation = np.sqrt(max(square - gap * gap, 0.0))
@@ -106,10 +106,10 @@ def ratio_cuts(scores, reference, ratios, reject, cut, ties):
     for d in range(scores.shape[0]):
         best = _best(scores[d])
         z = best - reference[d]
-        if _is_settled(best, reject and not z > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not z > 0, d, cut, ties):
             continue
         for r in range(ratios.size):
-            _put(best, reference[d] + (z - (1.0 - ratios[r]) * abs(z)), d, r, cut, ties)
+            _set_cut(best, reference[d] + (z - (1.0 - ratios[r]) * abs(z)), d, r, cut, ties)
 
 
 @compiled
@@ -125,11 +125,11 @@ def cohort_cuts(scores, size, ratios, reject, cut, ties):
     scratch = np.empty(scores.shape[1], scores.dtype)
     for d in range(scores.shape[0]):
         n, least, best = _extent(scores[d])
-        if _is_settled(best, False, d, cut, ties):
+        if _cut_special_case(best, False, d, cut, ties):
             continue
         k = min(size + 1, n)
         total, last, _ = _top(scores[d], k, n, least, best, scratch)
-        if _is_settled(best, reject and not total > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not total > 0, d, cut, ties):
             continue
         far = np.float64(best) - last
         for r in range(ratios.size):
@@ -137,7 +137,7 @@ def cohort_cuts(scores, size, ratios, reject, cut, ties):
             distance = slack / k
             if distance > far:
                 distance = max(far, (slack - far) / (k - 1))
-            _put(best, best - distance, d, r, cut, ties)
+            _set_cut(best, best - distance, d, r, cut, ties)
 
 
 @compiled
@@ -149,13 +149,13 @@ def tnorm_cuts(scores, ratios, reject, cut, ties):
     """
     for d in range(scores.shape[0]):
         best = _best(scores[d])
-        if _is_settled(best, False, d, cut, ties):
+        if _cut_special_case(best, False, d, cut, ties):
             continue
         gap, _ = _distances(scores[d], best)
-        if _is_settled(best, reject and not gap > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not gap > 0, d, cut, ties):
             continue
         for r in range(ratios.size):
-            _put(best, best - (1.0 - ratios[r]) * gap, d, r, cut, ties)
+            _set_cut(best, best - (1.0 - ratios[r]) * gap, d, r, cut, ties)
 
 
 @compiled
@@ -185,7 +185,7 @@ def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
         least, best = extent[0], extent[1]
         if least == -np.inf:
             least = _extent(row)[1]
-        if _is_settled(best, least != least or best != best, d, cut, ties):
+        if _cut_special_case(best, least != least or best != best, d, cut, ties):
             z[:] = row
             continue
         scale = _put_into_buckets(row, least, best, place, counts)
@@ -204,10 +204,10 @@ def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
         in_order[:] = False
         b = _top_bucket(counts)
         top = _less_next(best, best, b, size, ranked, sums, counts, ends, in_order)
-        if _is_settled(best, reject and not top > 0, d, cut, ties):
+        if _cut_special_case(best, reject and not top > 0, d, cut, ties):
             continue
         for r in range(ratios.size):
-            _put(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
+            _set_cut(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
         limit = cut[d, 0] * scale - SLACK
         for k in range(n):
             j, b = column[k], place[column[k]]
@@ -291,14 +291,14 @@ def _without_ties(row, lowest, left, indices, start, stop):
 
 
 @compiled
-def count_accepted(scores, cut, ties, Y_indices, Y_indptr, taken, right):
+def count_accepted(scores, cut, ties, Y_indices, Y_indptr, accepted, right):
     """Count the labels that each cut accepts, and those of them that are true.
 
-    Without ties, equivalent to ``taken[d, r] = (scores[d] >= cut[d, r]).sum()``. Overwrites
+    Without ties, equivalent to ``accepted[d, r] = (scores[d] >= cut[d, r]).sum()``. Overwrites
     ``ties``. Return whether no score is NaN.
     """
     true = np.zeros(scores.shape[1], np.bool_)
-    taken[:] = 0
+    accepted[:] = 0
     right[:] = 0
     for d in range(scores.shape[0]):
         row, own = scores[d], Y_indices[Y_indptr[d] : Y_indptr[d + 1]]
@@ -307,13 +307,13 @@ def count_accepted(scores, cut, ties, Y_indices, Y_indptr, taken, right):
             if not row[j] < cut[d, 0]:
                 passed = _cuts_passed(row[j], cut[d], ties[d])
                 if passed:
-                    taken[d, passed - 1] += 1
+                    accepted[d, passed - 1] += 1
                     right[d, passed - 1] += true[j]
                 elif row[j] != row[j]:
                     return False
         true[own] = False
         for r in range(cut.shape[1] - 1, 0, -1):
-            taken[d, r - 1] += taken[d, r]
+            accepted[d, r - 1] += accepted[d, r]
             right[d, r - 1] += right[d, r]
     return True
 
@@ -393,11 +393,11 @@ def _find_contenders(counts, size, ratio, most, part, ends):
             inside += counts[low]
             total += low * counts[low]
         if counts[b] > 0:
-            taken = min(inside, size)
-            above = (b + 1) * taken - total + (inside - taken) * low
-            if above >= limit * taken and (taken > 0 or limit <= 1.0):
+            n_cohort = min(inside, size)
+            above = (b + 1) * n_cohort - total + (inside - n_cohort) * low
+            if above >= limit * n_cohort and (n_cohort > 0 or limit <= 1.0):
                 part[b] = 2
-                most[b] = above / taken if taken > 0 else 1.0
+                most[b] = above / n_cohort if n_cohort > 0 else 1.0
                 needed = low
             elif b >= needed:
                 part[b] = 1
@@ -644,8 +644,11 @@ def _shares(members, n):
 
 
 @helper
-def _is_settled(best, rejected, d, cut, ties):
-    """Handle documents without a score, rejected ones, and those with a best score of inf."""
+def _cut_special_case(best, rejected, d, cut, ties):
+    """Cut a document without a score, a rejected one, or one whose best score is inf.
+
+    Return whether the document is one of these; otherwise, nothing is set.
+    """
     if -np.inf < best < np.inf and not rejected:
         return False
     cut[d] = np.inf
@@ -657,14 +660,14 @@ def _is_settled(best, rejected, d, cut, ties):
 def _cut_at(best, value, reject, d, r, cut, ties):
     """Cut at a value or, if no score reaches it, at the first best label or above all."""
     if best >= value:
-        _put(best, value, d, r, cut, ties)
+        _set_cut(best, value, d, r, cut, ties)
     else:
         cut[d, r] = np.inf if reject else best
         ties[d, r] = 0 if reject else 1
 
 
 @helper
-def _put(best, value, d, r, cut, ties):
+def _set_cut(best, value, d, r, cut, ties):
     """Cut at a value, rounded up to the precision of the scores, but not above the best."""
     cut[d, r] = min(np.float64(best), value)
     if cut[d, r] < value or cut[d, r] == -np.inf:

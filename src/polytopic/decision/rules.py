@@ -1,6 +1,6 @@
 r"""The decision rules, and what they share.
 
-Rules on normalised scores accept a label if its normalised score :math:`z_l` is near the best
+Rules on normalized scores accept a label if its normalized score :math:`z_l` is near the best
 label's ([1]_, section III): :math:`z_l \ge z_{\max} - (1 - k)\,|z_{\max}|`, where :math:`k` is the
 rule's ``ratio``. That is at least ``ratio`` of a positive best, is never empty, and shrinks as the
 ratio rises for a negative best, too. All labels that are as good as the best are accepted.
@@ -41,7 +41,7 @@ from polytopic.labels import LabelTree, indicator
 from polytopic.parameters import check_number
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
-MOST_LABELS = 2**31 - 1
+MAX_LABELS = 2**31 - 1
 BLOCK_CELLS = 1 << 17  # scores in a block of documents
 
 
@@ -95,11 +95,11 @@ class Rule(BaseEstimator, ABC):
         ``-inf``, ``ties`` must be 0.
 
         A rule that does not accept labels in the order of their scores returns what is cut instead
-        of them, see :meth:`_normalises`: numbers in double precision, ``-inf`` for a label that no
+        of them, see :meth:`_normalizes`: numbers in double precision, ``-inf`` for a label that no
         value accepts, and NaN where a score is.
         """
 
-    def _normalises(self) -> bool:
+    def _normalizes(self) -> bool:
         """Return whether ``_cut`` returns what is cut instead of the scores."""
         return False
 
@@ -107,7 +107,7 @@ class Rule(BaseEstimator, ABC):
         """Raise if a parameter is wrong."""
 
     def _check_columns(self, scores):
-        """Raise if the scores are of other labels than the rule was fitted on."""
+        """Raise unless the scores have the labels that the rule was fitted on."""
 
     def fit(self, scores=None, Y=None, *, classes=None):
         """Learn how the labels of the columns are related; most rules learn nothing.
@@ -168,9 +168,9 @@ class Rule(BaseEstimator, ABC):
             Values of the swept parameter, ordered so that label sets shrink; None if there is no
             such parameter.
         measure : callable
-            Called as ``measure(taken, right, rows)`` for each block of documents: ``taken`` and
-            ``right`` have shape (documents in the block, n_values) and hold how many labels are
-            accepted and how many of them are true; ``rows`` is the block's slice.
+            Called as ``measure(accepted, right, rows)`` for each block of documents:
+            ``accepted`` and ``right`` have shape (documents in the block, n_values) and hold how
+            many labels are accepted and how many of them are true; ``rows`` is the block's slice.
 
         Returns
         -------
@@ -180,10 +180,10 @@ class Rule(BaseEstimator, ABC):
         indices, indptr = Y.indices.astype(np.int64), Y.indptr.astype(np.int64)
 
         def count_block(scores, cut, ties, rows):
-            taken, right = np.empty(cut.shape, np.int32), np.empty(cut.shape, np.int32)
+            accepted, right = np.empty(cut.shape, np.int32), np.empty(cut.shape, np.int32)
             own = indptr[rows.start : rows.stop + 1]
-            complete = count_accepted(scores, cut, ties, indices, own, taken, right)
-            return complete and (measure(taken, right, rows),)
+            complete = count_accepted(scores, cut, ties, indices, own, accepted, right)
+            return complete and (measure(accepted, right, rows),)
 
         return [part[0] for part in self._over_blocks(count_block, scores, reference, values)]
 
@@ -202,12 +202,12 @@ class Rule(BaseEstimator, ABC):
             block = np.ascontiguousarray(scores[rows])
             if block.dtype not in (np.float32, np.float64):
                 block = block.astype(np.float64)
-            kind = np.dtype(np.float64) if self._normalises() else block.dtype
+            kind = np.dtype(np.float64) if self._normalizes() else block.dtype
             cut = np.empty((len(block), values.size), kind)
             ties = np.empty(cut.shape, np.int32)
             own = reference[rows] if self.needs_reference else None
-            normalised = self._cut(block, own, values, cut, ties)
-            return function(normalised if self._normalises() else block, cut, ties, rows)
+            normalized = self._cut(block, own, values, cut, ties)
+            return function(normalized if self._normalizes() else block, cut, ties, rows)
 
         n_docs, n_labels = scores.shape
         step = max(1, BLOCK_CELLS // n_labels)
@@ -244,7 +244,7 @@ class TopK(Rule):
         self.reject = reject
 
     def _check_parameters(self):
-        check_scalar(self.k, "k", Integral, min_val=1, max_val=MOST_LABELS)
+        check_scalar(self.k, "k", Integral, min_val=1, max_val=MAX_LABELS)
 
     def _cut(self, scores, reference, values, cut, ties):
         top_cuts(scores, values, self.reject, cut, ties)
@@ -310,7 +310,7 @@ class MeanPlusStd(Rule):
 
 
 class RatioRule(Rule):
-    """A rule that accepts labels near the best normalised score."""
+    """A rule that accepts labels near the best normalized score."""
 
     grid = {"ratio": tuple(step / 100 for step in range(101))}  # noqa: RUF012
     swept = "ratio"
@@ -401,7 +401,7 @@ class UnconstrainedCohort(RatioRule):
         if self.cohort not in self.variants["cohort"]:
             raise ValueError(f"cohort == {self.cohort!r}, must be 'next' or 'best'.")
 
-    def _normalises(self):
+    def _normalizes(self):
         return self.cohort == "next"
 
     def _cut(self, scores, reference, values, cut, ties):
@@ -503,7 +503,7 @@ class TreeCohort(RatioRule):
     def __sklearn_is_fitted__(self):
         return "group_" in vars(self)
 
-    def _normalises(self):
+    def _normalizes(self):
         return True
 
     def _cut(self, scores, reference, values, cut, ties):
@@ -514,7 +514,7 @@ class TreeCohort(RatioRule):
 
 
 class TNorm(RatioRule):
-    r"""Accept labels whose standardised score is near the best label's.
+    r"""Accept labels whose standardized score is near the best label's.
 
     :math:`z_l = (s_l - \mu) / \sigma` with the mean :math:`\mu` and the standard deviation
     :math:`\sigma` of the document's scores (Skorkovská et al., Eq. (7)). The best is never below

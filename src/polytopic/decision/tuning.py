@@ -36,11 +36,11 @@ from polytopic.models import LabelSetClassifier, Model
 N_THRESHOLDS = 101
 SAMPLE = 1 << 21  # scores by which thresholds are chosen
 
-SHOWN = ("samples_precision", "samples_recall", "document_f1", "subset_accuracy")
+TABLE_METRICS = ("samples_precision", "samples_recall", "document_f1", "subset_accuracy")
 FIXED_RATIOS = (0.7, 0.8)  # of Figure 2a in Skorkovská et al.
 
-COUNTED = (*PER_DOCUMENT, "micro_f1", "document_f1")  # from numbers of labels, in one pass
-DECIDED = ("macro_f1", "hierarchical_f1", "hierarchical_precision", "hierarchical_recall")
+COUNT_METRICS = (*PER_DOCUMENT, "micro_f1", "document_f1")  # computed in one pass over the scores
+SET_METRICS = ("macro_f1", "hierarchical_f1", "hierarchical_precision", "hierarchical_recall")
 
 
 def tune_decision(
@@ -72,7 +72,7 @@ def tune_decision(
         be used: :class:`WorldModel` if the estimator has a ``world_score``, :class:`TreeCohort`
         with a ``tree``, and :class:`UnconstrainedCohort` with both kinds of cohort.
     metric : str or function of true and predicted labels, default="samples_f1"
-        The metric of label sets to maximise, one of :mod:`polytopic.metrics`. Metrics that are
+        The metric of label sets to maximize, one of :mod:`polytopic.metrics`. Metrics that are
         means over documents are the fastest; for others, labels are decided at each point of the
         grid.
     cv : int, "prefit", splitter or iterable of pairs of rows, default=5
@@ -80,7 +80,7 @@ def tune_decision(
         fitted on other documents.
     grid : mapping, default=None
         Values to try of ``"ratio"``, ``"size"``, ``"k"`` and ``"value"``. By default ratios in
-        steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the 1 to 10 best labels,
+        steps of .01, sizes 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 80 and 120, the best 1 to 10 labels,
         and thresholds that accept from an eighth to eight times as many labels as are true.
         ``"cohort"`` may be given, too; by default, each rule keeps its own.
     tree : LabelTree, default=None
@@ -119,7 +119,7 @@ def tune_decision(
             world_score(estimator, rule, X)  # raises: there is none
         for candidate in _rules_to_sweep(rule, values, held_out, tree):
             points += _measure(candidate, values, held_out, name, decided_metric)
-    return DecisionSurface.of_points(points, list(values), name, held_out.scores.shape[0])
+    return DecisionSurface.from_points(points, list(values), name, held_out.scores.shape[0])
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def score_held_out(estimator, X, Y, cv) -> HeldOut:
     n_docs = X.shape[0] if sparse.issparse(X) else len(X)
     n_rows = targets.Y.shape[0]
     if n_docs != n_rows:
-        raise ValueError(f"X has {n_docs} documents and Y {n_rows}, must be the same.")
+        raise ValueError(f"X has {n_docs} documents and Y has {n_rows}; the numbers must be equal.")
     if isinstance(cv, str):
         if cv != "prefit":
             raise ValueError(f"cv == {cv!r}, must be a number, 'prefit', a splitter or pairs.")
@@ -177,16 +177,16 @@ def score_held_out(estimator, X, Y, cv) -> HeldOut:
     Y = targets.Y
     if not isinstance(estimator, LabelSetClassifier):
         Y = Y.toarray().astype(np.int64)  # what scikit-learn understands
-    named = targets.form.kind == "names" and takes_names(estimator)
-    given = LabelSpace(targets.labels).decode(Y) if named else Y
+    by_name = targets.form.kind == "names" and takes_names(estimator)
+    y = LabelSpace(targets.labels).decode(Y) if by_name else Y
     parts = []
     for train, test in _splits(cv, X, Y, targets):
-        decision = LabelDecision(estimator, TopK()).fit(take(X, train), take(given, train))
-        known = decision.classes_.tolist() if named else targets.labels  # names may be missing
+        decision = LabelDecision(estimator, TopK()).fit(take(X, train), take(y, train))
+        known = decision.classes_.tolist() if by_name else targets.labels  # names may be missing
         part = _score(decision, take(X, test), targets.Y[test], known)
         parts.append(_spread(part, known, targets.labels))
     if not parts:
-        raise ValueError("cv gives no split, must give at least one.")
+        raise ValueError("cv yields no split, must yield at least one.")
     return _join(parts)
 
 
@@ -303,14 +303,14 @@ def _check_rules(rules) -> list[Rule]:
 
 
 def _check_grid(grid, rules) -> dict[str, Sequence]:
-    """Return the values to try of each parameter of the rules; of a variant only if given."""
+    """Return the values to try for each parameter; variants are tried only if the grid has them."""
     defaults: dict[str, Sequence] = {}
     variants: dict[str, Sequence] = {}
     for kind in (*(entry.load() for entry in RULES.values()), *rules):
         defaults |= kind.grid
         variants |= kind.variants
-    given = {name: np.sort(np.unique(values)).tolist() for name, values in (grid or {}).items()}
-    for name, values in given.items():
+    chosen = {name: np.sort(np.unique(values)).tolist() for name, values in (grid or {}).items()}
+    for name, values in chosen.items():
         if name not in defaults | variants or not values:
             known = ", ".join(defaults | variants)
             raise ValueError(f"grid has {name!r}: {values}; it needs values of {known}.")
@@ -318,18 +318,19 @@ def _check_grid(grid, rules) -> dict[str, Sequence]:
         whole = usual and all(isinstance(value, Integral) for value in usual)
         if whole and not all(isinstance(value, Integral) for value in values):
             raise ValueError(f"grid has {name!r}: {values}, must be whole numbers.")
-    return defaults | given
+    return defaults | chosen
 
 
 def _check_metric(metric, tree):
     """Return the name of a metric, and its function if it needs the decided labels."""
     if callable(metric):
         return getattr(metric, "__name__", "metric"), lambda Y, Y_pred, classes: metric(Y, Y_pred)
-    if metric not in COUNTED and metric not in DECIDED:
+    if metric not in COUNT_METRICS and metric not in SET_METRICS:
         raise ValueError(
-            f"metric == {metric!r}, must be one of {', '.join(COUNTED + DECIDED)}, or a function."
+            f"metric == {metric!r}, must be one of {', '.join(COUNT_METRICS + SET_METRICS)}, "
+            "or a function."
         )
-    if metric in COUNTED:
+    if metric in COUNT_METRICS:
         return metric, None
     function = getattr(metrics, metric)
     if metric == "macro_f1":
@@ -386,14 +387,14 @@ def _count_curves(rule: Rule, values, held_out: HeldOut) -> dict[str, np.ndarray
     n_right = held_out.fallback.multiply(held_out.Y).sum(axis=1).A1
     order = slice(None, None, -1 if rule.falls else 1)
 
-    def sums(taken, right, rows):
+    def sums(accepted, right, rows):
         if not rule.reject:
             wordless = held_out.wordless[rows]
-            taken[wordless] = n_fallback[rows][wordless, None]
+            accepted[wordless] = n_fallback[rows][wordless, None]
             right[wordless] = n_right[rows][wordless, None]
         true = n_true[rows, None]
-        means = [metric(right, true, taken).sum(axis=0) for metric in PER_DOCUMENT.values()]
-        return np.array([*means, right.sum(axis=0), taken.sum(axis=0)], dtype=np.float64)
+        means = [metric(right, true, accepted).sum(axis=0) for metric in PER_DOCUMENT.values()]
+        return np.array([*means, right.sum(axis=0), accepted.sum(axis=0)], dtype=np.float64)
 
     parts = rule.count(
         held_out.scores,
@@ -402,9 +403,9 @@ def _count_curves(rule: Rule, values, held_out: HeldOut) -> dict[str, np.ndarray
         reference=held_out.reference,
         measure=sums,
     )
-    *totals, right, taken = sum(parts)[:, order]
+    *totals, right, accepted = sum(parts)[:, order]
     curves = {name: total / n_true.size for name, total in zip(PER_DOCUMENT, totals, strict=True)}
-    curves["micro_f1"] = f1(right, n_true.sum(), taken)
+    curves["micro_f1"] = f1(right, n_true.sum(), accepted)
     curves["document_f1"] = harmonic_mean(curves["samples_precision"], curves["samples_recall"])
     return curves
 
@@ -469,7 +470,7 @@ class DecisionSurface:
     surface: list[dict[str, Any]]
 
     @classmethod
-    def of_points(
+    def from_points(
         cls,
         points: Sequence[tuple[Rule, dict[str, float]]],
         parameters: Sequence[str],
@@ -481,13 +482,13 @@ class DecisionSurface:
         Points also have the parameters that choose between forms of a rule. Of neighbouring points
         with equal scores, the middle one is chosen: it is the farthest from worse ones.
         """
-        shown = dict.fromkeys(
+        columns = dict.fromkeys(
             [*parameters, *(name for rule, _ in points for name in rule.variants)]
         )
         records = [
             {
                 "rule": type(rule).__name__,
-                **{name: rule.get_params().get(name) for name in shown},
+                **{name: rule.get_params().get(name) for name in columns},
                 "reject": rule.reject,
                 **metrics,
             }
@@ -503,7 +504,7 @@ class DecisionSurface:
         return cls(rules[records[top]["rule"]], scores[top], rules, metric, n_docs, records)
 
     def __repr__(self) -> str:
-        columns = list(dict.fromkeys([self.metric, *SHOWN]))
+        columns = list(dict.fromkeys([self.metric, *TABLE_METRICS]))
         best = [(rule, self._at(rule)) for rule in self.best_rules.values()]
         best.sort(key=lambda pair: -pair[1][self.metric])
         rows = [["rule", *columns]]
@@ -520,8 +521,8 @@ class DecisionSurface:
 
     def _at(self, rule: Rule) -> dict[str, Any]:
         """Return the point of a rule with its parameters."""
-        wanted = {"rule": type(rule).__name__, "reject": rule.reject, **_parameters(rule)}
-        return next(point for point in self.surface if wanted.items() <= point.items())
+        setting = {"rule": type(rule).__name__, "reject": rule.reject, **_parameters(rule)}
+        return next(point for point in self.surface if setting.items() <= point.items())
 
     def plot(self):
         """Draw the metric against the ratio for each rule, and for each size of the cohort.

@@ -26,7 +26,7 @@ from polytopic.distributed.engine import (
 from polytopic.distributed.partitions import PartReader, SkippedLines, read
 from polytopic.errors import PolytopicError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import learn_counts, learn_elsewhere, new_analyzer, new_model
+from polytopic.labeler.learning import learn_counts, learn_documents, new_analyzer, new_model
 from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labels import LabelSpace, widen
 from polytopic.models.registry import find_model, load
@@ -119,7 +119,7 @@ def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
         documents = parts_class.from_rows(collected, progress)
         model.fit_documents(documents, counts.labels, counts.indicator, counts.set_docs)
 
-    labeler.set_state(learn_elsewhere(labeler, counts, learn, analyzer))
+    labeler.set_state(learn_documents(labeler, counts, learn, analyzer))
     return summary
 
 

@@ -68,8 +68,8 @@ class MarginParts:
         return self.client.compute(delayed(_tune)(model, sample)).result()
 
     def train(self, sizes, dtype, margins, order, max_iter) -> DualAscent:
-        """Make rounds until the gap is a small fraction of the objective, at most ``max_iter``."""
-        begin, pass_over, mean = map(delayed, (_begin, _pass_over, _mean))
+        """Run rounds until the gap is a small fraction of the objective, at most ``max_iter``."""
+        begin, run_pass, mean = map(delayed, (_begin, _run_pass, _mean))
         used = [p for p, size in enumerate(self._docs_by_part) if size]
         seeds = order.randint(2**31 - 1, size=len(used)).tolist()
         settings = broadcast(margins._replace(C=margins.C * len(used)))
@@ -79,7 +79,7 @@ class MarginParts:
         ascent = DualAscent(None, sizes, np.zeros(0), [], [], converged=not used)
         W = None
         while not ascent.converged and len(ascent.objectives) < max_iter:
-            passes = [pass_over(state, W, settings) for state in states]
+            passes = [run_pass(state, W, settings) for state in states]
             total = tree_reduce([pair[1] for pair in passes], _sum_passes)
             W = mean(total, len(used))
             measured = delayed(_measure)(total, W, len(used))
@@ -122,12 +122,12 @@ def _begin(part, sizes, dtype, seed):
     return DualAscent.begin(part[0], part[1], sizes, dtype, order), order
 
 
-def _pass_over(state, W, margins):
-    """Make a pass over a part; return its new state, and its weights and measurements."""
+def _run_pass(state, W, margins):
+    """Run a pass over a part; return its new state, and its weights and measurements."""
     ascent, order = state
     W = ascent.W.copy() if W is None else W.copy()
     ascent, order = replace(ascent, W=W, duals=list(ascent.duals)), deepcopy(order)
-    measured = ascent.pass_over(margins, order)
+    measured = ascent.run_pass(margins, order)
     return (replace(ascent, W=np.zeros(0)), order), (ascent.W, *measured)
 
 

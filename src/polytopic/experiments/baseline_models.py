@@ -89,11 +89,11 @@ class MLkNN(CosineNeighbours):
         counts = np.vstack(
             [self.count_labels(near) for near, _ in self.neighbours(X, leave_out=True)]
         )
-        has = self._Y.toarray() > 0
-        self._log_prior = np.log((s + has.sum(axis=0)) / (2 * s + n_docs))
-        self._log_absent = np.log((s + (~has).sum(axis=0)) / (2 * s + n_docs))
+        has_label = self._Y.toarray() > 0
+        self._log_prior = np.log((s + has_label.sum(axis=0)) / (2 * s + n_docs))
+        self._log_absent = np.log((s + (~has_label).sum(axis=0)) / (2 * s + n_docs))
         self._log_if_present, self._log_if_absent = (
-            np.log(self._frequencies(counts, rows, n_labels)) for rows in (has, ~has)
+            np.log(self._frequencies(counts, rows, n_labels)) for rows in (has_label, ~has_label)
         )
         return self
 
@@ -115,9 +115,9 @@ class MLkNN(CosineNeighbours):
         blocks = []
         for near, _ in self.neighbours(X):
             counts = self.count_labels(near)
-            yes = self._log_prior + self._log_if_present[counts, columns]
-            no = self._log_absent + self._log_if_absent[counts, columns]
-            blocks.append(1.0 / (1.0 + np.exp(no - yes)))
+            present = self._log_prior + self._log_if_present[counts, columns]
+            absent = self._log_absent + self._log_if_absent[counts, columns]
+            blocks.append(1.0 / (1.0 + np.exp(absent - present)))
         return np.vstack(blocks)
 
 
@@ -303,8 +303,8 @@ class CostSVM:
         X, Y = normalize(X, norm="l1"), sparse.csr_matrix(Y).toarray() > 0
         kernel = (X @ X.T).toarray()
         order = np.random.default_rng(self.seed).permutation(X.shape[0])
-        held, rest = np.split(order, [int(X.shape[0] * self.held_out)])
-        own, other = kernel[np.ix_(rest, rest)], kernel[np.ix_(held, rest)]
+        held_out, rest = np.split(order, [int(X.shape[0] * self.held_out)])
+        own, other = kernel[np.ix_(rest, rest)], kernel[np.ix_(held_out, rest)]
         self._weights = np.zeros((X.shape[1], Y.shape[1]))
         self._bias = np.where(Y.all(axis=0), 1.0, -np.inf)
         self.costs_ = {}
@@ -312,8 +312,8 @@ class CostSVM:
             y = Y[:, label]
             pair = self.costs[0]
             if len(self.costs) > 1 and np.unique(y[rest]).size == 2:
-                tried = [_fit_svm(own, y[rest], *costs) for costs in self.costs]
-                scores = [_f1(y[held], other @ dual + bias > 0) for dual, bias in tried]
+                fits = [_fit_svm(own, y[rest], *costs) for costs in self.costs]
+                scores = [_f1(y[held_out], other @ dual + bias > 0) for dual, bias in fits]
                 pair = self.costs[int(np.argmax(scores))]
             dual, self._bias[label] = _fit_svm(kernel, y, *pair)
             self._weights[:, label] = X.T @ dual

@@ -24,7 +24,7 @@ HELD_OUT = 0.25
 FEW_DOCS = 1000  # training documents below which each quarter is held out in turn
 MAX_GRID = 12  # largest number of combinations that are all tried
 N_THRESHOLDS = 40  # tried on the scores of each fit
-FEWEST_LABELS, MOST_LABELS = 0.25, 4.0  # above a threshold, relative to the true ones
+MIN_LABELS, MAX_LABELS = 0.25, 4.0  # above a threshold, relative to the true ones
 
 
 class Prediction(NamedTuple):
@@ -178,8 +178,8 @@ def tune_settings(method: Method, train: Part, seed: int, trials: int | None) ->
 
     if trials is not None and method.space:
         return _search(method, objective, seed, trials)
-    tried = [objective(settings) for settings in _grid(method)]
-    return max(tried, key=lambda pair: pair[0])[1]
+    results = [objective(settings) for settings in _grid(method)]
+    return max(results, key=lambda pair: pair[0])[1]
 
 
 def best_threshold(scores: np.ndarray, Y, decide: Decider) -> tuple[float, float]:
@@ -191,11 +191,11 @@ def best_threshold(scores: np.ndarray, Y, decide: Decider) -> tuple[float, float
     ranked = np.sort(scores[np.isfinite(scores)])[::-1]
     if ranked.size < 2:
         return -np.inf, 0.0
-    n_labels = np.geomspace(FEWEST_LABELS, MOST_LABELS, N_THRESHOLDS) * Y.sum()
+    n_labels = np.geomspace(MIN_LABELS, MAX_LABELS, N_THRESHOLDS) * Y.sum()
     places = np.unique(np.clip(np.rint(n_labels).astype(int), 1, ranked.size - 1))
     between = [float(ranked[place - 1] + ranked[place]) / 2 for place in places]
-    tried = [(samples_f1(Y, decide(scores, value)), value) for value in between]
-    return max(tried, key=lambda pair: pair[0])
+    results = [(samples_f1(Y, decide(scores, value)), value) for value in between]
+    return max(results, key=lambda pair: pair[0])
 
 
 def _hold_out(train: Part, seed: int) -> list[tuple[Part, Part]]:

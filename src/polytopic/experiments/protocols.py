@@ -18,7 +18,7 @@ from polytopic.files import new_file
 from polytopic.labels import LabelSpace, indicator
 from polytopic.text import Analyzer
 
-MANY_DOCS = 1000  # training documents from which on a term must occur in two of them
+MANY_DOCS = 1000  # with this many training documents, a term must occur in two of them
 PROTOCOLS = ("auto", "given", "random", "curve", "folds", "time")
 CURVE = (250, 500, 1000, 2000)  # training documents (Kazawa et al., Figure 2)
 

@@ -45,7 +45,7 @@ class Column(NamedTuple):
     higher: bool = True
 
 
-MAIN = (
+MAIN_COLUMNS = (
     Column("samples_f1", "samples F1"),
     Column("subset_accuracy", "subset accuracy"),
     Column("macro_f1", "macro F1"),
@@ -56,7 +56,7 @@ MAIN = (
     Column("predict_seconds", "predict s", 2, higher=False),
     Column("memory_mb", "MB", 0, higher=False),
 )
-MORE = (
+EXTRA_COLUMNS = (
     Column("samples_precision", "precision"),
     Column("samples_recall", "recall"),
     Column("document_f1", "document F1"),
@@ -91,7 +91,9 @@ class Entry(NamedTuple):
         return text + ("*" if self.worse else "")
 
 
-def entries(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> list[list[Entry]]:
+def entries(
+    comparison: Comparison, columns: tuple[Column, ...] = MAIN_COLUMNS
+) -> list[list[Entry]]:
     """Return the cells of the methods that have results."""
     rows = comparison.successful
     return [[_entry(comparison, row, column) for column in columns] for row in rows]
@@ -128,15 +130,15 @@ def notes(comparison: Comparison) -> str:
     )
 
 
-def to_markdown(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+def to_markdown(comparison: Comparison, columns: tuple[Column, ...] = MAIN_COLUMNS) -> str:
     """Return a table in Markdown."""
     lines = [
         "| method | " + " | ".join(column.heading for column in columns) + " |",
         "|" + " --- |" * (len(columns) + 1),
     ]
     for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
-        shown = (f"**{cell.text}**" if cell.best else cell.text for cell in cells)
-        lines.append(f"| {row.title} | " + " | ".join(shown) + " |")
+        texts = (f"**{cell.text}**" if cell.best else cell.text for cell in cells)
+        lines.append(f"| {row.title} | " + " | ".join(texts) + " |")
     lines += [
         f"| {row.title} | {row.failure} |" + " |" * (len(columns) - 1)
         for row in comparison.rows
@@ -165,7 +167,7 @@ def to_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
-def to_latex(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
+def to_latex(comparison: Comparison, columns: tuple[Column, ...] = MAIN_COLUMNS) -> str:
     """Return a table in LaTeX, for the package booktabs."""
     head = " & ".join(["method", *(_latex(column.heading) for column in columns)])
     lines = [
@@ -176,10 +178,10 @@ def to_latex(comparison: Comparison, columns: tuple[Column, ...] = MAIN) -> str:
         "\\midrule",
     ]
     for row, cells in zip(comparison.successful, entries(comparison, columns), strict=True):
-        shown = [_latex(cell.text).replace("±", "$\\pm$") for cell in cells]
+        texts = [_latex(cell.text).replace("±", "$\\pm$") for cell in cells]
         bold = [
             f"\\textbf{{{text}}}" if cell.best else text
-            for text, cell in zip(shown, cells, strict=True)
+            for text, cell in zip(texts, cells, strict=True)
         ]
         lines.append(" & ".join([_latex(row.title), *bold]) + " \\\\")
     lines += [
@@ -201,14 +203,14 @@ def to_html(comparison: Comparison, *, title: str | None = None) -> str:
     """Return a report that says which method to choose."""
     largest = comparison.largest()
     figure_sections = "".join(_figure_section(*figure) for figure in figures(comparison))
-    overview = f'{_table(largest, MAIN)}<p class="soft">{safe(notes(largest))}</p>'
+    overview = f'{_table(largest, MAIN_COLUMNS)}<p class="soft">{safe(notes(largest))}</p>'
     sections = [
         f"<p>{safe(summary(largest))}</p>",
         _conclusions(largest),
         _learning_curve(comparison),
         section("All methods", overview),
         f'<div class="figures">{figure_sections}</div>',
-        section("More metrics", _table(largest, MORE)),
+        section("More metrics", _table(largest, EXTRA_COLUMNS)),
         _settings(largest),
         _failures(largest),
     ]

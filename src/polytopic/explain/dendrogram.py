@@ -15,7 +15,7 @@ from scipy.spatial.distance import squareform
 from polytopic.labels import LabelTree, indicator
 
 BLOCK = 4096  # words compared at once
-MOST_ORDERED = 500  # labels: for more, ordering similar labels next to each other is too slow
+MAX_ORDERED = 500  # labels: for more, ordering similar labels next to each other is too slow
 PLAIN = re.compile("[A-Za-z0-9./+-]+")  # Newick names that need no quotes
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 BOX = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"  # indexed by the sum of a cell's directions
@@ -66,9 +66,7 @@ class Dendrogram:
         if len(labels) < 2:
             return cls(tuple(labels), np.empty((0, 4)))
         distances = squareform(_hellinger(word_proba), checks=False)
-        joins = hierarchy.linkage(
-            distances, "average", optimal_ordering=len(labels) <= MOST_ORDERED
-        )
+        joins = hierarchy.linkage(distances, "average", optimal_ordering=len(labels) <= MAX_ORDERED)
         return cls(tuple(labels), joins)
 
     @cached_property

@@ -76,7 +76,7 @@ def words_to_show(reason: LabelReason, k: int, digits: int) -> list[Word]:
     return [word for word in reason.words[:k] if word.evidence >= _least(digits)]
 
 
-def sides(reason: WhyNot, k: int, digits: int) -> dict[str, list[tuple[str, float]]]:
+def objections_by_side(reason: WhyNot, k: int, digits: int) -> dict[str, list[tuple[str, float]]]:
     """Return the words to show against and for another label, each with its evidence."""
     least, words = _least(digits), reason.words
     return {

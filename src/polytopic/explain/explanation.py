@@ -230,7 +230,7 @@ def strings_of(text) -> dict[str | None, str]:
 
 
 class Reasons:
-    r"""The evidence of one document for a label set, by a model.
+    r"""The evidence in one document for a label set, according to a model.
 
     In a probabilistic model, the evidence of a word :math:`w` is
     :math:`x_w (\log \varphi_w - \log g_w)`, where :math:`\varphi` is the word distribution of
@@ -297,7 +297,7 @@ class Reasons:
             by_label=None if by_label is None else self._spread(by_label),
         )
 
-    def of_labels(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
+    def label_reasons(self, scores: np.ndarray, proba: np.ndarray) -> list[LabelReason]:
         """Return the labels with their evidence, given the model's scores and probabilities."""
         shares = self._label_shares()
         reasons = [

@@ -16,8 +16,8 @@ from polytopic.explain.display import (
     Mark,
     breakdown_lines,
     marks,
+    objections_by_side,
     percent,
-    sides,
     words_to_show,
 )
 from polytopic.explain.explanation import Explanation, LabelReason, WhyNot, strings_of
@@ -262,7 +262,7 @@ def _why_not(reason: WhyNot, k: int, digits: int) -> str:
         f"<p>The best labels with it are <strong>{safe(best)}</strong>; their score is "
         f"{abs(reason.difference):.{digits}f} {lower} than that of the labels above.</p>"
     ]
-    for name, words in sides(reason, k, digits).items():
+    for name, words in objections_by_side(reason, k, digits).items():
         listed = ", ".join(f"{safe(term)} ({amount:.{digits}f})" for term, amount in words)
         lines.append(f"<p>{name.capitalize()}: {listed or 'no words'}.</p>")
     return section(f"Why not {reason.label}?", "\n".join(lines))

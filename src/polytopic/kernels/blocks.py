@@ -23,9 +23,9 @@ STOP_POLL = 0.1  # seconds between looks at Ctrl+C while waiting for a result
 
 def n_threads():
     """Return how many threads to use: ``POLYTOPIC_NUM_THREADS``, or one per core."""
-    wanted = os.environ.get("POLYTOPIC_NUM_THREADS", "")
-    if wanted.isdigit() and int(wanted):
-        return int(wanted)
+    setting = os.environ.get("POLYTOPIC_NUM_THREADS", "")
+    if setting.isdigit() and int(setting):
+        return int(setting)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
 NO_THRESHOLD = "guarantee was not set in fit, so no promise can be kept; fit again."
-MANY_LABELS = 64  # of one text: from here on, sorting all labels is faster
+MANY_LABELS = 64  # with more suggestions for a text, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
 
 
@@ -253,17 +253,17 @@ def read_mixture(mixture, labels: list[str] | None, resolve: Callable) -> dict[s
             raise ValueError(f"mixture gives {label!r} {share!r}, must be a number >= 0.")
         shares_by_label[label] = float(share)
     if not any(shares_by_label.values()):
-        raise ValueError("mixture gives no label a share, must be > 0 for at least one.")
+        raise ValueError("mixture gives every label a share of 0, at least one must be > 0.")
     return shares_by_label
 
 
 def mixture_row(state, by_label: Mapping[str, float]) -> np.ndarray:
     """Return given shares of labels as a row over all labels that sums to one."""
     if not state.model.can_set_mixture:
-        able = [name for name in model_names() if find_model(name).load().can_set_mixture]
+        names = [name for name in model_names() if find_model(name).load().can_set_mixture]
         raise ValueError(
-            f"mixture needs a model whose texts have mixtures of their own; "
-            f"{type(state.model).__name__} is not one. Use model={able[0]!r} (--model {able[0]})."
+            f"mixture needs a model in which each text has a mixture of its own; "
+            f"{type(state.model).__name__} is not one. Use model={names[0]!r} (--model {names[0]})."
         )
     row = np.zeros((1, len(state.space)))
     for label, share in by_label.items():
@@ -308,7 +308,7 @@ def explain_labels(
         model, vocabulary.terms, x, y, counts=known, mixture_model=mixture_model, mixture=mixture
     )
     return Explanation(
-        labels=reasons.of_labels(scores[0], proba[0]),
+        labels=reasons.label_reasons(scores[0], proba[0]),
         keywords=reasons.keywords(order),
         breakdown=reasons.scores.breakdown,
         why_not=reasons.why_not(list(why_not.values())),

@@ -67,7 +67,7 @@ class Labeler(BaseEstimator):
         MML, "balanced" combines MML, a linear SVM and nearest neighbours, and "best" also a random
         forest (:class:`~polytopic.models.Stack`).
     language : str or None, default="en"
-        Language of the texts; None does not normalise words.
+        Language of the texts; None does not normalize words.
     analyzer : Analyzer, default=None
         Splits texts into terms, instead of the default for the language.
     rule : rule of :mod:`polytopic.decision`, default=None
@@ -361,7 +361,7 @@ class Labeler(BaseEstimator):
         exclude: Collection[str] | None = None,
         level: int | None = None,
     ) -> list[Answer]:
-        """Return an answer per text: all predicted labels, then the best others, ``k`` in all.
+        """Return an answer per text: all predicted labels, then the best others, ``k`` in total.
 
         If the labeler abstains, no label is chosen.
 
@@ -433,16 +433,16 @@ class Labeler(BaseEstimator):
         labels : collection of str, default=None
             The labels to explain; the predicted ones by default.
         why_not : str or collection of str, default=None
-            Labels that the text does not have, to explain why.
+            Labels that the text does not have; the explanation says why not.
         shares : bool, default=False
             Whether an additional mixture model (PMM1), fitted on first use, determines the share
             of each label in the text and in each word. By default the model itself does; MML
             shares a word by what it adds to the score of each label.
         mixture : mapping of label to number, or sequence of numbers, default=None
             Shares of the labels in the text, in place of those that the model finds; a sequence has
-            those of ``labels``, in the same order. They are normalised to sum to one. A mapping
-            alone names the labels to explain, too; labels that it lacks have 0. Needs ``PDMM``,
-            whose texts have mixtures of their own.
+            those of ``labels``, in the same order. They are normalized to sum to one. Without
+            ``labels``, a mapping also names the labels to explain; labels that it lacks have a
+            share of 0. Needs ``PDMM``, in which each text has a mixture of its own.
         order : {"specific", "paper"}, default="specific"
             Order of the keywords, see :meth:`keywords`.
 

@@ -34,7 +34,7 @@ from polytopic.modelfile import (
 )
 from polytopic.models.registry import find_model
 from polytopic.parameters import check_number
-from polytopic.text import Analyzer, Vocabulary, least_documents
+from polytopic.text import Analyzer, Vocabulary, resolve_min_df
 from polytopic.text.counting import check_fields
 from polytopic.text.weights import TermWeights
 
@@ -137,9 +137,9 @@ def _names_of_terms(terms: Sequence[str], vocabulary: Vocabulary) -> dict[str, A
 def _terms(names: Mapping[str, Any], vocabulary: Vocabulary, *, whole) -> tuple[str, ...]:
     """Return all terms in order; format 2 lists all, or None for those of the vocabulary."""
     if names["terms"] is None:
-        beside = names.get("beside", [])
-        check_names(beside, "terms of the counts that are not in the vocabulary")
-        terms = tuple(sorted([*vocabulary.terms, *beside]))
+        rare = names.get("beside", [])
+        check_names(rare, "terms of the counts that are not in the vocabulary")
+        terms = tuple(sorted([*vocabulary.terms, *rare]))
     else:
         terms = tuple(names["terms"])
         if not set(vocabulary.terms).issubset(terms) and whole:
@@ -209,7 +209,7 @@ def _unfitted_labeler(manifest: Mapping[str, Any]) -> Labeler:
         abstain=settings.get("abstain"),
         guarantee=settings.get("guarantee"),
     )
-    least_documents(labeler.min_df, 1)
+    resolve_min_df(labeler.min_df, 1)
     if labeler.max_terms is not None:
         check_scalar(labeler.max_terms, "max_terms", Integral, min_val=1)
     if labeler.fields is not None:

@@ -28,7 +28,7 @@ from polytopic.models.registry import (
     create_quality,
     model_names,
 )
-from polytopic.text import Analyzer, Vocabulary, least_documents
+from polytopic.text import Analyzer, Vocabulary, resolve_min_df
 from polytopic.text.weights import SCHEMES, TermWeights
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def change_texts(
     if state.model.learns_from == "documents":
         new_rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
         rows = change(_require_documents(state), new_rows)
-        _require_some(rows.X.shape[0])
+        _check_not_empty(rows.X.shape[0])
         start = _check_warm_start(state.model) if warm else None
         return learn_rows(
             labeler, rows, analyzer, tuned=tuned, start=start, threshold=state.threshold
@@ -79,7 +79,7 @@ def change_texts(
         _check_warm_start(state.model)
     counts = require_counts(state.counts)
     counts = change(counts, count_texts(texts, labels, analyzer, fields, reader=reader))
-    _require_some(counts.n_docs)
+    _check_not_empty(counts.n_docs)
     return learn_counts(labeler, counts, analyzer, tuned=tuned, threshold=state.threshold)
 
 
@@ -107,7 +107,7 @@ def _check_warm_start(model: Model) -> Model:
     return model
 
 
-def _require_some(n_docs: float) -> None:
+def _check_not_empty(n_docs: float) -> None:
     """Raise if nothing would be left to learn from."""
     if not n_docs:
         raise ValueError("no document would be left to learn from; nothing was forgotten.")
@@ -186,7 +186,7 @@ def learn_rows(
         else:
             model.fit(read(), rows.targets, tuned=tuned, warm=start, rows=rows.previous_rows)
 
-    state = learn_elsewhere(labeler, rows.table(), fit, analyzer, fitted_from=fitted_from)
+    state = learn_documents(labeler, rows.table(), fit, analyzer, fitted_from=fitted_from)
     state = _with_threshold(labeler, state, rows, threshold)
     return replace(state, documents=rows) if labeler.keep_documents else state
 
@@ -204,7 +204,7 @@ def _with_threshold(
     return replace(state, threshold=threshold)
 
 
-def learn_elsewhere(
+def learn_documents(
     labeler: Labeler,
     counts: LabelSetCounts,
     fit: Callable[[Model, Vocabulary, TermWeights | None], object],
@@ -236,7 +236,7 @@ def _choose_vocabulary(labeler: Labeler, counts: LabelSetCounts) -> Vocabulary:
     """Return the terms of a table that a model uses."""
     if not counts.set_docs.size:
         raise ValueError("Y has no labelled document; at least one is needed.")
-    min_df = least_documents(labeler.min_df, counts.n_docs)
+    min_df = resolve_min_df(labeler.min_df, counts.n_docs)
     if labeler.max_terms is not None:
         check_scalar(labeler.max_terms, "max_terms", Integral, min_val=1)
     vocabulary = Vocabulary.from_frequencies(

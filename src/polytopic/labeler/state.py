@@ -21,8 +21,8 @@ from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.detection import scripts_of
 from polytopic.text.weights import TermWeights
 
-LEAST_TEXTS, MOST_TEXTS = 256, 8192  # in a block
-MOST_SCORES = 1 << 20  # of texts × labels in a block, if it has more than LEAST_TEXTS
+MIN_TEXTS, MAX_TEXTS = 256, 8192  # in a block
+MAX_SCORES = 1 << 20  # of texts × labels in a block, if it has more than MIN_TEXTS
 TINY = np.finfo(np.float64).tiny
 
 
@@ -128,7 +128,7 @@ class LabelerState:
     def transform_by_blocks(self, texts, fields) -> Iterator[sparse.csr_matrix]:
         """Yield what the model reads of a stream of texts, in blocks of limited size."""
         for X in self.analyzer.count_known_by_blocks(
-            check_iterable(texts), self.vocabulary, fields, most=self._most_texts
+            check_iterable(texts), self.vocabulary, fields, max_texts=self._max_texts
         ):
             yield self.weigh(X, copy=False)
 
@@ -137,15 +137,15 @@ class LabelerState:
     ) -> Iterator[tuple[sparse.csr_matrix, np.ndarray]]:
         """Yield the same blocks, with the share of each text's words that the vocabulary has."""
         for X, totals in self.analyzer.count_known_and_totals(
-            check_iterable(texts), self.vocabulary, fields, most=self._most_texts
+            check_iterable(texts), self.vocabulary, fields, max_texts=self._max_texts
         ):
             shares = known_shares(X, totals)  # before counts become weights
             yield self.weigh(X, copy=False), shares
 
     @property
-    def _most_texts(self) -> int:
-        most = max(LEAST_TEXTS, MOST_SCORES // max(len(self.space), 1))
-        return min(most, MOST_TEXTS)
+    def _max_texts(self) -> int:
+        max_texts = max(MIN_TEXTS, MAX_SCORES // max(len(self.space), 1))
+        return min(max_texts, MAX_TEXTS)
 
     def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
         """Return what the model reads of counts: themselves, or weights."""

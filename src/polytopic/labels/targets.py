@@ -158,10 +158,10 @@ def canonical(labels: Iterable) -> list:
 
 def name_in(names: Mapping[str, str], language: str | None) -> str | None:
     """Return the name in a language, else in a variant of it, in no language, English, or any."""
-    wanted = (language or "").lower()
-    stem = wanted.partition("-")[0]
+    tag = (language or "").lower()
+    stem = tag.partition("-")[0]
     variants = [other for other in names if other.partition("-")[0] == stem]
-    languages = [key for key in (wanted, *variants, "", "en", *names) if key in names]
+    languages = [key for key in (tag, *variants, "", "en", *names) if key in names]
     return names[languages[0]] if languages else None
 
 

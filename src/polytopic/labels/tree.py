@@ -415,8 +415,8 @@ def _levels(parents: Mapping[str, str | None]) -> dict[str, int]:
 def _cycle_sentence(path: list[str], label: str) -> str:
     """Return a sentence that shows at most five labels of a cycle."""
     cycle = path[path.index(label) :]
-    shown = [repr(node) for node in cycle[:5]] + ["..."] * (len(cycle) > 5) + [repr(label)]
-    return f"labels form a cycle, {' under '.join(shown)}, must be a tree."
+    nodes = [repr(node) for node in cycle[:5]] + ["..."] * (len(cycle) > 5) + [repr(label)]
+    return f"labels form a cycle, {' under '.join(nodes)}, must be a tree."
 
 
 def _children(parents: Mapping[str, str | None]) -> dict[str | None, list[str]]:
@@ -452,8 +452,8 @@ def _guess_separator(labels: list[str]) -> str:
     """Return the one separator that occurs in the labels."""
     separators = [mark for mark in SEPARATORS if any(mark in label for label in labels)]
     if len(separators) != 1:
-        several = " and ".join(map(repr, separators))
-        what = f"{several} occur" if several else "no '/', '::' or '--' occurs"
+        names = " and ".join(map(repr, separators))
+        what = f"{names} occur" if names else "no '/', '::' or '--' occurs"
         raise ValueError(f"the separator is ambiguous: {what} in the labels. Give separator.")
     return separators[0]
 
@@ -477,22 +477,22 @@ def _trim(path: str, separator: str) -> str:
 
 def _read_name(name: Name) -> Mapping[str, str]:
     """Return names by language, sorted and read-only; ``""`` means no language."""
-    named = name if isinstance(name, Mapping) else {"": name}
-    return _by_language({language: _one_line(text) for language, text in named.items()})
+    by_language = name if isinstance(name, Mapping) else {"": name}
+    return _by_language({language: _one_line(text) for language, text in by_language.items()})
 
 
 def _read_alternatives(names: Alternatives) -> Mapping[str, tuple[str, ...]]:
     """Return alternative names by language, sorted, distinct and read-only."""
     if isinstance(names, str):
         raise TypeError(f"alternatives == {names!r} is one string, must be a list of names.")
-    named = names if isinstance(names, Mapping) else {"": names}
-    for texts in named.values():
+    by_language = names if isinstance(names, Mapping) else {"": names}
+    for texts in by_language.values():
         if not isinstance(texts, Iterable):
             raise TypeError(f"alternatives == {texts!r}, must be a list of names.")
     return _by_language(
         {
             language: tuple(sorted({line for text in texts if (line := _one_line(text))}))
-            for language, texts in named.items()
+            for language, texts in by_language.items()
         }
     )
 

@@ -13,7 +13,7 @@ from polytopic.metrics.scores import ScoreTally
 
 
 def evaluate(Y_true, Y_pred, scores=None, *, classes=None, tree=None):
-    """Return all metrics of label sets and, if given a tree or scores, those of these as well.
+    """Return all metrics of label sets and, given a tree or scores, their metrics as well.
 
     Parameters
     ----------

@@ -64,7 +64,8 @@ def count_documents(Y, labels, n_labels, name):
         rows = names_to_indicator(rows, all_labels(labels, rows))[:, :n_labels]
     if rows.shape[1] != n_labels:
         raise ValueError(
-            f"Y_true has {n_labels} labels (columns) and {name} {rows.shape[1]}, must be the same."
+            f"Y_true has {n_labels} labels (columns) and {name} has {rows.shape[1]}; the numbers "
+            "must be equal."
         )
     return rows.shape[0], np.bincount(rows.indices, minlength=n_labels)
 
@@ -151,8 +152,8 @@ def _check_shapes(true, other, name):
     for axis, what in enumerate(["documents", "labels (columns)"]):
         if true.shape[axis] != other.shape[axis]:
             raise ValueError(
-                f"Y_true has {true.shape[axis]} {what} and {name} {other.shape[axis]}, "
-                "must be the same."
+                f"Y_true has {true.shape[axis]} {what} and {name} has {other.shape[axis]}; "
+                "the numbers must be equal."
             )
     if not true.shape[0]:
         raise ValueError("Y_true has 0 documents, needs at least 1.")

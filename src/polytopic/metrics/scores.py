@@ -158,7 +158,7 @@ def label_propensities(label_docs, n_docs, *, a=0.55, b=1.5):
         The higher, the lower the propensity of rare labels. Jain et al. use .5 for Wikipedia and
         .6 for Amazon's products.
     b : float, default=1.5
-        Added to the documents of each label; .4 and 2.6 for these.
+        Added to the number of documents of each label. Jain et al. use .4 and 2.6 for the same.
 
     Returns
     -------

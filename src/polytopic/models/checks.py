@@ -124,7 +124,7 @@ def check_sets(X, Y, classes):
     targets = read_targets(Y)
     if targets.form.is_indicator and len(targets.labels) != classes.size:
         raise ValueError(
-            f"Y has {len(targets.labels)} columns and the model {classes.size} labels."
+            f"Y has {len(targets.labels)} columns and the model has {classes.size} labels."
         )
     if X is not None:
         check_same_length(X, targets.Y)
@@ -132,7 +132,7 @@ def check_sets(X, Y, classes):
 
 
 def check_mixture(X, mixture, sets, classes):
-    """Return given shares of the labels of documents, normalised: each row sums to one.
+    """Return given shares of the labels of documents, normalized: each row sums to one.
 
     ``sets`` are the label sets (CSR) over ``classes``; None for the labels that have a share.
     """
@@ -171,7 +171,7 @@ def check_same_length(X, Y):
 
 
 def check_form(targets, form, declared):
-    """Raise if targets have another form, or other columns, than those of the first fit."""
+    """Raise unless targets have the form and the columns of the first fit."""
     if not form.is_compatible(targets.form):
         raise ValueError(
             f"Y has the form {targets.form.kind!r}, but the model was fitted on {form.kind!r}; "
@@ -179,7 +179,7 @@ def check_form(targets, form, declared):
         )
     if targets.form.is_indicator and len(targets.labels) != len(declared):
         raise ValueError(
-            f"Y has {len(targets.labels)} columns and the model {len(declared)} labels; "
+            f"Y has {len(targets.labels)} columns and the model has {len(declared)} labels; "
             "declare new ones in classes, or pass labels by name."
         )
 
@@ -203,11 +203,11 @@ def select_whole_documents(X, targets, sample_weight):
     return X[whole], replace(targets, Y=Y[:, used], labels=tuple(targets.labels[c] for c in used))
 
 
-def require_counts(counts, lack="it cannot learn or forget"):
+def require_counts(counts, consequence="it cannot learn or forget"):
     """Return the counts; raise if the model was loaded from a file without them."""
     if counts is None:
         raise PolytopicError(
-            f"this model was saved without its counts, so {lack}; save it with counts=True."
+            f"this model was saved without its counts, so {consequence}; save it with counts=True."
         )
     return counts
 

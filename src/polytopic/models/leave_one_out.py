@@ -1,4 +1,4 @@
-"""Leave-one-out: what a count model says about a training document that it has not seen.
+"""Leave-one-out: what a count model would say about a training document if it had not seen it.
 
 The counts of a document are subtracted from the table, exactly. Only its own words matter, so their
 rows of the word distributions are copied, corrected, and passed to the model's ordinary methods as
@@ -205,9 +205,9 @@ def _theta_after_em(model, x, row, em_steps):
     """Return the distributions of one document's words after EM steps without it."""
     table: LabelSetCounts = model.counts_
     own = sparse.csr_matrix((x.data, (np.full(x.nnz, row), x.indices)), shape=table.matrix.shape)
-    left = sparse.csr_matrix(table.matrix - own)
-    left.eliminate_zeros()
-    counts = model._continue_em(left, model._sets, em_steps)
+    remaining = sparse.csr_matrix(table.matrix - own)
+    remaining.eliminate_zeros()
+    counts = model._continue_em(remaining, model._sets, em_steps)
     totals = counts.sum(axis=1).A1 + model.smoothing_ * counts.shape[1]
     return ((counts[:, x.indices].toarray() + model.smoothing_) / totals[:, None]).T
 

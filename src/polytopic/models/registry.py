@@ -1,7 +1,7 @@
 """The models by name: the one place that lists them.
 
 Commands, labelers, stores, the service and the tests read this list. It imports no model: a class
-is loaded when it is first asked for.
+is loaded on first use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Variant:
     space : mapping of str to tuple
         Values to try for each parameter that is tuned, the default first.
     decision : {"model", "rule", "threshold"}
-        What decides which labels are enough: the model itself, the decision rule that is best in
+        What decides which labels to predict: the model itself, the decision rule that is best in
         cross-validation, or a threshold that is tuned on held-out documents.
     by_default : bool
         Whether it is compared if no methods are named.
@@ -53,7 +53,7 @@ class ModelEntry:
     name : str
         The name of the model in commands, files and stores.
     path : str
-        Where its class is: ``"module:class"``.
+        Its class: ``"module:class"``.
     learns_from : {"counts", "documents"}
         As the class declares it.
     title : str
@@ -68,7 +68,7 @@ class ModelEntry:
     renamed : mapping of str to str
         Former names of parameters, which model files may hold, and the present ones.
     partitions : str
-        Where the class is that fits a document model on partitions, ``"module:class"``.
+        The class that fits a document model on partitions: ``"module:class"``.
     variants : tuple of Variant
         What comparisons run; if empty, the model as a labeler uses it.
     """
@@ -157,7 +157,7 @@ _ENTRIES = {
             "pdmm",
             "polytopic.models.mixture:PDMM",
             "counts",
-            "mixture of labels that differs between texts",
+            "mixture of labels with weights for each text",
             options=_MIXTURE_OPTIONS,
             packing=COUNT_PACKING,
             renamed={"score": "likelihood"},
@@ -179,7 +179,7 @@ _ENTRIES = {
             "col",
             "polytopic.models.col:CoL",
             "documents",
-            "labels made of topics",
+            "labels as mixtures of topics",
             options={"topics": "n_topics", "smoothing": "smoothing"},
             partitions="polytopic.distributed.topics:TopicParts",
             variants=(Variant("CoL"),),
@@ -188,7 +188,7 @@ _ENTRIES = {
             "boostexter",
             "polytopic.models.boostexter:BoosTexter",
             "documents",
-            "boosted rules of one word",
+            "boosted one-word rules",
             options={"rounds": "n_rounds"},
             variants=(
                 Variant("BoosTexter, best label if none"),
@@ -238,7 +238,7 @@ _ENTRIES = {
 }
 _LOADED: dict[str, Any] = {}
 
-# What stands for a quality, from fast to accurate: a model, and the parameters that differ
+# The model that each quality stands for, from fast to accurate, and its parameters
 QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
     "fast": ("mml", {}),
     "balanced": ("stack", {"members": _BALANCED}),

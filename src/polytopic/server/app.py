@@ -28,9 +28,9 @@ class Application(FastAPI):
     """FastAPI's application, with limits around it and a direct path to its busiest route.
 
     Every request passes the limits. FastAPI then calls its own middleware and looks for the route,
-    which takes longer than all else that a request for the labels of a text needs. So a request
-    that :meth:`SuggestRoute.is_fast <polytopic.server.suggest.SuggestRoute.is_fast>` recognizes
-    goes to that route directly. Its errors get the same handlers as those of other routes.
+    which takes longer than everything else that labelling a text requires. So a request that
+    :meth:`SuggestRoute.is_fast <polytopic.server.suggest.SuggestRoute.is_fast>` recognizes goes to
+    that route directly. Its errors get the same handlers as those of other routes.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def create_app(
     app = Application(
         title="polytopic",
         version=__version__,
-        summary="Label texts with several topics at once, with reasons.",
+        summary="Label texts with several topics at once, and explain why.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,

@@ -17,7 +17,7 @@ from polytopic.store.tokens import ROLES, token_digest
 
 TOKEN_COOKIE = "polytopic_token"  # noqa: S105  # the name of the cookie
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
-CROSS_SITE = "The request comes from another site's page, must come from this service's own."
+CROSS_SITE = "The request comes from another site's page, must come from this service's own pages."
 
 
 class Guard:

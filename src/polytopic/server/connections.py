@@ -315,7 +315,7 @@ def create_server(
     config = uvicorn.Config(
         app,
         http=partial(Connection, connections=connections),  # type: ignore[arg-type]  # a factory
-        log_level="error",  # clients are told about their errors, the log is not
+        log_level="error",  # errors of clients are reported to them, not logged
         access_log=False,
         proxy_headers=False,
         ws="none",

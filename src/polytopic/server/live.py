@@ -32,7 +32,7 @@ MAP_TERMS = 6  # per label on the map
 class ActiveModel:
     """A labeler that answers, with its number in the history and the revision it was fitted on.
 
-    ``is_part`` is whether it was fitted on a part of the store.
+    ``is_part`` says whether it was fitted on only a part of the store.
     """
 
     labeler: Labeler

@@ -20,6 +20,7 @@ from polytopic.server.schemas import ExplainRequest, Item, SuggestOptions
 
 MAX_SUGGESTIONS = 100_000  # in one response
 MAX_REVIEWED = 2000  # newest documents that a review queue is drawn from
+MAX_REVIEWED_LABELS = 2000  # with more labels, fewer documents: the product counts
 EXCERPT_CHARACTERS = 300
 EXCERPT_TERMS = 40  # of a document without a text
 
@@ -200,8 +201,10 @@ def review_doubtful(active: ActiveModel, k: int) -> list[dict[str, Any]]:
 
 
 def _newest(active: ActiveModel, **selection: Any) -> list[Document]:
-    store = active.store
-    return [] if store is None else list(store.documents(newest=MAX_REVIEWED, **selection))
+    """Return the newest documents, as many as can be reviewed in a few seconds."""
+    store, n_labels = active.store, active.labeler.classes_.size
+    n_docs = MAX_REVIEWED * MAX_REVIEWED_LABELS // max(n_labels, MAX_REVIEWED_LABELS)
+    return [] if store is None else list(store.documents(newest=max(n_docs, 1), **selection))
 
 
 def _excerpt(document: Document) -> dict[str, Any]:

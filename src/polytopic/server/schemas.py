@@ -161,10 +161,10 @@ class SuggestOptions(StrictModel):
     @property
     def key(self) -> tuple:
         """The options that were given, as a hashable value."""
-        given = OPTIONS & self.model_fields_set
-        if not given:  # the usual case
+        names = OPTIONS & self.model_fields_set
+        if not names:  # the usual case
             return ()
-        values = [(name, getattr(self, name)) for name in sorted(given)]
+        values = [(name, getattr(self, name)) for name in sorted(names)]
         return tuple([(name, tuple(v) if type(v) is list else v) for name, v in values])
 
 

@@ -29,7 +29,7 @@ class Service:
     guard : Guard
         Checks tokens.
     workers : Workers
-        Threads for answers that are computed in a moment, whatever the store contains.
+        Threads for answers that take little time, whatever the store contains.
     memory : BodyMemory
         Counts the bytes of request bodies.
 

@@ -2,9 +2,9 @@
 
 It takes a JSON body with one or many documents, or a stream of lines (NDJSON) of any length.
 :class:`SuggestRoute` is FastAPI's route with a fast path: a JSON body goes straight to
-:class:`JSONSuggest`, because FastAPI's middleware, router and dependencies take longer than all the
-rest. :class:`~polytopic.server.app.Application` calls it behind the same limits, error handlers and
-metrics as every other route; it checks the token itself. Streams take the usual way.
+:class:`JSONSuggest`, because FastAPI's middleware, router and dependencies take longer than
+everything else. :class:`~polytopic.server.app.Application` calls it behind the same limits, error
+handlers and metrics as every other route; it checks the token itself. Streams take the usual route.
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ def label_differences(
 ) -> list[LabelDifference]:
     """Return how each label differs between two tables, the largest change first.
 
-    Labels with equal documents and word counts are left out, and so are all others than
-    ``labels``, if these are given.
+    Labels whose documents and words have not changed are left out and, if ``labels`` are given, so
+    are all others.
 
     Examples
     --------

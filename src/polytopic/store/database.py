@@ -83,11 +83,11 @@ class Database:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is SQLite."""
+        """Whether it is an SQLite file."""
         return self.url.get_backend_name() == "sqlite"
 
     def exists(self) -> bool:
-        """Return whether the file exists; True for a server, which is asked when it is read.
+        """Return whether the file exists; True for a server, which is not contacted yet.
 
         A link whose target does not exist does not count: reading it would create the target.
         """
@@ -110,13 +110,13 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """Give a connection; Ctrl+C waits for its end, or for the next statement."""
+        """Yield a connection; Ctrl+C waits for its end, or for the next statement."""
         with hold_interrupts(), self._translating_errors(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection for a transaction that sees one snapshot of the database."""
+        """Yield a connection for a transaction that sees one snapshot of the database."""
         options = {} if self.is_file else {"isolation_level": "REPEATABLE READ"}
         with self.connection() as connection:
             connection.execution_options(**options)
@@ -125,7 +125,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection for a transaction that changes everything or nothing."""
+        """Yield a connection for a transaction that changes everything or nothing."""
         with self.connection() as connection:
             connection.execution_options(polytopic_begin="BEGIN IMMEDIATE")
             with self._begin_writing(connection):
@@ -198,22 +198,24 @@ def check_text(name: str, value: Any) -> None:
         raise ContentError(f"{name} == {short(value)}, must be valid text without NUL.")
 
 
-def among(connection: Connection, column, values: Iterable[str]):
+def is_one_of(connection: Connection, column, values: Iterable[str]):
     """Return the condition that a column has one of any number of values."""
     return _is_listed(connection.dialect.name, column, literal(_to_list(values)))
 
 
-def fetch_among(connection: Connection, query: Select, column, values: Iterable[str]) -> list[Row]:
+def fetch_where_in(
+    connection: Connection, query: Select, column, values: Iterable[str]
+) -> list[Row]:
     """Return the rows of a query in which a column has one of any number of values.
 
     The query must be a constant: its statement is built once, which takes longer than running it.
     """
-    statement = _query_among(connection.dialect.name, query, column)
+    statement = _query_where_in(connection.dialect.name, query, column)
     return fetch(connection, statement, {"listed": _to_list(values)})
 
 
 @lru_cache(maxsize=32)
-def _query_among(dialect: str, query: Select, column) -> Select:
+def _query_where_in(dialect: str, query: Select, column) -> Select:
     return query.where(_is_listed(dialect, column, bindparam("listed", type_=Text)))
 
 

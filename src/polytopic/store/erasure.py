@@ -46,7 +46,7 @@ from polytopic.store import schema
 from polytopic.store.database import Database
 
 LEDGER = schema.documents
-REFILLED = ("labels", "label_sets", "terms", "requests")  # tables that hold ids, labels or terms
+NAME_TABLES = ("labels", "label_sets", "terms", "requests")  # tables that hold ids, labels or terms
 POLL = 0.1  # seconds that a step of erasure waits for other connections
 EMPTY = {Text: "", LargeBinary: b"", BigInteger: 0}  # values of blank columns that are not nullable
 BLANK = {
@@ -107,7 +107,7 @@ def overwrite(connection: Connection, *, were_replaced: bool) -> bool:
     """
     if not _is_file(connection):
         return False
-    for name in REFILLED:
+    for name in NAME_TABLES:
         _refill(connection, name)
     connection.exec_driver_sql("REINDEX polytopic_current")
     if were_replaced:
@@ -180,7 +180,7 @@ def erase(database: Database, timeout: float) -> None:
                 _erase_file(database, connection, timeout)
                 return
             connection.execution_options(isolation_level="AUTOCOMMIT")
-            for name in (*REFILLED, "documents", "models"):
+            for name in (*NAME_TABLES, "documents", "models"):
                 connection.exec_driver_sql(f"VACUUM polytopic_{name}")
     except DBAPIError as error:
         reason = database.explain(error).split(";")[0].rstrip(".")

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, func, or_, select
 
 from polytopic.corpus.document import parse_time
 from polytopic.errors import DamagedError
-from polytopic.store.database import fetch, fetch_among
+from polytopic.store.database import fetch, fetch_where_in
 from polytopic.store.encoding import decode_rows, read_json, read_labels
 from polytopic.store.schema import documents as ledger
 from polytopic.store.schema import revisions
@@ -139,7 +139,7 @@ def read_ledger(
 
 def read_current_rows(connection: Connection, n_terms: int, ids: Iterable[str]) -> LedgerRows:
     """Return the current rows of documents, by id."""
-    rows = fetch_among(connection, READ_CURRENT_ROWS, ledger.c.document, ids)
+    rows = fetch_where_in(connection, READ_CURRENT_ROWS, ledger.c.document, ids)
     return _ledger_rows(rows, n_terms)
 
 
@@ -211,7 +211,7 @@ class Selection:
         try:
             selection = cls(**values)
         except TypeError as error:
-            raise DamagedError("the selection that a model was fitted on is not one") from error
+            raise DamagedError("the selection that a model was fitted on is invalid") from error
         numbers = selection.revision, selection.read_at
         times = selection.since, selection.until
         if not (
@@ -219,7 +219,7 @@ class Selection:
             and all(isinstance(time, str | None) for time in times)
             and (selection.labels is None or isinstance(selection.labels, list))
         ):
-            raise DamagedError("the selection that a model was fitted on is not one")
+            raise DamagedError("the selection that a model was fitted on is invalid")
         return selection
 
     @property
@@ -249,8 +249,10 @@ class Selection:
         """Return the places of the label sets (JSON) that have one of the labels."""
         if self.labels is None:
             return list(range(len(label_sets)))
-        wanted = set(self.labels)
-        matches = {names: not wanted.isdisjoint(read_labels(names)) for names in set(label_sets)}
+        own_labels = set(self.labels)
+        matches = {
+            names: not own_labels.isdisjoint(read_labels(names)) for names in set(label_sets)
+        }
         return [k for k, names in enumerate(label_sets) if matches[names]]
 
     def includes_any(self, versions: LedgerRows) -> bool:

@@ -20,7 +20,7 @@ from polytopic.labeler.learning import learn_counts, learn_rows, needs_sample, n
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
 from polytopic.store import schema
-from polytopic.store.database import among, fetch
+from polytopic.store.database import fetch, is_one_of
 from polytopic.store.encoding import (
     MultisetDigest,
     decode_rows,
@@ -84,11 +84,11 @@ def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
     order = sorted(range(len(sets)), key=sets.__getitem__)
     _, documents, numbers, counts = zip(*(rows[k] for k in order), strict=True)
     matrix = decode_rows(numbers, counts, len(all_terms))
-    wanted = all_terms.documents > 0
-    wanted[matrix.indices] = True
-    if any(all_terms.names[k] is None for k in np.flatnonzero(wanted)):
+    used = all_terms.documents > 0
+    used[matrix.indices] = True
+    if any(all_terms.names[k] is None for k in np.flatnonzero(used)):
         raise DamagedError("label sets have counts of unknown terms")
-    terms, places = all_terms.sort(wanted)
+    terms, places = all_terms.sort(used)
     space = LabelSpace(label for labels in sets for label in labels)
     table = LabelSetCounts()
     table.labels, table.indicator = space.ids, space.encode(sets[k] for k in order)
@@ -130,7 +130,7 @@ def _is_in_sample(connection: Connection, selection: Selection, n_docs: int):
     query = select(ledger.digest, ledger.labels, ledger.document).where(*selection.conditions())
     rows = fetch(connection, query)
     matches = (rows[k] for k in selection.matching([labels for _, labels, _ in rows]))
-    return among(connection, ledger.document, smallest_digests(matches, n_docs))
+    return is_one_of(connection, ledger.document, smallest_digests(matches, n_docs))
 
 
 def resolve_terms(

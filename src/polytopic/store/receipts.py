@@ -1,13 +1,13 @@
 """Receipts of changes, and the receipts that are kept for repeated requests.
 
 A request with an idempotency key can be repeated: the store keeps its receipt for two days and
-returns it again. The documents in question may be forgotten meanwhile, so the kept receipt holds no
-ids and no labels:
+returns it again. Its documents may be forgotten in the meantime, so the kept receipt holds no ids
+and no labels:
 
 - Of the key and of the request only digests are kept. The digest of the request is keyed by the
   key, so that neither can be guessed without it.
-- Ids and labels that are part of the request are kept as their places in it, since a repeated
-  request brings them again.
+- Ids and labels that are part of the request are replaced by their places in it, since a repeated
+  request contains them again.
 - Labels that lost their last document are in no request. They are kept until a document is
   forgotten, and never for a request to forget.
 """
@@ -53,8 +53,8 @@ class Receipt:
     digest_before, digest_after : str
         Digests of the labelled documents; equal documents give equal digests, in any order.
     learned, corrected, unchanged, forgotten : int
-        How many documents were new, had other labels, words or another time before, were already
-        known exactly so, and were deleted.
+        How many documents were new, were known with different labels, words or times, were known
+        in exactly this form, and were deleted.
     missing : list of str
         Ids that the store does not know.
     new_labels, gone_labels : list of str
@@ -146,7 +146,7 @@ class KeyedRequest:
             digest = sha256(self._request).hexdigest() if is_old else self._request_digest
             if not hmac.compare_digest(row.request.encode(), digest.encode()):
                 raise StoreError(
-                    f"the key {short(self.key)} was used for another request; use a new key."
+                    f"the key {short(self.key)} was used for a different request; use a new key."
                 )
             try:
                 receipt = json.loads(row.receipt)

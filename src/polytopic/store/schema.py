@@ -29,7 +29,7 @@ from sqlalchemy import (
 from polytopic.errors import ContentError, DamagedError, StoreError
 from polytopic.labels import LabelTree
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, find_model
-from polytopic.store.database import among, can_store, fetch
+from polytopic.store.database import can_store, fetch, is_one_of
 from polytopic.store.encoding import MultisetDigest, read_json
 from polytopic.text import Analyzer
 from polytopic.text.counting import check_fields
@@ -222,14 +222,14 @@ class Settings:
 
     def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
         """Raise if one of these settings is given and the store ``name`` has another value."""
-        given = {
+        pairs = {
             "language": (language, self.analyzer.language),
             "analyzer": (analyzer, self.analyzer),
             "fields": (fields, self.fields),
             "model": (model, self.model),
             "keep_texts": (keep_texts, self.keep_texts),
         }
-        for setting, (value, current) in given.items():
+        for setting, (value, current) in pairs.items():
             if value is not None and value != current:
                 raise StoreError(
                     f"{name} has {setting} == {current!r}, not {value!r}; leave {setting} out, or "
@@ -344,7 +344,7 @@ def write_tree(connection: Connection, tree: LabelTree) -> None:
         )
         for label in tree.nodes
     }
-    is_node = among(connection, labels.c.label, list(nodes))
+    is_node = is_one_of(connection, labels.c.label, list(nodes))
     present = {label for (label,) in fetch(connection, select(labels.c.label).where(is_node))}
     for label, text in nodes.items():
         if label in present:

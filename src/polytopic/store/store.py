@@ -123,7 +123,7 @@ class Store:
     ):
         if tree is not None:
             _check_type("tree", tree, LabelTree, "a LabelTree")
-        given = {
+        parameters = {
             "language": language,
             "analyzer": analyzer,
             "fields": fields,
@@ -133,7 +133,7 @@ class Store:
         self._database, self._has_seals = Database(url, timeout), False
         self.tokens, self.monitor = Tokens(self._database), Monitor(self._database)
         try:
-            self._settings = self._open(given, create, must_be_new)
+            self._settings = self._open(parameters, create, must_be_new)
             if tree is not None:
                 with self._database.writing() as connection:
                     schema.write_tree(connection, tree)
@@ -142,7 +142,7 @@ class Store:
             self.close()
             raise
 
-    def _open(self, given: dict[str, Any], create: bool, must_be_new: bool) -> Settings:
+    def _open(self, parameters: dict[str, Any], create: bool, must_be_new: bool) -> Settings:
         """Return the settings of the existing store, or of a new one."""
         name, exists = self._database.name, self._database.exists()
         if not create and not exists:
@@ -154,10 +154,10 @@ class Store:
         if settings is None and not create:
             raise StoreError(f"{name} has no store; create one with polytopic store init.")
         if settings is None:
-            return self._create(Settings.new(**given))
+            return self._create(Settings.new(**parameters))
         if must_be_new:
             raise StoreError(f"{name} has a store already.")
-        settings.check(name, **given)
+        settings.check(name, **parameters)
         return settings
 
     def _create(self, new: Settings) -> Settings:
@@ -258,9 +258,8 @@ class Store:
         """Learn documents, all in one transaction.
 
         A document that is already known in exactly this form is left alone, so a batch may be sent
-        again; one with other labels, other words or another time is corrected. Of several with the
-        same id, the last one counts. Documents without labels are kept, but not counted until they
-        get some.
+        again; one with different labels, words or time is corrected. Of several with the same id,
+        the last one counts. Documents without labels are kept, but not counted until they get some.
 
         Parameters
         ----------
@@ -339,8 +338,8 @@ class Store:
         _check_type("other", other, Store, "a Store")
         if other.analyzer != self.analyzer or (other.fields or {}) != (self.fields or {}):
             raise StoreError(
-                f"{other._database.name} has another analyzer or other fields than "
-                f"{self._database.name}, so their counts cannot be combined. Nothing was merged."
+                f"{self._database.name} and {other._database.name} have different analyzers or "
+                "fields, so their counts cannot be combined. Nothing was merged."
             )
         with other._database.reading() as connection:
             terms = Terms(connection)

@@ -105,8 +105,8 @@ class Terms:
     def _find(self, names: Sequence[str]) -> dict[str, int]:
         """Return the numbers of known terms; few are looked up page by page, which is faster."""
         if len(names) * len(self._pages) > len(self):
-            wanted = set(names)
-            return {name: k for k, name in enumerate(self.names) if name in wanted}
+            requested = set(names)
+            return {name: k for k, name in enumerate(self.names) if name in requested}
         return {
             name: number * PAGE + page.places[name]
             for number, page in enumerate(self._pages)
@@ -146,9 +146,9 @@ class Terms:
         documents, uses = (n[part].astype("<u4").tobytes() for n in (self.documents, self.uses))
         return documents, uses
 
-    def sort(self, wanted: np.ndarray) -> tuple[list[str], np.ndarray]:
+    def sort(self, mask: np.ndarray) -> tuple[list[str], np.ndarray]:
         """Return the terms of a mask, sorted, and the place of each number among them, or -1."""
-        numbers = np.flatnonzero(wanted).tolist()
+        numbers = np.flatnonzero(mask).tolist()
         numbers.sort(key=self.names.__getitem__)  # type: ignore[arg-type]
         names: list[str] = [self.names[k] for k in numbers]  # type: ignore[misc]
         if any(map(eq, names, islice(names, 1, None))):

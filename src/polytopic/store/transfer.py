@@ -115,7 +115,7 @@ def _documents(lines: Iterator[Mapping[str, Any]]) -> Iterator[Document]:
         if END in line:
             if line[END] != number - 2:
                 raise StoreError(
-                    f"the export is damaged: it says {short(line[END])} documents and has "
+                    f"the export is damaged: it should have {short(line[END])} documents, but has "
                     f"{number - 2:,}. Only complete batches of {BATCH:,} documents were learned."
                 )
             return

@@ -19,7 +19,7 @@ from polytopic.errors import ContentError, StoreError
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
 from polytopic.store import erasure, schema
-from polytopic.store.database import among, can_store, fetch, fetch_among, run_many
+from polytopic.store.database import can_store, fetch, fetch_where_in, is_one_of, run_many
 from polytopic.store.encoding import (
     MultisetDigest,
     decode_rows,
@@ -204,7 +204,7 @@ class Writer:
         self._write_versions(rows, self._find_current(incoming.ids), strict=strict)
 
     def relabel(self, labels: Mapping[str, str]) -> None:
-        """Give documents other label sets."""
+        """Replace the label sets of documents."""
         known = self._find_current(labels)
         self._record_missing(labels, known)
         self._write_versions(replace(known, labels=[labels[name] for name in known.ids]), known)
@@ -259,7 +259,7 @@ class Writer:
 
     def _find_versions(self, ids: Sequence[str]) -> LedgerRows:
         """Return all versions of documents."""
-        is_listed = among(self.connection, schema.documents.c.document, ids)
+        is_listed = is_one_of(self.connection, schema.documents.c.document, ids)
         # two conditions, since current and former versions have an index each
         either = or_(and_(is_listed, IS_CURRENT), and_(is_listed, ~IS_CURRENT))
         return read_ledger(self.connection, len(self.terms), either)
@@ -283,8 +283,8 @@ class Writer:
                 n_unchanged += 1
             elif strict:
                 raise StoreError(
-                    f"document {incoming.ids[k]!r} is in both stores with other labels, words or "
-                    "another time; relabel or forget one of them. Nothing was merged."
+                    f"document {incoming.ids[k]!r} is in both stores with different labels, words "
+                    "or times; relabel or forget one of them. Nothing was merged."
                 )
             else:
                 added.append((k, known.first[place]))
@@ -360,7 +360,7 @@ class Writer:
         shape = len(place), own.size
         grouping = sparse.csr_matrix((sign, (own, np.arange(own.size))), shape=shape)
         keys = [label_set_key(names) for names in place]
-        rows = fetch_among(self.connection, READ_SETS, _sets.c.key, keys)
+        rows = fetch_where_in(self.connection, READ_SETS, _sets.c.key, keys)
         known = {key: row for key, *row in rows}
         n_before, terms, numbers = zip(
             *(known.get(key, (0, b"", b"")) for key in keys), strict=True
@@ -391,7 +391,7 @@ class Writer:
         changes = Counter[str]()
         for names, n in zip(sets, change.tolist(), strict=True):
             changes.update(dict.fromkeys(read_labels(names), n))
-        stored = fetch_among(self.connection, READ_LABELS, _labels.c.label, changes)
+        stored = fetch_where_in(self.connection, READ_LABELS, _labels.c.label, changes)
         known = dict(map(tuple, stored))
         rows = [(known.get(label, 0) + n, label) for label, n in changes.items()]
         run = partial(run_many, self.connection)

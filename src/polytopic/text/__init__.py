@@ -3,7 +3,7 @@
 from polytopic.text.analyzer import Analyzer, Span
 from polytopic.text.counting import Text
 from polytopic.text.transformer import TextCounts
-from polytopic.text.vocabulary import Vocabulary, least_documents
+from polytopic.text.vocabulary import Vocabulary, resolve_min_df
 from polytopic.text.weights import TermWeights
 
-__all__ = ["Analyzer", "Span", "TermWeights", "Text", "TextCounts", "Vocabulary", "least_documents"]
+__all__ = ["Analyzer", "Span", "TermWeights", "Text", "TextCounts", "Vocabulary", "resolve_min_df"]

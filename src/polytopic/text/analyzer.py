@@ -162,14 +162,14 @@ class Analyzer(BaseEstimator):
         vocabulary: Vocabulary,
         fields: Mapping[str, float] | None = None,
         *,
-        most: int = 8192,
+        max_texts: int = 8192,
     ) -> Iterator[csr_matrix]:
         """Count the terms of a vocabulary in a stream of texts.
 
         Stacked, the matrices equal the result of :meth:`count_known`. The first one has few rows,
-        and none has more than ``most``.
+        and none has more than ``max_texts``.
         """
-        return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, most)
+        return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, max_texts)
 
     def count_known_and_totals(
         self,
@@ -177,13 +177,13 @@ class Analyzer(BaseEstimator):
         vocabulary: Vocabulary,
         fields: Mapping[str, float] | None = None,
         *,
-        most: int = 8192,
+        max_texts: int = 8192,
     ) -> Iterator[tuple[csr_matrix, np.ndarray]]:
         """Count as :meth:`count_known_by_blocks`, and sum up the counts of all terms of each text.
 
         The sums are those over the rows of :meth:`count`.
         """
-        return known_terms_and_totals(texts, self._lexicon, fields or {}, vocabulary, most)
+        return known_terms_and_totals(texts, self._lexicon, fields or {}, vocabulary, max_texts)
 
     def to_dict(self) -> dict:
         """Return the settings, ready for JSON, with ``normalize="auto"`` resolved."""

@@ -28,7 +28,7 @@ from polytopic.text.packed_words import (
 Text = str | Mapping[str, str] | Mapping[str, float]
 """A text, the fields of a text by name, or a bag of words: terms with their counts."""
 
-_FIRST_TEXTS, _MOST_TEXTS = 64, 8192  # read at once; few at first, to learn frequent tokens
+_FIRST_TEXTS, _MAX_TEXTS = 64, 8192  # read at once; few at first, to learn frequent tokens
 _BLOCK = 1 << 18  # characters that one thread reads at once
 _NONE = np.zeros(0, dtype=np.int32)
 _KEEP_ORDER = _NONE
@@ -50,34 +50,34 @@ def count_known_terms(texts, lexicon, fields, vocabulary):
     return _matrix(blocks, _KEEP_ORDER, len(vocabulary))
 
 
-def known_terms_by_blocks(texts, lexicon, fields, vocabulary, most):
+def known_terms_by_blocks(texts, lexicon, fields, vocabulary, max_texts):
     """Yield the counts of texts as they arrive; see `Analyzer.count_known_by_blocks`."""
-    for blocks in _read_some(texts, lexicon, fields, vocabulary.known_columns, most):
+    for blocks in _read_batches(texts, lexicon, fields, vocabulary.known_columns, max_texts):
         yield _matrix(blocks, _KEEP_ORDER, len(vocabulary))
 
 
-def known_terms_and_totals(texts, lexicon, fields, vocabulary, most):
+def known_terms_and_totals(texts, lexicon, fields, vocabulary, max_texts):
     """Yield the same counts, with the sum of the counts of all terms of each text, known or not."""
-    for blocks in _read_some(texts, lexicon, fields, vocabulary.known_columns, most):
+    for blocks in _read_batches(texts, lexicon, fields, vocabulary.known_columns, max_texts):
         totals = np.concatenate([_totals(*block) for block in blocks])
         yield _matrix(blocks, _KEEP_ORDER, len(vocabulary)), totals
 
 
 def _read(texts, lexicon, fields, columns):
     """Return blocks of texts as columns of their terms, in the form that `sum_rows` takes."""
-    return list(chain.from_iterable(_read_some(texts, lexicon, fields, columns, _MOST_TEXTS)))
+    return list(chain.from_iterable(_read_batches(texts, lexicon, fields, columns, _MAX_TEXTS)))
 
 
-def _read_some(texts, lexicon, fields, columns, most):
-    """Yield the blocks of the next texts: few texts at first, then more and more."""
+def _read_batches(texts, lexicon, fields, columns, max_texts):
+    """Yield the blocks of each batch of texts; batches are small at first, then larger."""
     if isinstance(texts, (str, bytes, Mapping)):
         raise ValueError(f"texts is one {type(texts).__name__}, must be a list of texts.")
     check_fields(fields)
-    texts, size, n_texts = iter(texts), min(_FIRST_TEXTS, most), 0
-    while some := list(islice(texts, size)):
-        yield _read_blocks(some, n_texts, lexicon, fields, columns)
-        n_texts += len(some)
-        size = min(8 * size, most)
+    texts, size, n_texts = iter(texts), min(_FIRST_TEXTS, max_texts), 0
+    while batch := list(islice(texts, size)):
+        yield _read_blocks(batch, n_texts, lexicon, fields, columns)
+        n_texts += len(batch)
+        size = min(8 * size, max_texts)
 
 
 def _read_blocks(texts, n_before, lexicon, fields, columns):

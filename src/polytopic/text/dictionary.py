@@ -29,7 +29,7 @@ _FORMAT = f"slots 3, {sys.byteorder}, simplemma {simplemma.__version__}"
 _WORD, _LEMMA = bytes([WORD]), bytes([LEMMA])
 _ENTRY = _WORD + b"%b" + _LEMMA
 _DIGEST_SIZE = 32  # bytes
-_WRITTEN_AT_ONCE = 1 << 16  # words
+_WRITE_BLOCK = 1 << 16  # words
 _STRAIGHT_APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 
 
@@ -146,10 +146,10 @@ def content(dictionary):
     yield places.tobytes()
     letters, lengths = np.frombuffer(entries, dtype=np.uint8), np.asarray(sizes)
     ends, order = np.cumsum(lengths), np.argsort(slots, kind="stable")
-    for start in range(0, order.size, _WRITTEN_AT_ONCE):
-        some = order[start : start + _WRITTEN_AT_ONCE]
-        shifts = ends[some] - np.cumsum(lengths[some])
-        yield letters[np.repeat(shifts, lengths[some]) + np.arange(lengths[some].sum())].tobytes()
+    for start in range(0, order.size, _WRITE_BLOCK):
+        block = order[start : start + _WRITE_BLOCK]
+        shifts = ends[block] - np.cumsum(lengths[block])
+        yield letters[np.repeat(shifts, lengths[block]) + np.arange(lengths[block].sum())].tobytes()
     straight = (word.translate(_STRAIGHT_APOSTROPHES) for word in dictionary)
     with_apostrophes = sorted({word.lower() for word in straight if "'" in word})
     yield b"".join(_WORD + word.encode() for word in with_apostrophes)

@@ -122,7 +122,7 @@ def find_bounds(text, kinds, bounds):
     text : ndarray of uint8
         All texts, followed by `PADDING`.
     kinds : ndarray of uint8
-        What each character can do, by its code point; as long as the texts need.
+        What each character can do, by its code point; long enough for the texts.
     bounds : ndarray of int64
         Output; one longer than ``text``.
     """

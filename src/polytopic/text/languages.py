@@ -1,4 +1,4 @@
-"""What is known about each language: its lemmas, its stems, its stop words."""
+"""The lemmas, stems and stop words of each language."""
 
 from functools import cache
 from itertools import compress

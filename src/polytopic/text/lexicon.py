@@ -27,8 +27,8 @@ _REDUCERS: dict[str, type[languages.Lemmas | languages.Stems]] = {
     "lemma": languages.Lemmas,
     "stem": languages.Stems,
 }
-# letters that what follows the beginning of a token may take from its spelling: marks of the last
-# letter are sorted and composed with those that follow
+# Letters at the end of the beginning of a token whose spelling may still change: the marks of the
+# last letter are sorted and composed with those that follow.
 _SLACK = 64
 _IS_PLAIN = np.isin(np.arange(256), list(b"\0'" + ascii_letters.encode()))
 

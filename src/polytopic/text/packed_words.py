@@ -22,9 +22,9 @@ from polytopic.text.kernels import (
 )
 from polytopic.text.tokens import main_part
 
-_FEWEST_TERM_SLOTS = 64
-_FEWEST_TOKEN_SLOTS = 1024
-_FEWEST_NEW = 256  # waiting tokens for which a new table is made,
+_MIN_TERM_SLOTS = 64
+_MIN_TOKEN_SLOTS = 1024
+_MIN_NEW = 256  # waiting tokens for which a new table is made,
 _SHARE_NEW = 16  # or a sixteenth of the tokens in the table
 _WORD = 8  # bytes that are compared at once
 _MASKS = np.array([(1 << 64) - (1 << 8 * (_WORD - n)) for n in range(_WORD + 1)], dtype=np.uint64)
@@ -134,10 +134,10 @@ class Terms:
     """Distinct terms, numbered from 0. Terms can be added, but not changed or removed."""
 
     def __init__(self):
-        self._index = np.full(_FEWEST_TERM_SLOTS, -1, dtype=np.int32)
+        self._index = np.full(_MIN_TERM_SLOTS, -1, dtype=np.int32)
         self._rows = np.empty((0, 4), dtype=np.int64)
         self._used = np.zeros(2, dtype=np.int64)  # rows and bytes, with those of interrupted calls
-        starts, letters = np.zeros(2, np.int64), np.zeros(_FEWEST_TERM_SLOTS, np.uint8)
+        starts, letters = np.zeros(2, np.int64), np.zeros(_MIN_TERM_SLOTS, np.uint8)
         self._now = _Snapshot(0, 0, starts, letters)  # replaced in one assignment, for readers
         self._rank = np.zeros(0, dtype=np.int32)
 
@@ -223,7 +223,7 @@ class TokenTable:
     def __init__(self, terms):
         self.terms, self.n_terms, self.n_tokens = terms, len(terms), 0
         self._letters = b""
-        index = np.full(_FEWEST_TOKEN_SLOTS, -1, dtype=np.int32)
+        index = np.full(_MIN_TOKEN_SLOTS, -1, dtype=np.int32)
         self.slots = self._make_slots(index, np.empty((0, 4), dtype=np.int64))
 
     @property
@@ -245,7 +245,7 @@ class TokenTable:
 
     def _index_for(self, rows):
         """Return a copy of the slots, larger if less than half of them would stay empty."""
-        old, n = self.slots.index, max(_FEWEST_TOKEN_SLOTS, 1 << (2 * len(rows)).bit_length())
+        old, n = self.slots.index, max(_MIN_TOKEN_SLOTS, 1 << (2 * len(rows)).bit_length())
         if n <= old.size:
             return old.copy()
         larger = np.full(n, -1, dtype=np.int32)
@@ -306,7 +306,7 @@ class GrowingTable:
     def _add(self, packed, numbers):
         """Let tokens wait or, if there are many, make a table with all that wait."""
         waiting = self._waiting
-        n_many = max(_FEWEST_NEW, self.newest.n_tokens // _SHARE_NEW)
+        n_many = max(_MIN_NEW, self.newest.n_tokens // _SHARE_NEW)
         if len(waiting) + numbers.size < n_many:
             self._n_waiting_bytes += len(packed)
             waiting.update(zip(packed.split(b"\0")[:-1], numbers.tolist(), strict=True))

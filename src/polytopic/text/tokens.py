@@ -1,4 +1,4 @@
-"""Find the words of a text, and normalise their spelling.
+"""Find the words of a text, and normalize their spelling.
 
 Python's ``re`` has no classes for letters and marks, so they are built here, once, from the Unicode
 tables in ``unicodedata``.

@@ -5,7 +5,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.text.analyzer import Analyzer
-from polytopic.text.vocabulary import Vocabulary, least_documents
+from polytopic.text.vocabulary import Vocabulary, resolve_min_df
 from polytopic.text.weights import TermWeights
 
 
@@ -94,7 +94,7 @@ class TextCounts(TransformerMixin, BaseEstimator):
         """Learn vocabulary and weights from the texts; return their counts."""
         self.analyzer_ = Analyzer(self.language) if self.analyzer is None else clone(self.analyzer)
         counts, terms = self.analyzer_.count(texts, self.fields)
-        min_df = least_documents(self.min_df, counts.shape[0])
+        min_df = resolve_min_df(self.min_df, counts.shape[0])
         self.vocabulary_ = Vocabulary.from_frequencies(
             terms, _document_frequency(counts), min_df=min_df, max_size=self.max_terms
         )

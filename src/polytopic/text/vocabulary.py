@@ -153,7 +153,7 @@ class Vocabulary:
         return f"Vocabulary of {len(self)} terms"
 
 
-def least_documents(min_df: int | str, n_docs: float) -> int:
+def resolve_min_df(min_df: int | str, n_docs: float) -> int:
     """Return the smallest number of documents that must contain a term.
 
     "auto" is 2 for 1000 documents or more, else 1: in a large corpus, a term of a single document

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numba
 import numpy as np
@@ -323,25 +324,31 @@ def test_the_papers_inference_is_that_of_its_equations(paper_model):
     bounds = [twins.factored_bound(n, alpha[y], beta) for n, y in zip(X, sets, strict=True)]
     posteriors = np.array([twins.log_posteriors(n, alpha, beta, mu, sigma) for n in X[:10]])
 
-    np.testing.assert_allclose(model.bound(X, Y), bounds, rtol=1e-8)
-    np.testing.assert_allclose(model.label_topics_, twins.label_topics(X, sets, alpha, beta), 1e-6)
-    np.testing.assert_allclose(model.relevance(X, Y), twins.relevance(X, sets, alpha, beta), 1e-8)
-    np.testing.assert_allclose(model.decision_function(X[:10]), log_odds(posteriors), rtol=1e-5)
+    same = partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-8)
+    same(model.bound(X, Y), bounds)
+    same(model.label_topics_, twins.label_topics(X, sets, alpha, beta))
+    same(model.relevance(X, Y), twins.relevance(X, sets, alpha, beta))
+    same(model.decision_function(X[:10]), log_odds(posteriors))
     perplexity = np.exp(-posteriors[Y[:10] > 0].mean())
     assert model.class_perplexity(X[:10], Y[:10]) == pytest.approx(perplexity, rel=1e-8)
 
 
 def test_the_papers_mean_and_covariance(paper_model):
-    """One more step of Eq. (7), (8), (10) and (11) hardly changes the mean and the covariance."""
+    """One more step of Eq. (7), (8), (10) and (11) hardly changes the mean and the covariance.
+
+    EM ends once the bound per document rises by less than 1e-3, so both still move a little.
+    """
     model, _, Y = paper_model
     mu, sigma = model.label_mean_, model.label_covariance_
     posteriors = SetPosteriors(sparse.csr_matrix(Y, dtype=float), mu, sigma)
 
     posteriors.maximum()
 
-    off = posteriors.mean - posteriors.mean.mean(axis=0)
+    following = posteriors.mean.mean(axis=0)
+    np.testing.assert_allclose(following, mu, atol=1e-3)
+    off = posteriors.mean - following
     following = off.T @ off / len(Y) + np.diag(posteriors.variance.mean(axis=0))
-    np.testing.assert_allclose(following, sigma, atol=0.05)
+    np.testing.assert_allclose(following, sigma, atol=3e-3)  # of .09 on the diagonal
 
 
 def test_the_papers_bound_never_falls(corpus):

@@ -1,5 +1,7 @@
 """PMM2, PDMM and the posterior over label sets, compared with transcriptions of the papers."""
 
+import subprocess
+import sys
 from functools import cache
 from inspect import signature
 from itertools import combinations, pairwise
@@ -995,3 +997,29 @@ def test_temperatures_to_try():
     """From one half to 32, in steps of the root of two."""
     assert pytest.approx([0.5 * 2 ** (k / 2) for k in range(13)]) == TEMPERATURES
     assert TEMPERATURES[-1] == 32
+
+
+def test_the_best_set_among_many_labels_takes_little_memory():
+    """The search for it takes memory linear in the number of labels, not quadratic."""
+    program = """
+import resource
+
+import numpy as np
+from scipy import sparse
+
+from polytopic import PMM1
+
+n = 16_000
+X = sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, (n, 8)).astype(float))
+model = PMM1(smoothing=1.0, temperature=1.0).fit(X, sparse.identity(n, format="csr"))
+model.set_probability(X[:1])
+resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31))
+print(model.set_probability(X[:2]).shape)
+"""
+
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "(2,)\n"

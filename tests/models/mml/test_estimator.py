@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from polytopic import MML
 from polytopic.metrics import samples_f1, subset_accuracy
 from polytopic.models.mml import training
-from polytopic.models.mml.training import COSTS, FEWEST
+from polytopic.models.mml.training import COSTS, MIN_DOCS
 from tests.twins import mml as twins
 from tests.twins.mml import label_sets, own_sets, stored_problem
 
@@ -623,7 +623,7 @@ def test_missing_tuned_values():
 
 def test_too_few_documents_to_tune_on():
     """C is the default, and there are no curves; `set_probability` says how to get them."""
-    X, Y = topics(FEWEST - 1)
+    X, Y = topics(MIN_DOCS - 1)
 
     model = MML("auto", calibrate=True).fit(X, Y)
 
@@ -815,7 +815,7 @@ def test_a_low_rank_is_nearly_exact(kind):
 def test_c_is_the_best_on_held_out_documents(monkeypatch, goal, many):
     """There is one fold with many documents, and three with few; the fits also calibrate."""
     X, Y = topics(150, seed=3)
-    monkeypatch.setattr(training, "MANY", many)
+    monkeypatch.setattr(training, "MANY_DOCS", many)
     model = MML(C="auto", goal=goal, calibrate=True).fit(X, Y)
 
     order, values = np.random.RandomState(0).permutation(len(X)), {}

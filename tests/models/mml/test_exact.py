@@ -92,7 +92,7 @@ def test_it_solves_the_dense_problem(labels, name, kernel):
     assert 0 <= model.dual_gap_ <= 1e-9 * model.objective_
     sets = twins.label_sets(4)
     expected = problem.scores(alpha, X_new, sets)
-    np.testing.assert_allclose(set_scores(model, X_new, sets), expected, atol=1e-4)
+    np.testing.assert_allclose(set_scores(model, X_new, sets), expected, atol=1e-6)
     answers = np.flatnonzero(np.diff(np.sort(expected, axis=1)[:, -2:]).ravel() > 1e-3)
     assert [own_sets(model.predict(X_new))[k] for k in answers] == [
         sets[expected[k].argmax()] for k in answers
@@ -113,7 +113,7 @@ def test_it_solves_larger_problems(name, C):
     assert model.objective_ == pytest.approx(problem.objective(alpha), rel=1e-8)
     sets = twins.label_sets(4)
     np.testing.assert_allclose(
-        set_scores(model, X_new, sets), problem.scores(alpha, X_new, sets), atol=1e-5
+        set_scores(model, X_new, sets), problem.scores(alpha, X_new, sets), atol=1e-6
     )
 
 
@@ -436,7 +436,7 @@ def test_problems_that_are_too_large():
 
     with pytest.raises(ValueError, match="300 documents and 14 label sets, 4,200 in all"):
         MML(solver="exact").fit(X, Y)
-    with pytest.raises(ValueError, match=r"11 labels, must be at most 1,024 sets, as of 10 labels"):
+    with pytest.raises(ValueError, match=r"11 labels, must be at most 1,024 sets \(10 labels\)"):
         MML(solver="exact").fit(np.eye(11), np.eye(11, dtype=int))
     assert MML(solver="exact", labels="neighbours").fit(X[:99], Y[:99]).dual_gap_ < 1e-6
 

@@ -260,7 +260,7 @@ def test_passes_over_neighbours_are_those_of_the_twin(similarity, C):
     empty = similarity == "cosine"
 
     for _ in range(3):
-        gap, _, linear = ascent.pass_over(margins, np.random.RandomState(1))
+        gap, _, linear = ascent.run_pass(margins, np.random.RandomState(1))
 
         expected = [
             twins.ascend_neighbours(X[d], own[d], alpha[d], vectors, C, W, empty=empty)
@@ -285,7 +285,7 @@ def test_passes_over_working_sets_are_those_of_the_twin(similarity, goal, C):
     sets = label_sets(ascent.W.shape[2], empty=similarity == "cosine")
 
     for _ in range(3):
-        gap, missed, linear = ascent.pass_over(margins, np.random.RandomState(1))
+        gap, missed, linear = ascent.run_pass(margins, np.random.RandomState(1))
 
         expected = [
             twins.ascend_sets(X[d], own[d], alpha[d], goal, vectors, sets, C, margins.tol, W)

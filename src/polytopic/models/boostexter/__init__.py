@@ -1,4 +1,4 @@
-"""BoosTexter of Schapire and Singer (2000): boosted rules of one word each.
+"""BoosTexter of Schapire and Singer (2000): boosted one-word rules.
 
 ``estimator`` holds the rules: how they are learned and applied, and how they explain a score.
 ``kernels`` holds the compiled boosting rounds.

@@ -246,15 +246,15 @@ def boost(X, Y, n_rounds, smoothing) -> Rules:
     D = np.full(Y.shape, 1.0)
     n_pairs = pairs.label.size
     sums = kernels.Sums(*map(np.empty, (n_pairs, n_pairs, n_words, n_words)))
-    left = n_rounds if D.size else 0
-    while left:
+    n_remaining = n_rounds if D.size else 0
+    while n_remaining:
         kernels.sum_weights(documents, pairs, D, sums)
-        rules = _empty_rules(min(left, ROUNDS_PER_SUM), n_labels)
+        rules = _empty_rules(min(n_remaining, ROUNDS_PER_SUM), n_labels)
         n_rules = _boost_rounds(documents, pairs, D, sums, smoothing, rules)
         if not n_rules:
             break
         blocks.append(Rules(*(part[:n_rules] for part in rules)))
-        left -= n_rules
+        n_remaining -= n_rules
     return Rules(*map(np.concatenate, zip(*blocks, strict=True)))
 
 

@@ -36,11 +36,11 @@ from polytopic.models.col.training import TopicDocuments, label_topics, random_t
 from polytopic.models.results import LabelSets, WordLabels, WordScores
 from polytopic.parameters import check_number
 
-TOPICS_PER_LABEL, MOST_TOPICS = (1, 8), 2000  # that n_topics="auto" tries
+TOPICS_PER_LABEL, MAX_TOPICS = (1, 8), 2000  # that n_topics="auto" tries
 EARLIER_TOPICS_PER_LABEL = 3  # in files of "auto" that were saved before it was tuned
 STEPS, PASSES = 50, 2  # defaults of max_iter, without and with batches
-FEWEST_DOCS = 30  # needed for tuning
-MOST_HELD_OUT, TUNING_STEPS = 3000, 8
+MIN_DOCS = 30  # needed for tuning
+MAX_HELD_OUT, TUNING_STEPS = 3000, 8
 SMALLEST_SINGLE = float(np.finfo(np.float32).smallest_subnormal)
 SINGLE_ROUNDING = 1e-3  # largest error of sums of probabilities, in single precision
 
@@ -60,7 +60,7 @@ TOPICS = LABEL_ARRAYS | {
 TUNED: Ranges = {
     "threshold": (-LARGEST, 0),  # below the best label's score
     "temperature": (1e-6, 1e6),
-    "topics_per_label": (1, MOST_TOPICS),
+    "topics_per_label": (1, MAX_TOPICS),
     "label_curve": None,
 }
 
@@ -257,15 +257,15 @@ class CoL(DocumentModel):
 
     def _learn_prior(self, sets, docs):
         """Learn the mean and covariance of labels from distinct label sets."""
-        as_printed = self.inference == "paper"
-        return fit_label_prior(sets, docs, self.covariance, as_printed=as_printed)
+        as_published = self.inference == "paper"
+        return fit_label_prior(sets, docs, self.covariance, as_published=as_published)
 
     def _count_topics(self, documents, per_label):
         """Return the number of topics, given how many each label has with "auto"."""
         if not is_auto(self.n_topics):
             return int(self.n_topics)
         per_label = int(per_label or EARLIER_TOPICS_PER_LABEL)
-        return min(per_label * documents.label_docs.size, MOST_TOPICS)
+        return min(per_label * documents.label_docs.size, MAX_TOPICS)
 
     def _learn_topics(self, documents, n_topics, max_iter):
         """Learn topics from documents in which every label occurs."""
@@ -289,10 +289,10 @@ class CoL(DocumentModel):
         """Tune settings on a fifth of the documents, with topics learned from the rest."""
         nonempty, auto = documents.nonempty(), is_auto(self.n_topics)
         single = self._form.kind == "single"  # the best label alone, so only topics are tuned
-        if nonempty.size < FEWEST_DOCS or (single and not auto):
+        if nonempty.size < MIN_DOCS or (single and not auto):
             return DEFAULTS | ({"topics_per_label": TOPICS_PER_LABEL[0]} if auto else {})
         order = check_random_state(self.random_state).permutation(nonempty)
-        n_held_out = min(nonempty.size // 5, MOST_HELD_OUT)
+        n_held_out = min(nonempty.size // 5, MAX_HELD_OUT)
         training = documents.take(np.sort(order[n_held_out:]))
         seen = np.flatnonzero(training.label_docs)
         training, prior = training.with_labels(seen), None
@@ -311,7 +311,7 @@ class CoL(DocumentModel):
             tuned, f1 = tune(predictor, X, truth[:, seen], truth.sum(axis=1), single=single)
             if f1 > top:
                 best, top = tuned | ({"topics_per_label": per_label} if auto else {}), f1
-            if n_topics == MOST_TOPICS:
+            if n_topics == MAX_TOPICS:
                 break
         return best
 

@@ -325,9 +325,16 @@ def infer_factored(data, indices, indptr, labels, ends, prior, beta, max_iter, t
     n_topics, most_labels = beta.shape[1], np.diff(ends).max()
     psi, following = np.empty((most_labels, n_topics)), np.empty((most_labels, n_topics))
     share, phi = np.empty(n_topics), np.empty(n_topics)
+    work, ratios = _workspace(indptr, ends, n_topics), np.empty(np.diff(indptr).max())
     for d in range(indptr.size - 1):
         own = labels[ends[d] : ends[d + 1]]
         own_gamma = gamma[ends[d] - ends[0] : ends[d + 1] - ends[0]]
+        if own.size == 1:
+            n, words = data[indptr[d] : indptr[d + 1]], indices[indptr[d] : indptr[d + 1]]
+            bounds[d] = _infer_one_label(
+                n, words, own, prior, beta, max_iter, tol, own_gamma, psi, work, ratios
+            )
+            continue
         length = data[indptr[d] : indptr[d + 1]].sum()
         for _ in range(max_iter):
             top = _expect_logs(own_gamma, psi, share)
@@ -355,6 +362,32 @@ def infer_factored(data, indices, indptr, labels, ends, prior, beta, max_iter, t
             own_sigma = sigma[place : place + own.size]
             log_mass = _assign_topics(beta[indices[k]], own_sigma, psi, share, top, phi)
             bounds[d] += data[k] * (log_mass + _entropy(own_sigma) - math.log(own.size))
+
+
+@helper
+def _infer_one_label(n, words, own, prior, beta, max_iter, tol, gamma, psi, work, ratios):
+    """Do the same for one document with one label; return the bound.
+
+    All its words have the same ``share``, and ``sigma`` is 1, so a step is
+    ``gamma = alpha + share * ((n / t) @ beta[words])`` with ``t = beta[words] @ share``.
+    """
+    n_topics, length, alpha = beta.shape[1], n.sum(), prior.alpha[own[0]]
+    for k in range(words.size):
+        for j in range(n_topics):
+            work.beta[k, j] = beta[words[k], j]
+    for _ in range(max_iter):
+        _expect_logs(gamma, psi, work.e)
+        _assign_words(n, n_topics, work, ratios)
+        change = 0.0
+        for j in range(n_topics):
+            following = alpha[j] + work.e[j] * work.slope[j]
+            change += abs(following - gamma[0, j])
+            gamma[0, j] = following
+        if change <= tol * length:
+            break
+    top = _expect_logs(gamma, psi, work.e)
+    log_words = _assign_words(n, n_topics, work, ratios) + length * top
+    return log_words + _dirichlet_terms(own, prior, gamma, psi)
 
 
 @compiled

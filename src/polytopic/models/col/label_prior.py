@@ -30,7 +30,7 @@ RIDGE = 0.01  # added to a learned covariance
 GROWTH = 1.5  # factor by which successful EM steps grow
 UNSEEN_SIZE = 0.5  # documents added to each size, up to one label more than was seen
 SWEEPS, CG_STEPS, MAX_HALVINGS = 3, 20, 30  # of variational EM
-MOST_SWEEPS, CONVERGED = 1000, 1e-14  # until a bound is at its maximum
+MAX_SWEEPS, CONVERGED = 1000, 1e-14  # until a bound is at its maximum
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def distinct_sets(Y) -> tuple[sparse.csr_matrix, np.ndarray]:
     return indicator(labels, ends, Y.shape[1]), np.array([docs[labels] for labels in sets], float)
 
 
-def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1e-3):
+def fit_label_prior(sets, docs, method, *, as_published=False, max_iter=100, tol=1e-3):
     """Return the prior that fits label sets best, and the objective after each step.
 
     Parameters
@@ -180,7 +180,7 @@ def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1
         Number of documents of each.
     method : {"mcem", "variational"}
         How to learn mean and covariance.
-    as_printed : bool, default=False
+    as_published : bool, default=False
         Whether the variational updates are Eq. (10) and (11) without a ridge, and the parameters
         are those that the updates end with, not centred.
     max_iter : int, default=100
@@ -195,9 +195,9 @@ def fit_label_prior(sets, docs, method, *, as_printed=False, max_iter=100, tol=1
         if method == "mcem":
             mean, covariance, objective = climb_likelihood(sets, docs, max_iter, tol)
         else:
-            ridge = 0.0 if as_printed else RIDGE
+            ridge = 0.0 if as_published else RIDGE
             mean, covariance, objective = climb_bound(sets, docs, max_iter, tol, ridge)
-        if as_printed:
+        if as_published:
             covariance = (covariance + covariance.T) / 2  # an inverse is symmetric up to rounding
         else:
             mean, covariance = centre(mean, covariance)
@@ -228,13 +228,13 @@ def climb_likelihood(sets, docs, max_iter, tol):
     value, target = _em_step(sets, docs, current, standard)
     objective, factor = [value], 1.0
     while len(objective) <= max_iter:
-        tried = tuple(a + factor * (b - a) for a, b in zip(current, target, strict=True))
+        candidate = tuple(a + factor * (b - a) for a, b in zip(current, target, strict=True))
         try:
-            value, moments = _em_step(sets, docs, tried, standard)
+            value, moments = _em_step(sets, docs, candidate, standard)
         except np.linalg.LinAlgError:  # the step was too long: not a covariance any more
             value = -np.inf
         if value > objective[-1]:
-            current, target = tried, moments
+            current, target = candidate, moments
             objective.append(value)
             if objective[-1] - objective[-2] < tol:
                 break
@@ -333,7 +333,7 @@ class SetPosteriors:
     def maximum(self):
         """Raise the bound of each set to its maximum; return it."""
         value, before = self.bound(), np.full(len(self.mean), -np.inf)
-        for _ in range(MOST_SWEEPS):
+        for _ in range(MAX_SWEEPS):
             if (value - before <= CONVERGED * (1 + np.abs(value))).all():
                 break
             self.improve()
@@ -345,8 +345,8 @@ class SetPosteriors:
         for _ in range(SWEEPS):
             step = self._newton_step()
             self.mean = self._line_search(step, lambda moved: self.bound(mean=moved), self.mean)
-            wanted = 1 / (np.diag(self.precision) + self.sizes * self.shares())
-            step = wanted - self.variance
+            maximum = 1 / (np.diag(self.precision) + self.sizes * self.shares())
+            step = maximum - self.variance
             self.variance = self._line_search(
                 step, lambda moved: self.bound(variance=moved), self.variance
             )
@@ -373,13 +373,13 @@ class SetPosteriors:
     def _line_search(self, step, bound, start):
         """Return rows moved by steps, each halved until the bound of its row does not fall."""
         before, moved = self.bound(), start.copy()
-        left = np.ones(len(start), dtype=bool)
+        remaining = np.ones(len(start), dtype=bool)
         for _ in range(MAX_HALVINGS):
-            tried = np.where(left[:, None], start + step, moved)
-            better = left & (bound(tried) >= before)
-            moved[better] = tried[better]
-            left &= ~better
-            if not left.any():
+            candidate = np.where(remaining[:, None], start + step, moved)
+            better = remaining & (bound(candidate) >= before)
+            moved[better] = candidate[better]
+            remaining &= ~better
+            if not remaining.any():
                 break
             step = step / 2
         return moved

@@ -278,8 +278,8 @@ def best_threshold(relative, truth, n_true) -> float:
         return DEFAULTS["threshold"]
     best, top = 0.0, -1.0
     values = values[np.isfinite(values)]
-    tried = np.quantile(values, np.linspace(0, 1, N_THRESHOLDS)) if values.size else []
-    for threshold in np.unique([*tried, 0.0]):  # 0: the best label alone
+    candidates = np.quantile(values, np.linspace(0, 1, N_THRESHOLDS)) if values.size else []
+    for threshold in np.unique([*candidates, 0.0]):  # 0: the best label alone
         f1 = _f1_above(threshold, relative, truth, n_true)
         if f1 > top:
             best, top = float(threshold), f1

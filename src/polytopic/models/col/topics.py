@@ -74,10 +74,13 @@ class Topics:
         """How precisely documents are scored."""
         return SCORING if self.family == "joint" else EXACT
 
-    def infer(self, X, Y, precision=TRAINING, known=None) -> JointInference | FactoredInference:
-        """Return the posteriors of labelled documents, starting from ``known`` ones if given."""
+    def infer(self, X, Y, precision=None, known=None) -> JointInference | FactoredInference:
+        """Return the posteriors of labelled documents, starting from ``known`` ones if given.
+
+        The precision is that of training by default.
+        """
         family = JointInference if self.family == "joint" else FactoredInference
-        return family.run(self, X, Y, precision, known)
+        return family.run(self, X, Y, precision or TRAINING, known)
 
     def bound(self, X, Y) -> np.ndarray:
         """Return a lower bound of the log likelihood of each document, given its labels.

@@ -225,10 +225,10 @@ def _distributions(counts):
 
 def _own_topics(docs, n_topics):
     """Return the label of each topic, and which topics are the first of their label."""
-    wanted = np.sqrt(docs) / np.sqrt(docs).sum() * (n_topics - docs.size)
-    topics = 1 + np.floor(wanted).astype(np.int64)
-    left = n_topics - topics.sum()
-    topics[np.argsort(-(wanted % 1), kind="stable")[:left]] += 1
+    shares = np.sqrt(docs) / np.sqrt(docs).sum() * (n_topics - docs.size)
+    topics = 1 + np.floor(shares).astype(np.int64)
+    n_remaining = n_topics - topics.sum()
+    topics[np.argsort(-(shares % 1), kind="stable")[:n_remaining]] += 1
     owners = np.repeat(np.arange(docs.size), topics)
     return owners, np.concatenate([[True], owners[1:] != owners[:-1]])
 
@@ -322,15 +322,15 @@ def _climb(alpha, log_means):
     """Return the parameters after one step."""
     step = np.clip(_newton_step(alpha, log_means), -MAX_LOG_STEP, MAX_LOG_STEP)
     before, after = dirichlet_objective(alpha, log_means), alpha.copy()
-    left = np.arange(alpha.shape[0])
+    remaining = np.arange(alpha.shape[0])
     for _ in range(MAX_HALVINGS):
-        tried = np.clip(alpha[left] * np.exp(step[left]), SMALLEST, LARGEST)
-        better = dirichlet_objective(tried, log_means[left]) >= before[left]
-        after[left[better]] = tried[better]
-        left = left[~better]
-        if not left.size:
+        candidate = np.clip(alpha[remaining] * np.exp(step[remaining]), SMALLEST, LARGEST)
+        better = dirichlet_objective(candidate, log_means[remaining]) >= before[remaining]
+        after[remaining[better]] = candidate[better]
+        remaining = remaining[~better]
+        if not remaining.size:
             break
-        step[left] /= 2
+        step[remaining] /= 2
     return after
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from polytopic.kernels import compiled, helper
 
-LEAF = -1  # stands in place of a word
+LEAF = -1  # marks a leaf, in place of the word of a split
 
 
 class Documents(NamedTuple):

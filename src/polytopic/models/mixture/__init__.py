@@ -2,7 +2,7 @@
 
 - `estimators` has the three models. They share `MixtureModel`, which learns a table of counts and
   answers from a posterior; each model adds its `Family`, that is, how labels are mixed.
-- `em` learns the word distributions of the labels from the table (PMM1 for PDMM, too).
+- `em` learns the word distributions of the labels from the table (those of PDMM as in PMM1).
 - `posterior` combines likelihood and `SetPrior` into a `LabelSetPosterior`, which the models ask
   for label sets, margins and probabilities.
 - `tuning` tunes temperature and smoothing on leave-one-out predictions, which come from

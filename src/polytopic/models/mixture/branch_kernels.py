@@ -89,7 +89,7 @@ def best_sets(data, indices, indptr, problem, n_best, max_nodes, sets, values, b
     """
     prior, n_labels = problem.prior, problem.theta.shape[1]
     work = new_workspace(prior.log_seen.size, n_labels, longest(indptr))
-    nodes = _new_nodes(2 * (min(max_nodes, INITIAL_NODES) + problem.labels.size) + 4, n_labels)
+    nodes = _new_nodes(2 * min(max_nodes, INITIAL_NODES) + 4, n_labels)
     for d in range(indptr.size - 1):
         x, words = read_document(data, indices, indptr, d, problem.family, work)
         find_candidates(x, words, problem, PRECISE, True, n_best, work)
@@ -330,7 +330,7 @@ def _smallest_bound(
 ):
     """Return the smallest bound on the values of a node's sets that a few EM steps find.
 
-    Any weights give a bound. EM maximises the likelihood within the limits, plus the log prior for
+    Any weights give a bound. EM maximizes the likelihood within the limits, plus the log prior for
     PMM1, and the better the weights, the smaller the bound usually is. It ends when that is no
     longer so, or when the bound is at most ``least``. ``h`` is updated in place.
     """
@@ -340,7 +340,7 @@ def _smallest_bound(
         mass[j] = h[j]
         if problem.family.kind == EQUAL and n_words > 0.0 and status[j] != OUT:
             price[j] = temperature * size / n_words * problem.prior.log_odds[j]
-    _maximise(mass, price, low, high, status, h)
+    _maximize(mass, price, low, high, status, h)
     smallest = np.inf
     for step in range(EM_STEPS):
         f = _slopes_at(x, words, problem.theta, h, work)
@@ -357,7 +357,7 @@ def _smallest_bound(
         if step + 1 < EM_STEPS:
             for j in range(h.size):
                 mass[j] = h[j] * work.slope[j]
-            _maximise(mass, price, low, high, status, h)
+            _maximize(mass, price, low, high, status, h)
     return smallest
 
 
@@ -373,8 +373,8 @@ def _slopes_at(x, words, theta, h, work):
 
 
 @helper
-def _maximise(mass, price, low, high, status, h):
-    """Write the weights that maximise ``mass @ log(h) + price @ h`` within the limits, sum 1.
+def _maximize(mass, price, low, high, status, h):
+    """Write the weights that maximize ``mass @ log(h) + price @ h`` within the limits, sum 1.
 
     They are ``clip(mass / (mu - price), low, high)``; the Lagrange multiplier ``mu`` is found by
     halving an interval.

@@ -45,8 +45,8 @@ NEVER = -np.inf
 UNKNOWN = np.inf  # ``f`` where no slopes are known: the bound of every set is then infinite
 ROUNDING = 1e-12  # a neighbour must be better by more, relative to the value
 NEGLIGIBLE = 9.0  # nats below the best set: about a ten-thousandth of its probability
-ROUGH = 16.0  # nats below the best set: changes at most the fourth digit of a probability, in sum
-PRECISE = 25.0  # nats below the best set: changes at most the ninth digit of a probability, in sum
+ROUGH = 16.0  # nats below the best set: all such sets change at most a probability's fourth digit
+PRECISE = 25.0  # nats below the best set: all such sets change at most its ninth digit
 NEAR = 1e-9  # expected F this close to the best is compared exactly
 LIKELY = 0.01  # answers by expected F are at least this likely, relative to the likeliest set
 LARGE = 1e100  # its cube is still a finite float
@@ -455,8 +455,8 @@ def _best_flip(x, problem, key, log_prior, top, cutoff, f, work):
 
 
 @helper
-def _complete_neighbours(x, words, problem, wanted, work):
-    """Evaluate the neighbours that may be the best set with, or without, a wanted label."""
+def _complete_neighbours(x, words, problem, exact_labels, work):
+    """Evaluate the neighbours that may be the best set with, or without, one of some labels."""
     prior, center, buffer = problem.prior, work.center, work.buffer
     labels = members(_center_code(work), prior, center, buffer)
     size, key = labels.size, set_key(prior, labels)
@@ -465,7 +465,7 @@ def _complete_neighbours(x, words, problem, wanted, work):
     inside, outside = _best_with_and_without(prior, work)
     for flip in problem.labels:
         code = prior.log_seen.size + flip
-        if wanted[flip] and work.values[code] == NEVER and flip != problem.required:
+        if exact_labels[flip] and work.values[code] == NEVER and flip != problem.required:
             labels = _flipped_center(flip, center, buffer)
             if labels.size == 0 or find_seen(prior, labels, key ^ prior.label_keys[flip]) >= 0:
                 continue
@@ -478,8 +478,8 @@ def _complete_neighbours(x, words, problem, wanted, work):
 
 
 @helper
-def _complete_seen(x, problem, wanted, work):
-    """Evaluate the seen sets that may be the best with, or without, a wanted label.
+def _complete_seen(x, problem, exact_labels, work):
+    """Evaluate the seen sets that may be the best with, or without, one of some labels.
 
     The best set without a label that the overall best set lacks is that best set.
     """
@@ -487,18 +487,18 @@ def _complete_seen(x, problem, wanted, work):
     values, bounds = work.values, work.bounds
     inside, outside = _best_with_and_without(prior, work)
     top, best = values[argmax(values)], _best_labels(prior, work)
-    n_wanted = wanted.sum()
+    n_exact = exact_labels.sum()
     for row in range(bounds.size):
         if values[row] == NEVER:
             labels = seen_set(prior, row)
             least, n_covered = bounds[row], 0
             for label in labels:
-                if wanted[label]:
+                if exact_labels[label]:
                     least, n_covered = min(least, inside[label]), n_covered + 1
             for label in best:
-                if wanted[label] and not _contains(labels, label):
+                if exact_labels[label] and not _contains(labels, label):
                     least, n_covered = min(least, outside[label]), n_covered + 1
-            if n_covered < n_wanted:
+            if n_covered < n_exact:
                 least = min(least, top)
             if least < bounds[row]:
                 value = _value_seen(x, problem, row, least, work)
@@ -555,15 +555,15 @@ def _best_with_and_without(prior, work):
 
 
 @compiled
-def assess(data, indices, indptr, problem, by_f, asked, chosen, margins, marginals):
+def assess(data, indices, indptr, problem, by_f, exact_labels, chosen, margins, marginals):
     """Choose each document's label set: the most probable or, ``by_f``, of the best expected F.
 
     ``chosen`` is an indicator; documents without words get no label. Unless ``margins`` is empty,
     it gets the value of the best set with each label minus that of the best without it, and
-    ``marginals`` the probability of each label in the posterior over the candidates. If labels are
-    ``asked`` for (a mask), only their margins and those of the chosen labels are exact, and
-    probabilities only to about four digits. Equivalent, with ``Y`` the indicator of a document's
-    candidates, ``values`` their values and ``w = np.exp(values - values.max())``, to::
+    ``marginals`` the probability of each label in the posterior over the candidates. Unless
+    ``exact_labels`` (a mask) is empty, only the margins of these and of the chosen labels are
+    exact, and probabilities only to about four digits. Equivalent, with ``Y`` the indicator of a
+    document's candidates, ``values`` their values and ``w = np.exp(values - values.max())``, to::
 
         F = 2 * Y @ Y.T / np.add.outer(Y.sum(axis=1), Y.sum(axis=1))
         chosen[d] = Y[np.argmax(np.where(w >= LIKELY, F @ w, -inf) if by_f else values)]
@@ -571,7 +571,7 @@ def assess(data, indices, indptr, problem, by_f, asked, chosen, margins, margina
         margins[d] = inside - np.where(Y, -inf, values[:, None]).max(axis=0)
         marginals[d] = w @ Y / w.sum()
     """
-    written, full = margins.size > 0, margins.size > 0 and asked.size == 0
+    written, full = margins.size > 0, margins.size > 0 and exact_labels.size == 0
     cutoff = PRECISE if full else ROUGH if written else NEGLIGIBLE if by_f else 0.0
     prior = problem.prior
     work = new_workspace(prior.log_seen.size, problem.theta.shape[1], longest(indptr))
@@ -587,8 +587,8 @@ def assess(data, indices, indptr, problem, by_f, asked, chosen, margins, margina
                 chosen[d, label] = True
         if written:
             if not full:
-                _complete_neighbours(x, words, problem, asked | chosen[d], work)
-                _complete_seen(x, problem, asked | chosen[d], work)
+                _complete_neighbours(x, words, problem, exact_labels | chosen[d], work)
+                _complete_seen(x, problem, exact_labels | chosen[d], work)
             _write_margins(prior, work, margins[d], marginals[d])
 
 

@@ -142,12 +142,12 @@ class MixtureModel(CountModel):
     def _tune(self, X, Y):
         """Tune temperature and smoothing on leave-one-out predictions, where they are "auto"."""
         names = ("smoothing", "temperature")
-        wanted = {name for name in names if is_auto(getattr(self, name))}
-        if self.prior == "uniform" and self.decode != "f" and "temperature" in wanted:
+        parameters = {name for name in names if is_auto(getattr(self, name))}
+        if self.prior == "uniform" and self.decode != "f" and "temperature" in parameters:
             self.tuned_["temperature"] = 1.0  # it would change no prediction
-            wanted.remove("temperature")
-        if wanted:
-            tuning.tune(self, X, Y, wanted)
+            parameters.remove("temperature")
+        if parameters:
+            tuning.tune(self, X, Y, parameters)
 
     # Learning
 
@@ -262,7 +262,7 @@ class MixtureModel(CountModel):
 
         Notes
         -----
-        ``decode`` makes no difference here. Log posteriors are normalised over the candidates of
+        ``decode`` makes no difference here. Log posteriors are normalized over the candidates of
         ``predict_proba`` and the sets that the search adds. With ``search="exact"``, branch and
         bound continues until the sets are proven to be the best, or ``max_nodes`` subproblems have
         been split. With ``search="greedy"``, the sets are the best candidates, and the bound holds
@@ -321,7 +321,7 @@ class MixtureModel(CountModel):
     def loo_predict(self, X, Y, *, em_steps=0):
         """Return the labels that each training document would get without its own counts.
 
-        The prior, too, counts one document less for its label set.
+        The prior also counts one document fewer for its label set.
 
         Parameters
         ----------
@@ -640,7 +640,7 @@ class PDMM(MixtureModel):
 
     ``mixture`` returns the shares of a document's labels, :math:`\gamma / \sum \gamma`, and
     ``word_labels`` the labels of its words, under any label set. ``word_labels(X, Y, mixture=…)``
-    answers what the words would be under other shares.
+    returns what they would be under other shares.
 
     Parameters
     ----------
@@ -652,7 +652,7 @@ class PDMM(MixtureModel):
     likelihood : {"bound", "paper"}, default="bound"
         Likelihood of a label set: the lower bound of the log evidence; or [1]_, Eq. (35), the log
         likelihood at the mean weights. These weights are fitted to the same document, so the
-        paper's likelihood hardly penalises a useless label.
+        paper's likelihood hardly penalizes a useless label.
 
     Attributes
     ----------
@@ -736,7 +736,7 @@ class PDMM(MixtureModel):
             without that, the predicted ones.
         mixture : array of shape (n_docs, n_labels), default=None
             Shares of the labels in each document, in place of those that :meth:`mixture` finds.
-            Rows are normalised to sum to one; labels outside of ``Y`` must have 0. A label of
+            Rows are normalized to sum to one; labels outside of ``Y`` must have 0. A label of
             ``Y`` with share 0 gets no word.
 
         Notes
@@ -811,7 +811,7 @@ class PDMM(MixtureModel):
 
 
 def _log_beta(parameters) -> float:
-    """Return the logarithm of the Dirichlet distribution's normalising constant."""
+    """Return the logarithm of the Dirichlet distribution's normalizing constant."""
     return float(special.gammaln(parameters).sum() - special.gammaln(parameters.sum()))
 
 
@@ -833,11 +833,11 @@ def _dirichlet_parameters(mixing, labels) -> np.ndarray:
 
 def _as_numbers(mixing, labels) -> np.ndarray:
     """Return one number, or one for each label."""
-    given = mixing
+    numbers = mixing
     if isinstance(mixing, Mapping):
-        given = [mixing.get(label, 1.0) for label in labels]
+        numbers = [mixing.get(label, 1.0) for label in labels]
     try:
-        values = np.array(given)
+        values = np.array(numbers)
     except ValueError:  # nested lists of different lengths
         values = np.array(None)
     if values.dtype.kind not in "biuf" or values.ndim > 1:

@@ -149,16 +149,20 @@ class SetPrior:
             return None
         own_docs = np.maximum(self.set_docs[rows] - 1.0, 0.0)
         label_docs = self.sets.T @ self.set_docs
-        left = label_docs[sets.indices] - 1.0
-        base, log_odds, own_log_odds = np.zeros(rows.size), np.zeros(label_docs.size), left * 0.0
+        own_label_docs = label_docs[sets.indices] - 1.0
+        base, log_odds, own_log_odds = (
+            np.zeros(rows.size),
+            np.zeros(label_docs.size),
+            own_label_docs * 0.0,
+        )
         if self.kind != "uniform":
             share = np.minimum(label_docs / n_docs, MAX_SHARE)
-            own_share = np.minimum(left / n_docs, MAX_SHARE)
+            own_share = np.minimum(own_label_docs / n_docs, MAX_SHARE)
             with np.errstate(divide="ignore"):
                 log_odds = np.log(share) - np.log1p(-share)
                 own_log_odds = np.log(own_share) - np.log1p(-own_share)
             base = _log_base(np.log1p(-share), sets, np.log1p(-own_share))
-        own_log_odds[left <= 0] = -np.inf
+        own_log_odds[own_label_docs <= 0] = -np.inf
         log_discounted = np.full(self.set_docs.size, -np.inf)
         own_log_discounted = np.full(rows.size, -np.inf)
         if self.kind == "labelset":
@@ -274,17 +278,17 @@ class LabelSetPosterior:
         probabilities only to about four digits.
         """
         n_labels = self._n_labels
-        asked = NO_LABELS
+        exact_labels = NO_LABELS
         if labels is not None:
-            asked = np.zeros(n_labels, dtype=bool)
-            asked[np.asarray(labels, dtype=np.int64)] = True
+            exact_labels = np.zeros(n_labels, dtype=bool)
+            exact_labels[np.asarray(labels, dtype=np.int64)] = True
         margins, marginals = np.empty((X.shape[0], n_labels)), np.zeros((X.shape[0], n_labels))
 
         def block(data, indices, indptr, rows):
             chosen = np.zeros((indptr.size - 1, n_labels), dtype=bool)
             out = chosen, margins[rows], marginals[rows]
             candidate_kernels.assess(
-                data, indices, indptr, self.problem, decode == "f", asked, *out
+                data, indices, indptr, self.problem, decode == "f", exact_labels, *out
             )
             return chosen.sum(axis=1), np.nonzero(chosen)[1]
 
@@ -337,7 +341,7 @@ class RankedSets:
         return self.sets[:: self.values.shape[1]]
 
     def to_label_sets(self, classes) -> LabelSets:
-        """Return the sets by label ids, with normalised log posteriors."""
+        """Return the sets by label ids, with normalized log posteriors."""
         rows = LabelSpace(classes.tolist()).decode(self.sets)
         n_best = self.values.shape[1]
         sets = [

@@ -98,8 +98,8 @@ def _cholesky(gram, usage, rank):
         column[remainder <= NEGLIGIBLE] = 0.0  # these are in the span of the pivots so far
         columns.append(column)
         remainder = np.maximum(remainder - column**2, 0.0)
-        wanted = remainder * usage
-        pivot = int(np.argmax(wanted if wanted.max() > NEGLIGIBLE else remainder))
+        need = remainder * usage
+        pivot = int(np.argmax(need if need.max() > NEGLIGIBLE else remainder))
     return columns
 
 

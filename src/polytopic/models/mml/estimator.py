@@ -40,12 +40,12 @@ from polytopic.models.mml.exact import (
     gram_matrix,
 )
 from polytopic.models.mml.scoring import SetScorer
-from polytopic.models.mml.training import FEWEST, DualAscent, Margins, score_held_out, tune
+from polytopic.models.mml.training import MIN_DOCS, DualAscent, Margins, score_held_out, tune
 from polytopic.models.results import LabelEvidence, LabelSets
 from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts, unit_rows
 
-MOST_SETS = 1 << 16  # per document in `predict_sets`
+MAX_SETS = 1 << 16  # per document in `predict_sets`
 
 # The arrays of a model in files: weights of words for labels, vectors of the sizes of label sets,
 # and the labels
@@ -53,8 +53,8 @@ MARGINS = LABEL_ARRAYS | {
     "weights": ArraySpec(REAL, ("n_words", "rank", "n_columns"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
     "vectors": ArraySpec(REAL, ("n_sizes", "rank"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
 }
-# With listed label sets: weights of words for each
-LISTED = LABEL_ARRAYS | {
+# With a list of label sets: weights of words for each set
+SET_ARRAYS = LABEL_ARRAYS | {
     "set_weights": ArraySpec(DOUBLE, ("n_words", "n_sets"), -LARGEST_WEIGHT, LARGEST_WEIGHT),
 }
 TUNED: Ranges = {"C": (SMALLEST_DIVISOR, LARGEST), "set_curve": None, "label_curve": None}
@@ -291,11 +291,11 @@ class MML(LinearModel):
     def _solve(self, X, Y, used):
         """Solve the whole dual problem of documents with words and labels, in rows ``used``."""
         single, neighbours = self._form.kind == "single", self.labels == "neighbours"
-        listed = SetList.needed(
+        set_list = SetList.for_training(
             self._columns.size, self._empty, neighbours=neighbours, single=single
         )
-        pairs = Pairs.of_documents(Y, listed, self._empty, neighbours=neighbours)
-        S = listed.similarities(self.similarity, self.classes_, self._columns)
+        pairs = Pairs.of_documents(Y, set_list, self._empty, neighbours=neighbours)
+        S = set_list.similarities(self.similarity, self.classes_, self._columns)
         X = X[:, used] if self._is_precomputed else X
         problem = DualProblem(gram_matrix(self.kernel, X, X), S, pairs)
         solution = problem.solve(self._cost, int(self.max_iter))
@@ -307,11 +307,11 @@ class MML(LinearModel):
             documents = used if self._is_precomputed else X
             scores = KernelScores(self.kernel, documents, solution.coefficients)
         self._ascent = None
-        self._set_listed(listed, scores, single=single)
+        self._set_list_scorer(set_list, scores, single=single)
 
-    def _set_listed(self, listed, scores, *, single):
-        self._listed = ListScorer.of_answers(
-            listed, scores, self._columns, self.classes_.size, self._empty, single=single
+    def _set_list_scorer(self, set_list, scores, *, single):
+        self._list_scorer = ListScorer.of_answers(
+            set_list, scores, self._columns, self.classes_.size, self._empty, single=single
         )
         self._allow(np.arange(self._columns.size))
 
@@ -431,7 +431,7 @@ class MML(LinearModel):
                     f"{name} == {getattr(self, name)!r} cannot be stored in a file; "
                     "use kernel='linear', and a similarity by name or as a matrix."
                 )
-            return {"set_weights": self._listed.set_weights, **self._label_arrays()}
+            return {"set_weights": self._list_scorer.set_weights, **self._label_arrays()}
         return {"weights": self._weights, "vectors": self._vectors, **self._label_arrays()}
 
     def from_arrays(self, arrays, *, labels, n_words, tuned=None):
@@ -443,9 +443,9 @@ class MML(LinearModel):
         if self.solver == "exact":
             sizes = _check_set_weights(arrays, len(labels), n_words, empty=self._empty.is_answer)
             self._restore_labels(arrays, labels, check_tuned(tuned, TUNED))
-            listed = SetList.of_sizes(self._columns.size, sizes)
+            set_list = SetList.of_sizes(self._columns.size, sizes)
             self.n_features_in_ = n_words
-            self._set_listed(listed, LinearScores(arrays["set_weights"]), single=False)
+            self._set_list_scorer(set_list, LinearScores(arrays["set_weights"]), single=False)
             return self
         sizes = check_arrays(arrays, MARGINS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
@@ -467,7 +467,7 @@ class MML(LinearModel):
     def _allow(self, places):
         """Predict only labels at these places of the columns."""
         if self.solver == "exact":
-            self._scorer = self._listed.restrict_to(places)
+            self._scorer = self._list_scorer.restrict_to(places)
             return
         self._scorer = SetScorer(
             self._weights,
@@ -539,7 +539,7 @@ class MML(LinearModel):
         if "set_curve" not in self.tuned_:
             raise ValueError(
                 "MML has no probabilities of label sets; fit it with calibrate=True on at least "
-                f"{FEWEST} documents."
+                f"{MIN_DOCS} documents."
             )
         X = self._check_words(X)
         lead = self.lead(X)
@@ -552,7 +552,7 @@ class MML(LinearModel):
         if not self.calibrate:
             return "MML is not calibrated; use MML(calibrate=True)"
         if self.is_fitted and "set_curve" not in self.tuned_:
-            return f"MML needs at least {FEWEST} documents to calibrate it"
+            return f"MML needs at least {MIN_DOCS} documents to calibrate it"
         return ""
 
     def lead(self, X):
@@ -581,7 +581,7 @@ class MML(LinearModel):
             raise ValueError(
                 "y was 1-D, one label per document, so there are no label sets; use predict_proba."
             )
-        check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MOST_SETS)
+        check_scalar(n_best, "n_best", Integral, min_val=1, max_val=MAX_SETS)
         X, n_sets = self._check_words(X), int(n_best) + 1
         Y, scores = self._scorer.n_best(X, n_sets)
         rows = [tuple(labels) for labels in LabelSpace(self.classes_.tolist()).decode(Y)]
@@ -689,7 +689,7 @@ class MML(LinearModel):
 
     def _check_warm(self, warm, rows, n_docs):
         if self.solver == "exact" or warm.solver == "exact":
-            raise ValueError("warm requires solver == 'fast'; the other one always starts cold.")
+            raise ValueError("warm requires solver == 'fast'; the exact solver always starts cold.")
         if self.labels != "all" or warm.labels != "all":
             raise ValueError("warm requires labels == 'all'; neighbours always start cold.")
         if not warm.can_continue:
@@ -706,9 +706,10 @@ class MML(LinearModel):
 def _check_set_weights(arrays, n_labels, n_words, *, empty):
     """Return the sizes of the sets that have weights; raise if arrays do not fit together.
 
-    There are all sets of labels with documents, with the empty one or not, or single labels.
+    They are either all sets of the labels that have documents, with or without the empty set, or
+    the single labels alone.
     """
-    n_sets = check_arrays(arrays, LISTED, n_labels=n_labels, n_words=n_words)["n_sets"]
+    n_sets = check_arrays(arrays, SET_ARRAYS, n_labels=n_labels, n_words=n_words)["n_sets"]
     check_label_arrays(arrays)
     n_columns = arrays["columns"].size
     if n_sets == n_columns:

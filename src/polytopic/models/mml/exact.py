@@ -1,7 +1,7 @@
 """The whole dual problem of Kazawa et al., Eq. (7), for small problems.
 
 All label sets are listed, so any similarity of label sets and any kernel of documents will do. The
-problem is dense, and is solved to the limits of rounding.
+problem is dense, and is solved to within rounding error.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from threadpoolctl import threadpool_limits
 from polytopic.labels import stack_sets
 from polytopic.text.weights import unit_rows
 
-MOST_SETS = 1024  # that are listed: those of ten labels
-MOST_DUALS = 4000  # dual variables
-GAP = 1e-12  # between the objectives, as a part of the dual one, at which training ends
-STALLED = 5  # steps without a smaller gap, after which it does not become any smaller
-CLOSED = 1e-7  # part of the dual objective up to which the gap counts as closed
-ROUNDING = 1e-8  # part of the largest diagonal entry that a negative eigenvalue may have
+MAX_SETS = 1024  # in a list: those of ten labels
+MAX_DUALS = 4000  # dual variables
+GAP = 1e-12  # between the objectives, as a fraction of the dual one, at which training ends
+STALLED = 5  # steps without a smaller gap after which no further progress is expected
+CLOSED = 1e-7  # fraction of the dual objective up to which the gap counts as closed
+ROUNDING = 1e-8  # fraction of the largest diagonal entry that a negative eigenvalue may have
 
 
 def label_sets(labels: Sequence, *, empty: bool = False) -> list[frozenset]:
@@ -50,7 +50,7 @@ class EmptySet(NamedTuple):
     is_answer: bool  # it may be predicted
 
 
-# Label sets that are listed
+# Lists of label sets
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,18 @@ class SetList:
         return cls(members, {labels: k for k, labels in enumerate(sets)})
 
     @classmethod
-    def needed(cls, n_labels: int, empty: EmptySet, *, neighbours: bool, single: bool) -> SetList:
+    def for_training(
+        cls, n_labels: int, empty: EmptySet, *, neighbours: bool, single: bool
+    ) -> SetList:
         """List what training and prediction need; raise if there are too many."""
-        least = 0 if any(empty) else 1
+        smallest = 0 if any(empty) else 1
         largest = min(n_labels, 1 + neighbours) if single else n_labels
-        if sum(comb(n_labels, size) for size in range(min(largest, MOST_SETS) + 1)) > MOST_SETS:
+        if sum(comb(n_labels, size) for size in range(min(largest, MAX_SETS) + 1)) > MAX_SETS:
             raise ValueError(
                 f"solver == 'exact' lists the label sets of {n_labels:,} labels, must be at most "
-                f"{MOST_SETS:,} sets, as of 10 labels; use solver='fast' or fewer labels."
+                f"{MAX_SETS:,} sets (10 labels); use solver='fast' or fewer labels."
             )
-        return cls.of_sizes(n_labels, range(least, largest + 1))
+        return cls.of_sizes(n_labels, range(smallest, largest + 1))
 
     @property
     def sizes(self) -> np.ndarray:
@@ -150,17 +152,17 @@ def _select(matrix, names, n_labels):
             f"similarity has {len(matrix)} rows, must have {n_sets}, that of the empty set first: "
             "with this value of empty, it is a label set."
         )
-    listed = SetList.of_sizes(n_labels, range(0 if has_empty else 1, n_labels + 1))
-    places = [listed.place[labels] for labels in names]
+    set_list = SetList.of_sizes(n_labels, range(0 if has_empty else 1, n_labels + 1))
+    places = [set_list.place[labels] for labels in names]
     return matrix[np.ix_(places, places)]
 
 
 def _check_definite(matrix, name, things):
-    """Raise unless a matrix is that of a positive definite function, but for rounding."""
+    """Raise unless a matrix is positive semidefinite up to rounding."""
     if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} has values that are not finite numbers.")
+        raise ValueError(f"{name} contains values that are not finite numbers.")
     if not np.allclose(matrix, matrix.T, rtol=1e-7, atol=1e-9):
-        raise ValueError(f"{name} is not symmetric, must be the same for two {things} either way.")
+        raise ValueError(f"{name} is not symmetric, must be the same in either order.")
     slack = ROUNDING * max(float(np.diag(matrix).max(initial=0.0)), 1e-300)
     try:
         np.linalg.cholesky(matrix + slack * np.eye(len(matrix)))
@@ -205,7 +207,7 @@ class LinearScores:
         """Return the score of each set for each document."""
         return unit_rows(X) @ self.weights
 
-    def of(self, sets: np.ndarray) -> LinearScores:
+    def select(self, sets: np.ndarray) -> LinearScores:
         """Return the same for some of the sets."""
         return LinearScores(self.weights[:, sets])
 
@@ -224,7 +226,7 @@ class KernelScores:
             return gram_matrix(self.kernel, X, self.documents) @ self.coefficients
         return X[:, self.documents] @ self.coefficients
 
-    def of(self, sets: np.ndarray) -> KernelScores:
+    def select(self, sets: np.ndarray) -> KernelScores:
         """Return the same for some of the sets."""
         return replace(self, coefficients=self.coefficients[:, sets])
 
@@ -264,17 +266,17 @@ class Pairs(NamedTuple):
     other: np.ndarray  # the other set
 
     @classmethod
-    def of_documents(cls, Y, listed: SetList, empty: EmptySet, *, neighbours: bool) -> Pairs:
+    def of_documents(cls, Y, set_list: SetList, empty: EmptySet, *, neighbours: bool) -> Pairs:
         """Pair each document with all label sets, or with those of one label more or less."""
-        first = 0 if empty.is_neighbour or listed.sizes[0] else 1  # the empty set is the first
-        n_others = Y.shape[1] if neighbours else len(listed.members) - first - 1
-        if Y.shape[0] * n_others > MOST_DUALS:
+        first = 0 if empty.is_neighbour or set_list.sizes[0] else 1  # the empty set is the first
+        n_others = Y.shape[1] if neighbours else len(set_list.members) - first - 1
+        if Y.shape[0] * n_others > MAX_DUALS:
             raise ValueError(
                 f"solver == 'exact' has a dual variable for each of {Y.shape[0]:,} documents and "
                 f"{n_others:,} label sets, {Y.shape[0] * n_others:,} in all, must be at most "
-                f"{MOST_DUALS:,}; use solver='fast' or fewer documents."
+                f"{MAX_DUALS:,}; use solver='fast' or fewer documents."
             )
-        own, members = listed.find(Y), listed.members.astype(np.int64)
+        own, members = set_list.find(Y), set_list.members.astype(np.int64)
         apart = members[own] @ (1 - members.T) + (1 - members[own]) @ members.T
         is_other = apart == 1 if neighbours else apart > 0
         is_other[:, :first] = False
@@ -340,10 +342,10 @@ class DualProblem:
 def maximize(Q: np.ndarray, C: float, max_iter: int) -> tuple[np.ndarray, list[float], float]:
     """Maximize ``alpha.sum() - alpha @ Q @ alpha / 2`` for ``0 <= alpha <= C``.
 
-    By interior points, with Mehrotra's predictor and corrector: at the maximum the slope
-    ``1 - Q @ alpha`` is ``upper - lower``, multipliers of the limits that are zero where
-    ``C - alpha`` or ``alpha`` is not. Each step takes these products towards zero. The matrix need
-    not be regular. Returns the variables, the objective after each step, and the gap.
+    This is an interior-point method with Mehrotra's predictor and corrector: at the maximum, the
+    slope ``1 - Q @ alpha`` is ``upper - lower``, multipliers of the limits that are zero where
+    ``C - alpha`` or ``alpha`` is not. Each step takes these products towards zero. The matrix may
+    be singular. Returns the variables, the objective after each step, and the gap.
     """
     alpha = np.full(len(Q), C / 2)
     slope = 1 - Q @ alpha
@@ -412,7 +414,7 @@ class ListScorer:
 
     Attributes
     ----------
-    listed : SetList
+    set_list : SetList
         Label sets that may be predicted, over ``columns``.
     scores : LinearScores or KernelScores
         Gives their scores.
@@ -422,22 +424,22 @@ class ListScorer:
         Number of labels, with documents or without.
     """
 
-    listed: SetList
+    set_list: SetList
     scores: LinearScores | KernelScores
     columns: np.ndarray
     n_labels: int
 
     @classmethod
-    def of_answers(cls, listed, scores, columns, n_labels, empty, *, single) -> ListScorer:
+    def of_answers(cls, set_list, scores, columns, n_labels, empty, *, single) -> ListScorer:
         """Return a scorer of those sets that may be predicted."""
-        sizes = listed.sizes
+        sizes = set_list.sizes
         chosen = np.flatnonzero((sizes == 1) if single else (sizes > 0) | empty.is_answer)
-        return cls(listed, scores, columns, n_labels)._choose(chosen)
+        return cls(set_list, scores, columns, n_labels)._choose(chosen)
 
     def _choose(self, chosen) -> ListScorer:
-        members = self.listed.members[chosen]
+        members = self.set_list.members[chosen]
         place = {tuple(np.flatnonzero(row).tolist()): k for k, row in enumerate(members)}
-        return replace(self, listed=SetList(members, place), scores=self.scores.of(chosen))
+        return replace(self, set_list=SetList(members, place), scores=self.scores.select(chosen))
 
     @property
     def set_weights(self) -> np.ndarray:
@@ -450,12 +452,12 @@ class ListScorer:
         """Return a scorer of those sets that have only labels at these places of ``columns``."""
         barred = np.ones(self.columns.size, dtype=bool)
         barred[places] = False
-        return self._choose(np.flatnonzero(~self.listed.members[:, barred].any(axis=1)))
+        return self._choose(np.flatnonzero(~self.set_list.members[:, barred].any(axis=1)))
 
     @property
     def labels(self):
         """The labels that may be predicted."""
-        return self.columns[self.listed.members.any(axis=0)]
+        return self.columns[self.set_list.members.any(axis=0)]
 
     def _stack(self, members) -> sparse.csr_matrix:
         return stack_sets(
@@ -464,12 +466,12 @@ class ListScorer:
 
     def best(self, X) -> sparse.csr_matrix:
         """Return each document's best label set."""
-        return self._stack(self.listed.members[self.scores(X).argmax(axis=1)])
+        return self._stack(self.set_list.members[self.scores(X).argmax(axis=1)])
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return each document's best label set that contains a label, which must be allowed."""
-        places = np.flatnonzero(self.listed.members[:, self.columns == label].ravel())
-        return self._stack(self.listed.members[places[self.scores(X)[:, places].argmax(axis=1)]])
+        places = np.flatnonzero(self.set_list.members[:, self.columns == label].ravel())
+        return self._stack(self.set_list.members[places[self.scores(X)[:, places].argmax(axis=1)]])
 
     def n_best(self, X, n_best):
         """Return the best label sets, ``n_best`` rows per document, and their scores."""
@@ -478,7 +480,7 @@ class ListScorer:
         best_scores = np.full((X.shape[0], n_best), -np.inf)
         best_scores[:, : order.shape[1]] = np.take_along_axis(scores, order, axis=1)
         members = np.zeros((X.shape[0], n_best, self.columns.size), dtype=bool)
-        members[:, : order.shape[1]] = self.listed.members[order]
+        members[:, : order.shape[1]] = self.set_list.members[order]
         return self._stack(members.reshape(-1, self.columns.size)), best_scores
 
     def leads(self, X):
@@ -492,7 +494,7 @@ class ListScorer:
 
     def assess(self, X):
         """Return each document's best label set, and the margins of all labels."""
-        scores, members = self.scores(X), self.listed.members
+        scores, members = self.scores(X), self.set_list.members
         margins = np.full((X.shape[0], self.n_labels), -np.inf)
         for place in np.flatnonzero(members.any(axis=0)):
             has = members[:, place]
@@ -503,7 +505,7 @@ class ListScorer:
     def label_scores(self, X):
         """Return the score of each single label."""
         set_scores, out = self.scores(X), np.full((X.shape[0], self.n_labels), -np.inf)
-        for labels, k in self.listed.place.items():
+        for labels, k in self.set_list.place.items():
             if len(labels) == 1:
                 out[:, self.columns[labels[0]]] = set_scores[:, k]
         return out
@@ -513,9 +515,9 @@ class ListScorer:
     def _weights(self, labels) -> np.ndarray:
         """Return the weights of all words for a set of places in ``columns``."""
         weights = self.set_weights
-        if labels not in self.listed.place:
+        if labels not in self.set_list.place:
             raise ValueError("this label set cannot be predicted, so its words have no weights.")
-        return weights[:, self.listed.place[labels]]
+        return weights[:, self.set_list.place[labels]]
 
     def word_scores(self, words, labels):
         """Return the weights of words for a set, each shared by the labels of the set equally."""

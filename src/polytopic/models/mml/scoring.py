@@ -73,11 +73,11 @@ class SetScorer:
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return each document's best label set that contains a label, which must be allowed."""
-        wanted = int(np.flatnonzero(self.labels == label)[0])
+        place = int(np.flatnonzero(self.labels == label)[0])
 
         def block(Z, rows):
             chosen = np.zeros((Z.shape[0], self.labels.size), dtype=bool)
-            search_kernels.best_with(Z, self.sizes, wanted, chosen)
+            search_kernels.best_with(Z, self.sizes, place, chosen)
             return chosen.sum(axis=1), self.labels[np.nonzero(chosen)[1]]
 
         return stack_sets(self._map_scores(block, X), self.n_labels)
@@ -143,7 +143,7 @@ class SetScorer:
         """
         weights = self.weights
         if X.shape[1] != weights.shape[0]:
-            raise ValueError(f"X has {X.shape[1]} words, the model {weights.shape[0]}.")
+            raise ValueError(f"X has {X.shape[1]} words, the model has {weights.shape[0]}.")
         flat_weights = weights.reshape(len(weights), -1)
 
         def block(data, indices, indptr, rows):

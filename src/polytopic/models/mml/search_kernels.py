@@ -31,7 +31,7 @@ from polytopic.kernels.heaps import Heap, new_heap, pop, push
 from polytopic.kernels.ranking import highest
 
 # The merit by which a set is the best: its score or, while a document is learned, its violation of
-# the margin from the document's own set. See `required`.
+# the margin from the document's own set. See `required_margin`.
 SCORE, EXACT, RESCALED = 0, 1, 2
 
 FEW = 8  # a large set has at least this many other labels; their norms are bounded tightly
@@ -187,7 +187,7 @@ def distance(vectors, a, b, n_common):
 
 
 @inlined
-def required(goal, vectors, a, b, n_common):
+def required_margin(goal, vectors, a, b, n_common):
     """Return the margin that two sets must have, and the scale by which it is divided.
 
     EXACT: a margin of 1 in units of the distance between the sets (Eq. (6)). RESCALED: a margin
@@ -207,7 +207,7 @@ def _merit(goal, vectors, base, n_own, size, n_common, score):
     """
     if goal == SCORE:
         return score
-    margin, scale = required(goal, vectors, n_own, size, n_common)
+    margin, scale = required_margin(goal, vectors, n_own, size, n_common)
     return margin - (base - score) / scale
 
 
@@ -480,30 +480,30 @@ def sort_labels(labels, n):
 
 
 @compiled
-def best_with(Z, sizes, wanted, chosen):
+def best_with(Z, sizes, label, chosen):
     """Mark the best set of each document that contains a label.
 
     For each size, it has the label and the others that score highest. Equivalent to::
 
-        sets = [labels for labels in all_sets if wanted in labels]
+        sets = [labels for labels in all_sets if label in labels]
         chosen[d] = np.isin(np.arange(n_labels), max(sets, key=lambda labels: score(Z[d], labels)))
     """
     n_labels = Z.shape[2]
     scores, top = np.empty(n_labels), np.empty(n_labels, np.int64)
     skip = np.zeros(n_labels, np.bool_)
-    skip[wanted] = True
+    skip[label] = True
     for d in range(Z.shape[0]):
         best = -np.inf
         for size in range(1, sizes.width.size):
             size_scores(Z[d], sizes.vectors, size, scores)
             highest(scores, skip, size - 1, top)
-            score = scores[wanted]
+            score = scores[label]
             for k in range(size - 1):
                 score += scores[top[k]]
             if score > best:
                 best = score
                 for j in range(n_labels):
-                    chosen[d, j] = j == wanted
+                    chosen[d, j] = j == label
                 for k in range(size - 1):
                     chosen[d, top[k]] = True
 

@@ -37,11 +37,11 @@ from polytopic.models.mml.training_kernels import (
 CHUNK = 256  # documents whose dual variables are stored together
 
 COSTS = (0.3, 1.0)
-DEFAULT_COST = 1.0  # with fewer documents than FEWEST
-FEWEST = 30  # documents to tune on
-MOST = 12000
+DEFAULT_COST = 1.0  # with fewer documents than MIN_DOCS
+MIN_DOCS = 30  # documents to tune on
+MAX_DOCS = 12000
 FOLDS = 3
-MANY = 2000  # documents for which one fold is enough
+MANY_DOCS = 2000  # documents for which one fold is enough
 
 
 class Margins(NamedTuple):
@@ -123,14 +123,14 @@ class DualAscent:
             start_weights(self.corpus, chunk, self.sizes, task, flat_W, self.duals[k], work)
 
     def run(self, margins, order, max_iter) -> None:
-        """Make passes until the gap is a small part of the objective."""
+        """Run passes until the gap is a small part of the objective."""
         self.converged = not self.chunks
         while not self.converged and len(self.objectives) < max_iter:
-            gap, missed, linear = self.pass_over(margins, order)
+            gap, missed, linear = self.run_pass(margins, order)
             weights = self.W.ravel()
             self.record(gap, missed, float(linear - np.dot(weights, weights) / 2), margins.tol)
 
-    def pass_over(self, margins, order) -> tuple[float, float, float]:
+    def run_pass(self, margins, order) -> tuple[float, float, float]:
         """Visit all chunks once; return the gap, the largest missed violation, the linear term."""
         measured = np.zeros((len(self.chunks), 3))
         if margins.labels == "all":
@@ -263,7 +263,7 @@ def _store_sets(by_doc) -> WorkingSets:
 
 def sample_documents(model, n_docs: int) -> np.ndarray:
     """Return the rows of the documents to tune on, in order."""
-    return draw_documents(n_docs, MOST, model.random_state)
+    return draw_documents(n_docs, MAX_DOCS, model.random_state)
 
 
 def tune(model, X, Y, order=None) -> dict:
@@ -274,7 +274,7 @@ def tune(model, X, Y, order=None) -> dict:
     tuned: dict[str, Any] = {}
     tune_cost = is_auto(model.C)
     calibrate = model.calibrate and model._form.kind != "single"
-    if X.shape[0] < FEWEST or not (tune_cost or calibrate):
+    if X.shape[0] < MIN_DOCS or not (tune_cost or calibrate):
         return {"C": DEFAULT_COST} if tune_cost else tuned
     order = sample_documents(model, X.shape[0]) if order is None else order
     plain = clone(model).set_params(calibrate=False)
@@ -297,7 +297,7 @@ def tune(model, X, Y, order=None) -> dict:
 class Evaluation(NamedTuple):
     """How a model does on documents that it was not fitted on."""
 
-    value: float  # of the metric to maximise
+    value: float  # of the metric to maximize
     calibration: tuple = ()  # leads of sets, which sets are right, margins, true labels
 
 
@@ -316,7 +316,7 @@ def _cross_validate(models, X, Y, order, *, calibrate):
 
     With many documents, only one fold is held out.
     """
-    n_folds = FOLDS if order.size < MANY else 1
+    n_folds = FOLDS if order.size < MANY_DOCS else 1
     folds = [np.arange(order.size) % FOLDS == fold for fold in range(n_folds)]
 
     def run(task):

@@ -26,7 +26,7 @@ from polytopic.models.mml.search_kernels import (
     best_set,
     distance,
     project_row,
-    required,
+    required_margin,
     size_scores,
     sort_labels,
 )
@@ -41,7 +41,7 @@ MISSED, GAP, LINEAR = range(3)
 
 
 class Corpus(NamedTuple):
-    """Documents of unit length, all with words and labels, in the manner of CSR matrices."""
+    """Documents of unit length, all with words and labels, as in CSR matrices."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -190,7 +190,7 @@ def ascend_sets(corpus, order, sizes, task, W, old, new, work, duals, search, me
             linear += needed
             _add_some(corpus, d, W, np.int64(0), Z.shape[0], work.touched, n_touched, work)
             n_sets = _drop_zeros(new, begin, n_sets)
-        _leave(n_touched, work)
+        _reset_workspace(n_touched, work)
     new.start[order.size] = n_sets
     measured[MISSED], measured[GAP], measured[LINEAR] = missed, gap, linear
 
@@ -256,7 +256,7 @@ def _measure(own, base, sets, begin, s, vectors, goal, work, duals):
     n_common = np.int64(0)
     for label in other:
         n_common += is_own[label]
-    need[s], scale[s] = required(goal, vectors, own.size, other.size, n_common)
+    need[s], scale[s] = required_margin(goal, vectors, own.size, other.size, n_common)
     duals.slope[s] = need[s] - (base - _score(other, vectors, work.Z)) / scale[s]
     gram[s, s] = distance(vectors, own.size, other.size, n_common)
     for t in range(s):
@@ -310,7 +310,7 @@ def _ascend(value, task, duals):
 
 @helper
 def _exchange(s, value, slope, gram):
-    """Let a set take from the least violating one; return the difference of their slopes."""
+    """Move weight to a set from the one that violates least; return their difference in slope."""
     least = -1
     for t in range(value.size):
         if t != s and value[t] > 0.0 and slope[t] < slope[s if least < 0 else least]:
@@ -359,7 +359,7 @@ def _touch(own, sets, begin, n_sets, work):
 
 
 @helper
-def _leave(n_touched, work):
+def _reset_workspace(n_touched, work):
     """Prepare the workspace for the next visit."""
     is_own, touched, is_touched = work.is_own, work.touched, work.is_touched
     steps = work.steps
@@ -405,10 +405,10 @@ def start_weights(corpus, order, sizes, task, W, sets, work):
             n_common = np.int64(0)
             for label in other:
                 n_common += work.is_own[label]
-            scale = required(task.goal, vectors, own.size, other.size, n_common)[1]
+            scale = required_margin(task.goal, vectors, own.size, other.size, n_common)[1]
             _move(own, sets, s, vectors, sets.value[s] / scale, work)
         _add_some(corpus, d, W, np.int64(0), rank, work.touched, n_touched, work)
-        _leave(n_touched, work)
+        _reset_workspace(n_touched, work)
 
 
 # The paper's neighbours: label sets with one label more or less
@@ -466,7 +466,7 @@ def ascend_neighbours(corpus, order, sizes, C, W, old, new, work, scores, alpha,
         else:
             _add_some(corpus, d, W, np.int64(0), width, work.touched, n_changed, work)
             _add_some(corpus, d, W, np.int64(0), own_width, own, n, work)
-        _leave(n_changed, work)
+        _reset_workspace(n_changed, work)
         for label in own:
             work.is_own[label] = False
             for q in range(own_width):

@@ -17,7 +17,7 @@ from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import LARGEST_WEIGHT, check_curve
 
 SURE = 1e-4  # probabilities of members are not nearer to 0 and 1
-MOST_PAIRS = 500_000  # of documents and labels that the regression is fitted on
+MAX_PAIRS = 500_000  # of documents and labels that the regression is fitted on
 RIDGE = 10.0  # C of the regression
 
 
@@ -57,8 +57,8 @@ class Combination(NamedTuple):
         curves = [rising_curve(member.ravel(), right) for member in scores]
         odds = [member_odds(curve, s).ravel() for curve, s in zip(curves, scores, strict=True)]
         features = np.column_stack(odds)
-        if right.size > MOST_PAIRS:
-            pairs = np.random.RandomState(seed).choice(right.size, MOST_PAIRS, replace=False)
+        if right.size > MAX_PAIRS:
+            pairs = np.random.RandomState(seed).choice(right.size, MAX_PAIRS, replace=False)
             features, right = features[pairs], right[pairs]
         if right.all() or not right.any():
             return cls(curves, [1 / len(scores)] * len(scores), 0.0)

@@ -32,13 +32,13 @@ from polytopic.models.stack.combining import (
 from polytopic.models.stack.members import Classifier, as_member
 
 GOALS = ("f", "macro", "exact")
-MARGIN = {"f": 1.5, "macro": 1.0}  # times the best threshold of a label: it is added from there on
-LEAST = 0.02  # the lowest probability of a label that is added
-FEWEST = 30  # documents to combine members on
-MOST = 12000  # documents to hold some out of
+MARGIN = {"f": 1.5, "macro": 1.0}  # a label is added above this multiple of its best threshold
+MIN_PROBA = 0.02  # and above this probability
+MIN_DOCS = 30  # documents to combine members on
+MAX_DOCS = 12000  # documents to hold some out of
 FOLDS = 3
-MOST_MEMBERS = 100
-MANY = 2000  # documents for which one fold is enough
+MAX_MEMBERS = 100
+MANY_DOCS = 2000  # documents for which one fold is enough
 TINY = 1e-12
 
 
@@ -47,8 +47,8 @@ class Stack(WordWeightModel):
 
     Each member scores documents that it was not fitted on. Isotonic regression turns the scores of
     each member into probabilities, and a logistic regression on their log odds weighs the
-    members [1]_. With independent labels of these probabilities, the label set with the highest
-    expected F1 is predicted.
+    members [1]_. Labels are then treated as independent, and the set with the highest expected F1
+    is predicted.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ class Stack(WordWeightModel):
         The models to combine: names of models that read weights, instances of these, or
         scikit-learn classifiers. A classifier that predicts one label is fitted on each label.
     goal : {"f", "macro", "exact"}, default="f"
-        What is predicted: "f", the set with the highest expected F1, and labels that are rare and
-        yet probable enough; "macro", more of these, for the F1 of labels; "exact", the most
+        What to predict. "f" is the set with the highest expected F1, plus rare labels that are
+        probable enough; "macro" adds more of these, for a higher F1 per label; "exact" is the most
         probable set.
     random_state : int, RandomState or None, default=0
         Determines which documents are held out.
@@ -72,15 +72,15 @@ class Stack(WordWeightModel):
         Their weights in the combination.
     tuned_ : dict
         What was tuned on held-out documents: the combination, parameters of members, the
-        probabilities from which on labels are predicted, and the curve of probabilities of sets.
+        thresholds of labels, and the curve of probabilities of sets.
 
     Notes
     -----
     ``decision_function`` returns the log odds of labels, ``predict_proba`` their probabilities.
     With fewer than 30 documents, there is no combination: the first member answers alone.
 
-    Below 2000 documents, three folds are held out in turn, from then on one third of the documents
-    or of 12000 of them. A forest uses its out-of-bag scores instead.
+    Below 2000 documents, three folds are held out in turn; above, one third of the documents, or of
+    12000 of them. A forest uses its out-of-bag scores instead.
 
     References
     ----------
@@ -112,7 +112,7 @@ class Stack(WordWeightModel):
         fitted = [None] * len(members)
         if tuned is not None:
             self._set_tuned(tuned)
-        elif X.shape[0] < FEWEST:
+        elif X.shape[0] < MIN_DOCS:
             self._set_tuned({})
         else:
             fitted = self._tune(members, X, Y)
@@ -125,9 +125,9 @@ class Stack(WordWeightModel):
 
     def _tune(self, members, X, Y):
         """Combine members on held-out documents; return those that are already fitted on all."""
-        order = draw_documents(X.shape[0], MOST, self.random_state)
+        order = draw_documents(X.shape[0], MAX_DOCS, self.random_state)
         fold_of = np.arange(order.size) % FOLDS
-        n_folds = FOLDS if order.size < MANY else 1
+        n_folds = FOLDS if order.size < MANY_DOCS else 1
         folds = [(order[fold_of != k], order[fold_of == k]) for k in range(n_folds)]
         held_out = [member.held_out_scores(X, Y, folds) for member in members]
         truth = Y[np.concatenate([test for _, test in folds])].toarray() > 0
@@ -152,7 +152,7 @@ class Stack(WordWeightModel):
         return [member.fitted for member in held_out]
 
     def _set_tuned(self, tuned: Mapping[str, Any]) -> None:
-        """Take what was tuned; what is known of labels that are gone is dropped."""
+        """Set the tuned values, without those of labels that no longer exist."""
         labels = self.classes_[self._columns].tolist()
         self.tuned_, self._combination = dict(tuned), None
         if "weights" in tuned:
@@ -173,8 +173,10 @@ class Stack(WordWeightModel):
         check_name(self.goal, "goal", GOALS)
         if not isinstance(self.members, list | tuple) or not self.members:
             raise ValueError(f"members == {self.members!r}, must be a tuple of one model or more.")
-        if len(self.members) > MOST_MEMBERS:
-            raise ValueError(f"members has {len(self.members)} models, at most {MOST_MEMBERS}.")
+        if len(self.members) > MAX_MEMBERS:
+            raise ValueError(
+                f"members has {len(self.members)} models, must have at most {MAX_MEMBERS}."
+            )
         for member in self.members:
             as_member(member)
 
@@ -258,7 +260,7 @@ class Stack(WordWeightModel):
             return chosen
         chosen = np.zeros(proba.shape, dtype=bool)
         kernels.choose_sets(np.ascontiguousarray(proba), chosen)
-        return chosen | (proba > np.maximum(MARGIN[self.goal] * self._thresholds, LEAST))
+        return chosen | (proba > np.maximum(MARGIN[self.goal] * self._thresholds, MIN_PROBA))
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return the predicted label set of each document, with a label (a column) added."""
@@ -289,7 +291,7 @@ class Stack(WordWeightModel):
     def why_no_set_probability(self):
         """Return why :meth:`set_probability` is unavailable and what to do; "" if it is not."""
         if self.is_fitted and "set_curve" not in self.tuned_:
-            return f"Stack needs at least {FEWEST} documents to combine members"
+            return f"Stack needs at least {MIN_DOCS} documents to combine members"
         return ""
 
     # Explanations

@@ -17,23 +17,24 @@ import numpy as np
 from polytopic.kernels import compiled
 from polytopic.kernels.ranking import highest
 
-MOST = 14  # labels whose distribution is computed; of those after them, only the expected number
+MAX_RANKED = 14  # labels whose distribution is computed; of the others, only the expected number
 
 
 @compiled
 def choose_sets(P, chosen):
     """Set ``chosen`` to the set with the highest expected F1 of each document.
 
-    Equivalent, for each document with up to ``MOST`` labels, to the set s that maximizes::
+    Equivalent, for each document with up to ``MAX_RANKED`` labels, to the set s that maximizes::
 
         sum(chance(t) * 2 * len(s & t) / (len(s) + len(t)) for t in all_sets)
 
-    Labels beyond the ``MOST`` most probable count by their expected number, and are not chosen.
+    Labels beyond the ``MAX_RANKED`` most probable ones count by their expected number, and are not
+    chosen.
     """
     n_labels = P.shape[1]
-    n_ranked = min(MOST, n_labels)
+    n_ranked = min(MAX_RANKED, n_labels)
     order, none = np.empty(n_labels, np.int64), np.zeros(n_labels, np.bool_)
-    n_hit, n_missed = np.empty(MOST + 1), np.empty((MOST + 1, MOST + 1))
+    n_hit, n_missed = np.empty(MAX_RANKED + 1), np.empty((MAX_RANKED + 1, MAX_RANKED + 1))
     for d in range(P.shape[0]):
         p = P[d]
         highest(p, none, n_ranked, order)
