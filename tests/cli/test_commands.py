@@ -205,7 +205,27 @@ def test_eval(folder):
     assert lines(everything)[0]["documents"] == 278
 
 
-@pytest.mark.parametrize("model", ["pmm1", "nb"])
+def test_eval_reports_calibration_and_labels(folder, tmp_path):
+    """Calibration errors, each label, and a plot."""
+    plot = tmp_path / "reliability.svg"
+    arguments = "--by-label", "--plot", plot
+
+    out, err = run("eval", folder / "news.model", folder / "news.jsonl.gz", *arguments)
+
+    measures = lines(out)[0]
+    assert 0 < measures["calibration_error"] < 0.1
+    assert 0 < measures["set_calibration_error"] < 0.5
+    assert len(measures["labels"]) == 20
+    assert set(measures["labels"][0]) == {
+        *("label", "precision", "recall", "f1", "support", "predicted"),
+    }
+    support = [row["support"] for row in measures["labels"]]
+    assert support == sorted(support, reverse=True)
+    assert f"Wrote {plot}" in err
+    assert plot.read_text().lstrip().startswith("<?xml")
+
+
+@pytest.mark.parametrize("model", ["pmm1", "nb", "mml"])
 def test_audit(folder, model):
     """Suspects as JSON lines, from the training part only; the counts go to stderr."""
     training = {d.id for n, d in enumerate(load_sample()) if n % 5}
@@ -419,6 +439,11 @@ def test_the_best_rule(folder, tmp_path):
     ("options", "sentence"),
     [
         (["--rule", "tree-cohort"], "--rule tree-cohort needs --tree"),
+        (["--rule", "top-2", "--guarantee", "recall=0.9"], "both decide the labels; use one of"),
+        (["--guarantee", "recall=1"], "recall=1 must be recall=NUMBER"),
+        (["--guarantee", "precision=0.9"], "precision=0.9 must be recall=NUMBER"),
+        (["--guarantee", "recall=high"], "recall=high must be recall=NUMBER"),
+        (["--guarantee", "recall=.9", "--workers", "1"], "--guarantee works on one machine only"),
         (["--rule", "top-2", "--ratio", "0.5"], "--ratio is for cohort, t-norm"),
         (["--ratio", "0.5"], "--ratio is for cohort, t-norm"),
         (["--rule", "t-norm", "--size", "5"], "--size is for cohort"),
@@ -721,6 +746,16 @@ main(["info", "model"])
     done = subprocess.run(command, capture_output=True, text=True, timeout=15)
 
     assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
+
+
+def test_train_with_a_guarantee(folder):
+    """The promise is in the file, and kept."""
+    train = "train", folder / "news.jsonl.gz", "--to", folder / "promise.model"
+    run(*train, "--model", "svm", "--guarantee", "recall=0.9")
+
+    measures = lines(run("eval", folder / "promise.model", folder / "news.jsonl.gz")[0])[0]
+
+    assert measures["samples_recall"] > 0.85
 
 
 def test_train_with_a_quality(folder):

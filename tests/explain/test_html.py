@@ -135,7 +135,7 @@ def test_only_all_is_a_hundred_percent(part, shown):
     explanation = fitted().explain(TEXT, ["sport"])
     reason = replace(explanation.labels[0], share=part, probability=part)
     explanation = replace(explanation, labels=[reason])
-    chip = f"<strong>sport</strong> {escape(shown)} of the text"
+    chip = f"<strong>sport</strong> {escape(shown)} of the known words"
 
     assert percent(part) == shown
     assert f'{chip} <span class="soft">· probability {escape(shown)}</span>' in to_html(explanation)

@@ -382,6 +382,8 @@ def test_json_is_strict():
         "places",
         "unknown",
         "unit",
+        "known",
+        "warning",
     }
 
 

@@ -127,10 +127,111 @@ def test_a_loaded_labeler_can_audit(planted, tmp_path):
         load(tmp_path / "small.model").audit(texts, labels)
 
 
-def test_an_audit_needs_a_count_model(planted):
-    """A text cannot be removed from a model that is fitted on documents."""
-    texts, labels, _ = planted
-    labeler = Labeler(MML()).fit(texts[:40], labels[:40])
+# By folds
 
-    with pytest.raises(ValueError, match=r"audit works with count models only.*Use model='pmm1'"):
-        labeler.audit(texts[:40], labels[:40])
+
+@pytest.fixture(scope="module")
+def linear(planted):
+    """Return a labeler that has learned the documents with wrong labels."""
+    texts, labels, _ = planted
+    return Labeler(MML()).fit(texts, labels)
+
+
+@pytest.mark.parametrize("model", ["mml", "svm", "knn"])
+def test_planted_errors_are_found_by_folds(planted, model):
+    """A model that learns from documents finds most of them, and all their facts agree."""
+    texts, labels, wrong = planted
+
+    suspects = Labeler(model).fit(texts, labels).audit(texts, labels, k=15)
+
+    assert len(set(wrong) & {suspect.index for suspect in suspects}) >= 4
+    suspicion = [suspect.suspicion for suspect in suspects]
+    assert suspicion == sorted(suspicion, reverse=True)
+    assert suspects.audited + len(suspects.alone) == len(texts)
+    assert 15 <= suspects.doubtful < suspects.audited
+    for suspect in suspects:
+        assert suspect.labels == labels[suspect.index]
+        assert suspect.labels != suspect.better
+        assert set(suspect.missing) == set(suspect.better) - set(suspect.labels)
+        assert set(suspect.extra) == set(suspect.labels) - set(suspect.better)
+
+
+def test_texts_are_left_out_of_what_judges_them(planted, linear):
+    """The audit is that of models fitted without each fold; the kept documents teach the rest."""
+    texts, labels, _ = planted
+
+    whole = {s.index: s for s in linear.audit(texts, labels, k=len(texts))}
+    some = linear.audit(texts[:40], labels[:40], k=40)
+
+    assert some.audited + len(some.alone) == 40
+    shared = [s for s in some if s.index in whole]
+    assert len(shared) > len(some) / 2  # nearly the same documents have taught both
+    assert linear.audit(texts[:40], labels[:40], k=40) == some
+
+
+def test_a_single_text_is_judged_by_the_others(planted, linear):
+    """Without kept documents, nothing is known of it."""
+    texts, labels, wrong = planted
+    forgetful = Labeler(MML(), keep_documents=False).fit(texts, labels)
+
+    (suspect,) = linear.audit([texts[wrong[0]]], [labels[wrong[0]]])
+    alone = forgetful.audit([texts[wrong[0]]], [labels[wrong[0]]])
+
+    assert suspect.labels == labels[wrong[0]]
+    assert (alone, alone.audited) == ([], 0)
+
+
+def test_the_words_speak_for_the_better_labels(planted, linear):
+    """They occur in the text, and weigh more for the better labels than for its own."""
+    texts, labels, _ = planted
+
+    suspects = linear.audit(texts, labels, k=10)
+
+    for suspect in suspects:
+        assert set(suspect.words) <= set(linear.analyzer_.terms(texts[suspect.index]))
+    assert sum(bool(suspect.words) for suspect in suspects) >= 8
+
+
+def test_folds_skip_what_cannot_be_judged():
+    """Texts without labels or known words, and the only text of a label."""
+    texts = ["goal match", "goal striker match", "orbit moon", "moon rocket orbit", "guitar goal"]
+    labels = [["sport"], ["sport"], ["space"], ["space"], ["music"]]
+
+    suspects = Labeler(MML()).fit(texts, labels).audit([*texts, "", "xyzzy"], [*labels, [], []])
+
+    assert suspects.alone == [4]
+    assert 4 not in [suspect.index for suspect in suspects]
+    assert suspects.audited == 4
+
+
+def test_folds_reject_unlearned_texts(planted, linear):
+    """If the documents are kept, others cannot be audited."""
+    texts, labels, _ = planted
+
+    with pytest.raises(ValueError, match="with these labels were not learned"):
+        linear.audit(["a goal", *texts], [["sport/football"], *labels])
+    with pytest.raises(ValueError, match="label 'golf' is not known"):
+        linear.audit(texts[:1], [["golf"]])
+
+
+def test_one_label_is_never_doubtful():
+    """A model with one label predicts it for every text."""
+    suspects = (
+        Labeler(MML())
+        .fit(["goal", "match"], [["sport"]] * 2)
+        .audit(["goal", "match"], [["sport"]] * 2)
+    )
+
+    assert (suspects, suspects.doubtful) == ([], 0)
+
+
+def test_a_loaded_document_model_can_audit(planted, linear, tmp_path):
+    """With its documents it gives the same audit; without them, one of the given texts."""
+    texts, labels, _ = planted
+    linear.save(tmp_path / "whole.model")
+    linear.save(tmp_path / "small.model", counts=False)
+
+    suspects = linear.audit(texts, labels)
+
+    assert load(tmp_path / "whole.model").audit(texts, labels) == suspects
+    assert load(tmp_path / "small.model").audit(texts, labels) == suspects

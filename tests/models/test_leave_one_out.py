@@ -19,7 +19,8 @@ MIXTURES = [PMM1(**FIXED), PMM2(**FIXED), PDMM(**FIXED)]
 WITHOUT_EM = [
     model
     for model in MODELS
-    if model.can_audit and "em_steps" not in signature(model.loo_predict).parameters
+    if model.audit_method == "leave-one-out"
+    and "em_steps" not in signature(model.loo_predict).parameters
 ]
 
 

@@ -286,6 +286,22 @@ def test_queue_of_doubtful_documents(demo, demo_path):
     assert [row["words"] for row in queue] == [s.words for s in suspects]
 
 
+def test_queue_of_doubtful_documents_of_any_model(tmp_path):
+    """A model that learns from documents audits them by folds."""
+    path = tmp_path / "news.db"
+    with Store(path, model="mml") as store:
+        store.learn(load_sample()[:80])
+        store.publish()
+        suspects = store.labeler().audit(list(store.documents(labelled=True)), k=5)
+
+    with served(path) as client:
+        queue = client.get("/v1/queue?kind=doubtful&k=5").json()["documents"]
+
+    assert len(queue) == 5
+    assert [row["suggested"] for row in queue] == [s.better for s in suspects]
+    assert [row["missing"] for row in queue] == [s.missing for s in suspects]
+
+
 def test_queue_of_a_model_file(model):
     """A model file has no documents."""
     with served(model) as client:

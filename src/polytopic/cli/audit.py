@@ -14,10 +14,10 @@ from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 @click.argument("corpus")
 @click.option(
     "--model",
-    type=click.Choice(model_names("counts")),
+    type=click.Choice(model_names()),
     default=DEFAULT_COUNT_MODEL,
     show_default=True,
-    help="The count model to check the labels with; naive Bayes is the fastest.",
+    help="The model to check the labels with; stack takes longest, and finds most.",
 )
 @language_option
 @k_option(20, "Documents to list.")
@@ -26,11 +26,11 @@ from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 def command(corpus, model, language, k, split, **reading):
     """List the documents in CORPUS whose labels are most likely wrong.
 
-    A model learns the corpus, and scores each document as if it had not seen it. Prints the labels
-    that fit better, the words that support them, and the suspicion: the difference of the (log)
-    scores divided by the square root of the number of words. Naive Bayes predicts one label, so it
-    suspects a document only if none of its labels is the best one. A document that is the only one
-    with a label cannot be checked.
+    A model learns the corpus, and scores each document as if it had not seen it: a count model
+    (naive Bayes, mixtures) without its counts, all others in five folds. Prints the labels that fit
+    better, the words that support them, and the suspicion, by which documents are ranked. Naive
+    Bayes predicts one label, so it suspects a document only if none of its labels is the best one.
+    A document that is the only one with a label cannot be checked.
     """
     from polytopic.labeler import Labeler
 

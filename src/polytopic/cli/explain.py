@@ -47,10 +47,11 @@ def command(model, text, labels, why_not, shares, mixture, order, k, html, as_js
     """Explain why MODEL assigns its labels to TEXT (standard input by default).
 
     TEXT may also be a JSON object with "text", "fields" or "counts". Prints each label's share of
-    the text and the words that support it, each with the label's share of the word and its part of
-    the word's evidence. In a linear model, the evidence of a word is what it adds to the score; in
-    other models, its count times the log of how much likelier it is under the labels than in the
-    corpus as a whole. The evidence of all words is part of a breakdown that adds up to the score.
+    the words that the model knows and the words that support it, each with the label's share of the
+    word and its part of the word's evidence. In a linear model, the evidence of a word is what it
+    adds to the score; in other models, its count times the log of how much likelier it is under the
+    labels than in the corpus as a whole. The evidence of all words is part of a breakdown that adds
+    up to the score.
     """
     from polytopic.explain.display import with_names
     from polytopic.lines import read_text
@@ -168,9 +169,13 @@ def _style(label, strength=1.0):
 
 
 def _sentences(explanation, k):
-    from polytopic.explain.display import DIGITS, breakdown_lines, objections_by_side
+    from polytopic.explain.display import DIGITS, breakdown_lines, objections_by_side, percent
 
     digits = DIGITS[explanation.unit]
+    yield ""
+    if explanation.warning is not None:
+        yield explanation.warning
+    yield f"Shares are of the known words, {percent(explanation.known)} of all words."
     keywords = ", ".join(keyword.term for keyword in explanation.keywords[:k])
     if keywords:
         yield from ("", f"Keywords for these labels: {keywords}.")

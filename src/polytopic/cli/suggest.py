@@ -67,9 +67,11 @@ def command(
 
     Prints one JSON object per document: its id, its labels, and the best labels with score and
     probability. A stream is answered line by line. If the model abstains, there are no labels and
-    "abstained" is true. Labels with a name in the model's tree are printed with that name, in the
-    language of the texts if possible. With --level, the probability is that of any label below, as
-    if they were independent. A Dask cluster writes the same to FOLDER, one file per partition.
+    "abstained" is true. "known" is the share of the words that the model knows, and "warning" says
+    if it is low, or if the document is in another language. Labels with a name in the model's tree
+    are printed with that name, in the language of the texts if possible. With --level, the
+    probability is that of any label below, as if they were independent. A Dask cluster writes the
+    same to FOLDER, one file per partition.
     """
     on_cluster = dask is not None or workers is not None
     if on_cluster:
@@ -115,3 +117,5 @@ def _show(document, answer, name):
             for s in answer
         ],
     )
+    if answer.warning is not None:
+        click.echo(answer.warning)

@@ -53,6 +53,20 @@ def describe_quality(quality):
     return f"{quality}: {f'{join_names(members)} combined' if members else model}"
 
 
+def read_guarantee(promise: str | None) -> dict[str, float] | None:
+    """Return the value of --guarantee, such as recall=0.9."""
+    if promise is None:
+        return None
+    name, _, level = promise.partition("=")
+    try:
+        guarantee = {name: float(level)}
+    except ValueError:
+        guarantee = {}
+    if name != "recall" or not 0 < guarantee.get(name, 0) < 1:
+        raise click.BadParameter(f"{promise} must be recall=NUMBER, with a number from 0 to 1.")
+    return guarantee
+
+
 def read_cost(cost: str | None) -> float | str | None:
     """Return the value of --C: a number, "auto" or None."""
     if cost is None or cost == "auto":
@@ -141,6 +155,13 @@ def read_cost(cost: str | None) -> float | str | None:
     "ranking (default), or the best others.",
 )
 @click.option(
+    "--guarantee",
+    metavar="recall=NUMBER",
+    callback=lambda context, option, value: read_guarantee(value),
+    help="Predict as many labels as it takes for this share of the right ones, on average, such as "
+    "recall=0.9; chosen on held-out documents. Instead of --rule.",
+)
+@click.option(
     "--min-df",
     type=int,
     help="Number of documents that must contain a term; by default 2 if there are 1000 documents "
@@ -168,6 +189,7 @@ def command(
     language,
     tree,
     rule,
+    guarantee,
     min_df,
     max_terms,
     field_weight,
@@ -189,9 +211,11 @@ def command(
     model, parameters = _find_model(model, quality)
     rule_settings = {name: options[name] for name in RULE_OPTIONS if options[name] is not None}
     _check_rule(rule, model, tree, rule_settings)
+    if guarantee is not None and rule is not None:
+        raise click.UsageError("--guarantee and --rule both decide the labels; use one of them.")
     on_cluster = dask is not None or workers is not None
     if on_cluster:
-        _check_cluster(model, rule, keep_documents)
+        _check_cluster(model, rule, guarantee, keep_documents)
     own_options = {**MODEL_OPTIONS, **RULE_OPTIONS}
     reading = {name: value for name, value in options.items() if name not in own_options}
     settings = {name: options[name] for name in MODEL_OPTIONS if options[name] is not None}
@@ -210,6 +234,7 @@ def command(
         fields=read_field_weights(field_weight),
         tree=None if tree in (None, "names") else LabelTree.from_file(tree),
         keep_documents=keep_documents,
+        guarantee=guarantee,
     )
     if on_cluster:
         from polytopic import distributed
@@ -256,13 +281,17 @@ def _check_options(model, settings, keep_documents):
             raise click.UsageError(f"--{option} is for {join_names(models)}, not for {model}.")
 
 
-def _check_cluster(model, rule, keep_documents):
+def _check_cluster(model, rule, guarantee, keep_documents):
     """Reject what works on one machine only."""
     if not find_model(model).load().can_distribute:
         raise click.UsageError(f"{model} works on one machine only, without --dask and --workers.")
     if rule == "auto":
         raise click.UsageError(
             "--rule auto works on one machine only, without --dask and --workers."
+        )
+    if guarantee is not None:
+        raise click.UsageError(
+            "--guarantee works on one machine only, without --dask and --workers."
         )
     if keep_documents:
         raise click.UsageError(

@@ -91,9 +91,13 @@ class DocumentRows:
                 "these documents with these labels were not learned, so they cannot be removed; "
                 "nothing was changed."
             )
+        return self.select(np.flatnonzero(keep))
+
+    def select(self, rows: np.ndarray) -> DocumentRows:
+        """Return some of the documents, under the terms and labels that they have."""
         collector = RowCollector()
-        collector.add(self.X[keep], self.terms, Targets(self.Y[keep], self.labels))
-        return collector.rows(previous_rows=np.flatnonzero(keep))
+        collector.add(self.X[rows], self.terms, Targets(self.Y[rows], self.labels))
+        return collector.rows(previous_rows=rows)
 
     def _keys(self, rows: Sequence[int], terms, labels) -> Iterator[tuple]:
         """Yield keys that are equal for equal documents, over the given terms and labels."""

@@ -238,7 +238,8 @@ def evaluate(
     Returns
     -------
     Tally
-        With ``n_docs``, ``metrics()`` and ``metrics_by_level()``.
+        With ``n_docs``, ``metrics()``, ``metrics_by_level()``, ``metrics_by_label()`` and
+        ``calibration``.
     """
     client, corpus = get_client(client), read(corpus, **reading)
     if corpus.reading.get("split") is None and _has_test_part(client, corpus):
@@ -268,7 +269,13 @@ def _tally_part(part, settings) -> tuple[Tally, SkippedLines]:
     for block in reader.blocks(BLOCK, keep=lambda document: document.labels):
         texts = _documents(block)
         true = [sorted({labeler.resolve(label) for label in text.labels}) for text in texts]
-        tally.add(true, labeler.predict(texts), labeler.decision_function(texts))
+        tally.add(
+            true,
+            labeler.predict(texts),
+            labeler.decision_function(texts),
+            proba=labeler.predict_proba(texts),
+            certainty=labeler.certainty(texts),
+        )
     return tally, reader.skipped
 
 

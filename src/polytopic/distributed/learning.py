@@ -80,6 +80,8 @@ def fit(
         raise PolytopicError(f"{type(model).__name__} learns on one machine only, not on Dask.")
     if labeler.features:
         raise PolytopicError("Features beside the words are not learned on Dask; use Labeler.fit.")
+    if labeler.guarantee is not None:
+        raise ValueError("guarantee needs the documents on one machine; Dask has none to hold out.")
     client = get_client(client)
     if model.learns_from == "documents":
         summary = _fit_documents(labeler, corpus, parts, client, progress)

@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelReason:
-    """A label of a text: its share of the text, and its words, strongest evidence first.
+    """A label of a text: its share of the known words, and these, strongest evidence first.
 
     ``score`` and ``probability`` (to about three digits) are those of a suggestion; ``evidence`` is
     the sum over the words. ``features`` has the evidence of each block of features that the model
@@ -116,7 +116,8 @@ class Explanation:
     Attributes
     ----------
     labels : list of LabelReason
-        The labels, largest share first; shares sum to one.
+        The labels, largest share first. Shares are of the words that the model knows, and sum to
+        one.
     keywords : list of Keyword
         Words with positive evidence, those of a single label first: by ascending entropy, then
         descending evidence. They depend on the labels and on their mixture. Another order can be
@@ -131,6 +132,10 @@ class Explanation:
         The known words in the text, found on first use; empty for a bag of words.
     unit : {"nats", "score"}
         The unit of the evidence: nats, or the score of a linear model.
+    known : float
+        The share of the text's words that the model knows.
+    warning : str or None
+        Why the labels may be of little use, see :class:`~polytopic.labeler.Answer`.
     """
 
     labels: list[LabelReason]
@@ -140,6 +145,8 @@ class Explanation:
     unknown: list[str]
     find_places: Callable[[], list[Place]] = field(repr=False, compare=False)
     unit: str = "nats"
+    known: float = 1.0
+    warning: str | None = None
 
     @cached_property
     def places(self) -> list[Place]:
@@ -148,7 +155,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in a form for strict JSON: None stands for infinity."""
-        names = ("labels", "keywords", "breakdown", "why_not", "places", "unknown", "unit")
+        names = [f.name for f in fields(self) if f.name != "find_places"] + ["places"]
         return {name: to_plain(getattr(self, name)) for name in names}
 
 

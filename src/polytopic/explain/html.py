@@ -176,11 +176,12 @@ def explanation_to_html(
 def _chips(explanation: Explanation) -> str:
     chips = "\n".join(
         f'<li class="{_colour(place)}"><strong>{safe(reason.label)}</strong> '
-        f'{safe(percent(reason.share))} of the text <span class="soft">· probability '
-        f"{safe(percent(reason.probability))}</span>{bar(reason.share)}</li>"
+        f'{safe(percent(reason.share))} of the known words <span class="soft">· '
+        f"probability {safe(percent(reason.probability))}</span>{bar(reason.share)}</li>"
         for place, reason in enumerate(explanation.labels)
     )
-    return section("Labels", f'<ul class="chips">\n{chips}\n</ul>')
+    note = "" if explanation.warning is None else f"<p>{safe(explanation.warning)}</p>\n"
+    return section("Labels", f'{note}<ul class="chips">\n{chips}\n</ul>')
 
 
 def _texts(explanation: Explanation, text, language: str | None) -> Iterator[str]:

@@ -1,16 +1,19 @@
 """Labeler: analyzer, model and decision as one estimator on texts.
 
-=============  =====================================================================
-``estimator``  :class:`Labeler`, which users work with
-``reading``    texts and labels as they are given, and their counts
-``learning``   from counts or documents to a state
-``features``   what is read beside the words: n-grams, embeddings, other transformers
-``state``      :class:`LabelerState`, what was learned, in one immutable object
-``answers``    suggestions, explanations, and descriptions of labels
-``selection``  texts about given topics
-``audit``      learned texts whose labels are doubtful
-``files``      labelers as model files
-=============  =====================================================================
+===============  =========================================================================
+``estimator``    :class:`Labeler`, which users work with
+``reading``      texts and labels as they are given, and their counts
+``learning``     from counts or documents to a state
+``features``     what is read beside the words: n-grams, embeddings, other transformers
+``state``        :class:`LabelerState`, what was learned, in one immutable object
+``answers``      suggestions, explanations, and descriptions of labels
+``known_words``  what is said about a text that the model hardly knows
+``selection``    texts about given topics
+``guarantee``    the threshold that keeps a promised recall
+``audit``        learned texts whose labels are doubtful
+``held_out``     what a labeler says about learned documents as if it had not learned them
+``files``        labelers as model files
+===============  =========================================================================
 """
 
 from polytopic.labeler.answers import Answer, Suggestion

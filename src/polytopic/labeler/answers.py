@@ -15,12 +15,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_scalar
 
+from polytopic.decision import Threshold
 from polytopic.decision.estimator import apply_rule
+from polytopic.decision.rules import Rule
 from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.explanation import Reasons
 from polytopic.kernels.ranking import rank_labels
-from polytopic.labeler.state import vocabulary_view
+from polytopic.labeler.known_words import find_warning
+from polytopic.labeler.state import LabelerState, known_shares, vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
 from polytopic.models.registry import find_model, model_names
@@ -29,9 +32,9 @@ from polytopic.parameters import check_number
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
+NO_THRESHOLD = "guarantee was not set in fit, so no promise can be kept; fit again."
 MANY_LABELS = 64  # with more suggestions for a text, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
-NO_KNOWN_WORD = "The model does not know any word in this text."
 
 
 class Suggestion(NamedTuple):
@@ -61,7 +64,8 @@ class Answer(Sequence[Suggestion]):
     abstained : bool
         Whether the labeler abstained, because the predicted set was not probable enough.
     warning : str or None
-        A sentence on why the answer may be of little use.
+        A sentence on why the answer may be of little use: the model knows few words of the text, or
+        the text is in another language or script.
     """
 
     suggestions: list[Suggestion]
@@ -161,11 +165,43 @@ def check_abstention(abstain, rule, model) -> None:
         raise ValueError(f"abstain needs the probability of a label set: {reason}.")
 
 
-def choose_labels(labeler: Labeler, model, X) -> sparse.csr_matrix:
-    """Return the label set of each document: by the labeler's rule, or by the model itself."""
-    if labeler.rule is None:
+def check_guarantee(labeler: Labeler) -> None:
+    """Raise if a guarantee is invalid, or does not work with other parameters."""
+    guarantee = labeler.guarantee
+    if guarantee is None:
+        return
+    level = guarantee.get("recall") if isinstance(guarantee, Mapping) else None
+    if level is None or len(guarantee) != 1:
+        raise ValueError(f"guarantee == {guarantee!r}, must be {{'recall': NUMBER}} or None.")
+    check_number(level, "recall", min_val=0, max_val=1, include_boundaries="neither")
+    if labeler.features:
+        raise ValueError(
+            "guarantee holds documents out by their word counts, and features need texts; use one "
+            "of them."
+        )
+    for name in ("rule", "abstain"):
+        if getattr(labeler, name) is not None:
+            raise ValueError(
+                f"guarantee and {name} == {getattr(labeler, name)!r} both decide how many labels a "
+                "text gets; use one of them."
+            )
+
+
+def deciding_rule(labeler: Labeler, state: LabelerState) -> Rule | None:
+    """Return the rule that decides which labels are predicted, None if the model does."""
+    if labeler.guarantee is None:
+        return labeler.rule
+    if state.threshold is None:
+        raise ValueError(NO_THRESHOLD)
+    return Threshold(state.threshold)
+
+
+def choose_labels(labeler: Labeler, state, model, X) -> sparse.csr_matrix:
+    """Return the label set of each document: by a rule, or by the model itself."""
+    rule = deciding_rule(labeler, state)
+    if rule is None:
         return model.predict_indicator(X)
-    return apply_rule(model, labeler.rule, X, model.fallback, tree=labeler.tree)
+    return apply_rule(model, rule, X, model.fallback, tree=labeler.tree)
 
 
 def is_sure(labeler: Labeler, model, X) -> np.ndarray:
@@ -262,9 +298,10 @@ def explain_labels(
     model, vocabulary, fields = state.model, state.vocabulary, labeler.fields
     counts, terms = state.analyzer.count([text], fields)
     known = vocabulary.select(counts, terms)
+    share = float(known_shares(known, counts.sum(axis=1).A1)[0])
     x = state.weigh(known) if state.features is None else state.transform([text], fields)
-    if labels is None and labeler.rule is not None:
-        labels = choose_labels(labeler, model, x)
+    if labels is None and deciding_rule(labeler, state) is not None:
+        labels = choose_labels(labeler, state, model, x)
     predicted, scores, proba = model.assess(x, () if labels is None else labels.indices)
     y = predicted if labels is None else labels
     if not y.nnz:
@@ -290,6 +327,8 @@ def explain_labels(
         unknown=[term for term in terms if term not in vocabulary],
         find_places=reasons.place_finder(state.analyzer, text, fields or {}),
         unit=reasons.scores.unit,
+        known=share,
+        warning=find_warning(state, text, share),
     )
 
 

@@ -19,10 +19,10 @@ from polytopic.counts import DocumentRows, LabelSetCounts
 from polytopic.explain import Explanation, Keyword, LabelMap
 from polytopic.explain.correlations import Neighbours
 from polytopic.labeler.answers import (
-    NO_KNOWN_WORD,
     Answer,
     certainty,
     choose_labels,
+    deciding_rule,
     explain_labels,
     is_sure,
     label_name,
@@ -35,6 +35,7 @@ from polytopic.labeler.answers import (
 )
 from polytopic.labeler.audit import Suspects, find_suspects
 from polytopic.labeler.features import FeatureBlock
+from polytopic.labeler.known_words import find_warning
 from polytopic.labeler.learning import change_texts, learn_texts
 from polytopic.labeler.reading import (
     LabelLists,
@@ -46,7 +47,6 @@ from polytopic.labeler.reading import (
 from polytopic.labeler.state import LabelerState
 from polytopic.labels import LabelSpace, Level
 from polytopic.metrics import samples_f1
-from polytopic.models.registry import DEFAULT_COUNT_MODEL
 from polytopic.text import Analyzer, Vocabulary
 from polytopic.text.weights import TermWeights
 
@@ -101,6 +101,9 @@ class Labeler(BaseEstimator):
         :class:`~polytopic.text.WordNGrams` or :class:`~polytopic.text.Embeddings`, a function
         from texts to rows of numbers, or a pair of a name and one of these. How much each weighs
         is chosen on held-out documents. Such a labeler cannot ``learn`` or ``forget``.
+    guarantee : mapping, default=None
+        ``{"recall": 0.9}`` promises that texts like the learned ones get, on average, 90% of their
+        labels. ``fit`` chooses on held-out documents from which score on labels are predicted.
 
     Attributes
     ----------
@@ -157,6 +160,7 @@ class Labeler(BaseEstimator):
         keep_documents=True,
         abstain=None,
         features=None,
+        guarantee=None,
     ):
         self.model = model
         self.quality = quality
@@ -171,6 +175,7 @@ class Labeler(BaseEstimator):
         self.keep_documents = keep_documents
         self.abstain = abstain
         self.features = features
+        self.guarantee = guarantee
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -329,7 +334,7 @@ class Labeler(BaseEstimator):
             space = LabelSpace(above.labels)
         answers = LabelLists()
         for X in state.transform_by_blocks(texts, self.fields):
-            Y = choose_labels(self, state.model, X)
+            Y = choose_labels(self, state, state.model, X)
             rows = space.decode(Y if above is None else above.sets(Y))
             if self.abstain is not None:
                 sure = is_sure(self, state.model, X).tolist()
@@ -350,7 +355,8 @@ class Labeler(BaseEstimator):
         """
         state = self._fitted_state()
         X = state.transform(texts, self.fields)
-        return certainty(state.model, X, own_sets=self.rule is None) if X.shape[0] else np.empty(0)
+        own_sets = deciding_rule(self, state) is None
+        return certainty(state.model, X, own_sets=own_sets) if X.shape[0] else np.empty(0)
 
     def decision_function(self, texts) -> np.ndarray:
         """Return the model's score of each label."""
@@ -399,11 +405,11 @@ class Labeler(BaseEstimator):
             allowed = allowed_labels(state.space, self._reader(state), include, exclude)
             model = model.restrict_to(allowed)
         above = None if level is None else self._level(state, level)
-        answers = []
-        for X, known_shares in state.transform_with_shares(texts, self.fields):
+        answers: list[Answer] = []
+        for X, known, block in state.transform_with_shares(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
-            if self.rule is not None:
-                Y = choose_labels(self, model, X)
+            if deciding_rule(self, state) is not None:
+                Y = choose_labels(self, state, model, X)
             if above is not None:
                 Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
             sure = is_sure(self, model, X)
@@ -415,9 +421,9 @@ class Labeler(BaseEstimator):
                 k,
             )
             answers += [
-                Answer(suggestions, share, not ok, None if share else NO_KNOWN_WORD)
-                for suggestions, share, ok in zip(
-                    ranked, known_shares.tolist(), sure.tolist(), strict=True
+                Answer(suggestions, share, not ok, find_warning(state, text, share))
+                for text, suggestions, share, ok in zip(
+                    block, ranked, known.tolist(), sure.tolist(), strict=True
                 )
             ]
         return answers
@@ -526,12 +532,14 @@ class Labeler(BaseEstimator):
     def audit(self, texts, labels=None, *, k: int = 20) -> Suspects:
         """Find learned texts whose labels are doubtful, most suspicious first.
 
-        Each text is assessed as if it had not been learned. The labeler does not change.
+        Each text is assessed as if it had not been learned, with all models. The labeler does not
+        change.
 
         Parameters
         ----------
         texts : iterable of texts
-            Texts that were learned.
+            Texts that were learned. If the model learns from documents, and the labeler has not
+            kept them, give all of them: each is then assessed by what the others teach.
         labels : collections of names, default=None
             The labels that they were learned with. Leave them out if the texts are documents with
             labels.
@@ -540,18 +548,24 @@ class Labeler(BaseEstimator):
 
         Notes
         -----
-        The counts of a text are removed from the table. Words that several labels share stay
-        shared as before, and vocabulary and temperature are kept. Texts are ranked by the model's
-        scores, not by the ``rule``: the log joint of label sets or, for naive Bayes, the log
-        likelihood of the best label.
+        The model's ``audit_method`` says how a text is left out.
+
+        "leave-one-out", for count models: the counts of a text are removed from the table. Words
+        that several labels share stay shared as before, and vocabulary and temperature are kept.
+        The suspicion is the difference between the scores of the better and of its own labels (the
+        log joint of label sets or, for naive Bayes, the log likelihood of the best label), divided
+        by the square root of the number of words, because differences grow with the text.
+
+        "out-of-fold", for all others: the texts are divided into five folds, and those of a fold
+        are assessed by a model that is fitted on all other documents, with the parameters tuned
+        before. ``better`` is what it predicts. All scores together are calibrated. The suspicion is
+        the mean of -log p of a text's labels, plus the largest -log(1 - p) of its other labels; 0
+        if its labels are predicted.
+
+        The ``rule`` is not used.
         """
         state = self._fitted_state()
         check_scalar(k, "k", Integral, min_val=1)
-        if not state.model.can_audit:
-            raise ValueError(
-                f"audit works with count models only; {type(state.model).__name__} is not one. "
-                f"Use model={DEFAULT_COUNT_MODEL!r} (--model {DEFAULT_COUNT_MODEL})."
-            )
         texts = list(check_iterable(texts))
         if labels is None:
             if not all(isinstance(text, Document) for text in texts):
@@ -559,8 +573,7 @@ class Labeler(BaseEstimator):
             labels = [text.labels for text in texts]
         Y = self._reader(state).read(labels, len(texts)).over(list(state.space))
         ids = [text.id if isinstance(text, Document) else None for text in texts]
-        X = state.transform(texts, self.fields)
-        return find_suspects(state.model, state.vocabulary.terms, ids, X, Y, k)
+        return find_suspects(self, state, texts, ids, Y, k)
 
     def label_terms(self, k: int = 10, labels: Collection[str] | None = None) -> list[dict]:
         """Return labels with their number of documents, parent and most characteristic terms.

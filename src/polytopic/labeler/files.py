@@ -18,7 +18,7 @@ from polytopic.counts import DocumentRows, LabelSetCounts
 from polytopic.counts.rows import PACKING as ROWS_PACKING
 from polytopic.counts.table import PACKING as TABLE_PACKING
 from polytopic.errors import ModelFileError
-from polytopic.labeler.answers import check_abstention
+from polytopic.labeler.answers import check_abstention, deciding_rule
 from polytopic.labeler.estimator import Labeler
 from polytopic.labeler.features import describe_features, restore_features
 from polytopic.labeler.learning import new_model
@@ -34,6 +34,7 @@ from polytopic.modelfile import (
     write_model,
 )
 from polytopic.models.registry import find_model
+from polytopic.parameters import check_number
 from polytopic.text import Analyzer, Vocabulary, resolve_min_df
 from polytopic.text.counting import check_fields
 from polytopic.text.weights import TermWeights
@@ -126,6 +127,8 @@ def _manifest(
             "rule": _rule_to_dict(labeler.rule, labeler.tree),
             "weights": None if state.weights is None else state.weights.scheme,
             **_plain({"keep_documents": labeler.keep_documents, "abstain": labeler.abstain}),
+            "guarantee": None if labeler.guarantee is None else _plain(labeler.guarantee),
+            "threshold": state.threshold,
         },
         "training": state.training,
         "counts": None
@@ -202,6 +205,7 @@ def _build_labeler(
             training,
             fitted_from,
             features,
+            _threshold(manifest),
         )
     )
     _check_answers(labeler)
@@ -228,6 +232,7 @@ def _unfitted_labeler(manifest: Mapping[str, Any]) -> Labeler:
         weights=settings.get("weights") or "ltc",
         keep_documents=settings.get("keep_documents", True),
         abstain=settings.get("abstain"),
+        guarantee=settings.get("guarantee"),
     )
     resolve_min_df(labeler.min_df, 1)
     if labeler.max_terms is not None:
@@ -237,9 +242,20 @@ def _unfitted_labeler(manifest: Mapping[str, Any]) -> Labeler:
     return labeler
 
 
+def _threshold(manifest: Mapping[str, Any]) -> float | None:
+    """Return the threshold of a guarantee; there is one if there is a guarantee."""
+    settings = manifest["settings"]
+    threshold = settings.get("threshold")
+    if (threshold is None) != (settings.get("guarantee") is None):
+        raise ValueError("there must be a threshold if there is a guarantee, and only then")
+    if threshold is not None:
+        check_number(threshold, "threshold")
+    return threshold
+
+
 def _check_answers(labeler: Labeler) -> None:
-    """Raise if the rule or the abstention does not work with the model."""
-    model, rule = labeler.model_, labeler.rule
+    """Raise if the rule, the guarantee or the abstention does not work with the model."""
+    model, rule = labeler.model_, deciding_rule(labeler, labeler.state_)
     if labeler.abstain is not None:
         check_abstention(labeler.abstain, rule, model)
     if rule is not None:

@@ -17,7 +17,7 @@ from sklearn.utils import check_scalar
 
 from polytopic.counts import TUNING_DOCS, DocumentRows, LabelSetCounts, TextSample
 from polytopic.errors import PolytopicError
-from polytopic.labeler.answers import check_abstention
+from polytopic.labeler.answers import check_abstention, check_guarantee
 from polytopic.labeler.features import Features, learn_features, plain_text, read_sources
 from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
@@ -49,7 +49,7 @@ def learn_texts(labeler: Labeler, texts, labels, reader: LabelReader) -> Labeler
         kept: list | None = [] if labeler.features else None
         rows = collect_rows(texts, labels, analyzer, fields, reader=reader, kept=kept)
         return learn_rows(labeler, rows, analyzer, texts=kept)
-    sample, sample_rows = TextSample(TUNING_DOCS if model.needs_documents else 0), None
+    sample, sample_rows = TextSample(TUNING_DOCS if needs_sample(labeler, model) else 0), None
     counts = count_texts(texts, labels, analyzer, fields, sample, reader=reader)
     if sample.size:
         sample_rows = collect_rows(sample.texts, sample.labels, analyzer, fields)
@@ -82,13 +82,15 @@ def change_texts(
         rows = change(_require_documents(state), new_rows)
         _check_not_empty(rows.X.shape[0])
         start = _check_warm_start(state.model) if warm else None
-        return learn_rows(labeler, rows, analyzer, tuned=tuned, start=start)
+        return learn_rows(
+            labeler, rows, analyzer, tuned=tuned, start=start, threshold=state.threshold
+        )
     if warm:
         _check_warm_start(state.model)
     counts = require_counts(state.counts)
     counts = change(counts, count_texts(texts, labels, analyzer, fields, reader=reader))
     _check_not_empty(counts.n_docs)
-    return learn_counts(labeler, counts, analyzer, tuned=tuned)
+    return learn_counts(labeler, counts, analyzer, tuned=tuned, threshold=state.threshold)
 
 
 def _require_documents(state: LabelerState) -> DocumentRows:
@@ -131,6 +133,7 @@ def learn_counts(
     *,
     sample: DocumentRows | None = None,
     tuned: dict | None = None,
+    threshold: float | None = None,
     fitted_from: FittedFrom | None = None,
 ) -> LabelerState:
     """Fit a count model on a table of counts.
@@ -144,9 +147,11 @@ def learn_counts(
     analyzer : Analyzer, default=None
         The analyzer whose terms the table has; by default a new one.
     sample : DocumentRows, default=None
-        Some of the documents, to tune hyper-parameters on.
+        Some of the documents, to tune hyper-parameters and to choose the threshold of a guarantee.
     tuned : dict, default=None
         Hyper-parameters tuned by an earlier fit (``model_.tuned_``), to keep.
+    threshold : float, default=None
+        The threshold of a guarantee that an earlier fit has chosen, to keep.
     fitted_from : FittedFrom, default=None
         The documents of a store that the table was counted from.
     """
@@ -155,7 +160,8 @@ def learn_counts(
         documents = vocabulary.select(sample.X, sample.terms), sample.targets
     view = vocabulary_view(counts, vocabulary)
     model = new_model(labeler).fit_counts(view, documents=documents, tuned=tuned)
-    return _new_state(labeler, analyzer, model, vocabulary, counts, fitted_from=fitted_from)
+    state = _new_state(labeler, analyzer, model, vocabulary, counts, fitted_from=fitted_from)
+    return _with_threshold(labeler, state, sample, threshold)
 
 
 def learn_rows(
@@ -165,6 +171,7 @@ def learn_rows(
     *,
     tuned: dict | None = None,
     start: Model | None = None,
+    threshold: float | None = None,
     fitted_from: FittedFrom | None = None,
     texts: list | None = None,
 ) -> LabelerState:
@@ -172,7 +179,7 @@ def learn_rows(
 
     Parameters
     ----------
-    labeler, analyzer, tuned, fitted_from
+    labeler, analyzer, tuned, threshold, fitted_from
         As in :func:`learn_counts`.
     rows : DocumentRows
         The documents.
@@ -204,7 +211,21 @@ def learn_rows(
     state = learn_documents(labeler, rows.table(), fit, analyzer, fitted_from=fitted_from)
     if texts is not None:  # it cannot learn more documents, so it does not keep these
         return replace(state, features=features)
+    state = _with_threshold(labeler, state, rows, threshold)
     return replace(state, documents=rows) if labeler.keep_documents else state
+
+
+def _with_threshold(
+    labeler: Labeler, state: LabelerState, rows: DocumentRows | None, threshold: float | None
+) -> LabelerState:
+    """Return the state with the threshold of the labeler's guarantee, chosen on rows if None."""
+    if labeler.guarantee is None:
+        return state
+    if threshold is None:
+        from polytopic.labeler.guarantee import guaranteed_threshold  # here: it learns folds
+
+        threshold = guaranteed_threshold(labeler, state, rows)
+    return replace(state, threshold=threshold)
 
 
 def learn_documents(
@@ -281,8 +302,14 @@ def new_analyzer(labeler: Labeler) -> Analyzer:
     return Analyzer(labeler.language) if labeler.analyzer is None else clone(labeler.analyzer)
 
 
+def needs_sample(labeler: Labeler, model: Model) -> bool:
+    """Return whether a count model must be fitted with a sample of documents."""
+    return model.needs_documents or labeler.guarantee is not None
+
+
 def new_model(labeler: Labeler) -> Model:
     """Return the model of a labeler, unfitted; raise if other parameters do not work with it."""
+    check_guarantee(labeler)
     check_name(labeler.weights, "weights", SCHEMES)
     model, rule = _unfitted_model(labeler.model, labeler.quality), labeler.rule
     if labeler.features:

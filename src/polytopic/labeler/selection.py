@@ -135,7 +135,7 @@ class Selector:
         """Return the predicted label sets, empty where the labeler abstains."""
         labeler, model = self.labeler, self.labeler.model_
         X = labeler.state_.weigh(counts)
-        Y = sparse.csr_matrix(choose_labels(labeler, model, X))
+        Y = sparse.csr_matrix(choose_labels(labeler, labeler.state_, model, X))
         if labeler.abstain is None:
             return Y
         sure = is_sure(labeler, model, X).astype(np.float64)

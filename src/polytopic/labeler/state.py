@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +20,7 @@ from polytopic.models import Model
 from polytopic.models.checks import require_counts
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, create_model
 from polytopic.text import Analyzer, Vocabulary
+from polytopic.text.detection import scripts_of
 from polytopic.text.weights import TermWeights
 
 MIN_TEXTS, MAX_TEXTS = 256, 8192  # in a block
@@ -72,6 +73,8 @@ class LabelerState:
         The documents of a store that it was fitted on, None if they come from elsewhere.
     features : Features or None
         What the model reads beside the words.
+    threshold : float or None
+        The score from which on labels are predicted to keep a guarantee; None without one.
     """
 
     model: Model
@@ -83,6 +86,7 @@ class LabelerState:
     training: Mapping[str, Any]
     fitted_from: FittedFrom | None = None
     features: Features | None = None
+    threshold: float | None = None
 
     @cached_property
     def counts(self) -> LabelSetCounts | None:
@@ -95,6 +99,11 @@ class LabelerState:
     def space(self) -> LabelSpace:
         """The labels."""
         return LabelSpace(self.model.classes_.tolist())
+
+    @cached_property
+    def scripts(self) -> frozenset[str]:
+        """The scripts of the vocabulary."""
+        return scripts_of(self.vocabulary.terms)
 
     @cached_property
     def mixture(self):
@@ -126,47 +135,33 @@ class LabelerState:
 
     def transform_by_blocks(self, texts, fields) -> Iterator[sparse.csr_matrix]:
         """Yield what the model reads of a stream of texts, in blocks of limited size."""
-        read = deque[Any]()
+        queue = deque[Any]()
         for X in self.analyzer.count_known_by_blocks(
-            self._recorded(texts, read), self.vocabulary, fields, max_texts=self._max_texts
+            _queued(texts, queue), self.vocabulary, fields, max_texts=self._max_texts
         ):
-            yield self._read(X, read, fields)
+            yield self._read(X, _take(queue, X.shape[0]), fields)
 
     def transform_with_shares(
         self, texts, fields
-    ) -> Iterator[tuple[sparse.csr_matrix, np.ndarray]]:
-        """Yield the same blocks, with the share of each text's words that the vocabulary has."""
-        read = deque[Any]()
+    ) -> Iterator[tuple[sparse.csr_matrix, np.ndarray, list]]:
+        """Yield the same blocks, with the known share of the words of each text, and the texts."""
+        queue = deque[Any]()
         for X, totals in self.analyzer.count_known_and_totals(
-            self._recorded(texts, read), self.vocabulary, fields, max_texts=self._max_texts
+            _queued(texts, queue), self.vocabulary, fields, max_texts=self._max_texts
         ):
-            shares = _shares(X, totals)  # before counts become weights
-            yield self._read(X, read, fields), shares
+            block = _take(queue, X.shape[0])
+            shares = known_shares(X, totals)  # before counts become weights
+            yield self._read(X, block, fields), shares, block
 
     @property
     def _max_texts(self) -> int:
         max_texts = max(MIN_TEXTS, MAX_SCORES // max(len(self.space), 1))
         return min(max_texts, MAX_TEXTS)
 
-    def _recorded(self, texts, read: deque) -> Iterable:
-        """Return texts; if there are features, those that were read wait in a queue for them."""
-        texts = check_iterable(texts)
-        if self.features is None:
-            return texts
-
-        def record():
-            for text in texts:
-                read.append(text)
-                yield text
-
-        return record()
-
-    def _read(self, X: sparse.csr_matrix, texts, fields) -> sparse.csr_matrix:
-        """Return what the model reads of counts and their texts; a queue loses these texts."""
+    def _read(self, X: sparse.csr_matrix, texts: Sequence, fields) -> sparse.csr_matrix:
+        """Return what the model reads of counts and their texts."""
         if self.features is None:
             return self.weigh(X, copy=False)
-        if isinstance(texts, deque):
-            texts = [texts.popleft() for _ in range(X.shape[0])]
         return self.features.beside(self._weights_of(X, copy=False), texts, fields)
 
     def weigh(self, X: sparse.csr_matrix, *, copy: bool = True) -> sparse.csr_matrix:
@@ -182,8 +177,23 @@ class LabelerState:
         return X if self.weights is None else self.weights.transform(X, copy)
 
 
-def _shares(X: sparse.csr_matrix, totals: np.ndarray) -> np.ndarray:
-    """Return the sums of rows as shares of totals; 0 if the total is 0."""
+def _queued(texts, queue: deque) -> Iterator[Any]:
+    """Yield texts; those that were read wait in the queue until their block has been counted."""
+    for text in check_iterable(texts):
+        queue.append(text)
+        yield text
+
+
+def _take(queue: deque, n: int) -> list:
+    """Remove the next texts from a queue, and return them."""
+    return [queue.popleft() for _ in range(n)]
+
+
+def known_shares(X: sparse.csr_matrix, totals: np.ndarray) -> np.ndarray:
+    """Return the share of texts' words that are in ``X``, 0 for a text without words.
+
+    ``totals`` are the numbers of words of the texts.
+    """
     rows = np.repeat(np.arange(totals.size), X.indptr[1:] - X.indptr[:-1])
     sums = np.bincount(rows, weights=X.data, minlength=totals.size)
     return np.minimum(sums / np.maximum(totals, TINY), 1.0)  # sums of fractions are rounded

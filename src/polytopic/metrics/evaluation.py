@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from polytopic.metrics.calibration import CalibrationTally
 from polytopic.metrics.inputs import read_named_pair, read_pair
 from polytopic.metrics.label_sets import SetTally, at_level, depth, with_ancestors
 from polytopic.metrics.scores import ScoreTally
@@ -55,6 +58,11 @@ class Tally:
     tree : LabelTree, default=None
         The tree of labels, for the hierarchical metrics and those by level.
 
+    Attributes
+    ----------
+    calibration : CalibrationTally or None
+        How often probabilities came true, if they were counted; its ``plot`` draws them.
+
     Examples
     --------
     >>> first, second = Tally(["a", "b", "c"]), Tally(["a", "b", "c"])
@@ -72,16 +80,25 @@ class Tally:
         self._extended: SetTally | None = None  # with all ancestors
         self._levels: list[SetTally] = []
         self._scores: ScoreTally | None = None
+        self.calibration: CalibrationTally | None = None
 
     @property
     def n_docs(self) -> int:
         """Number of documents counted."""
         return 0 if self._sets is None else int(self._sets.n_docs.sum())
 
-    def add(self, Y_true, Y_pred, scores=None) -> None:
+    def add(self, Y_true, Y_pred, scores=None, *, proba=None, certainty=None) -> None:
         """Count documents: their true and predicted labels and, if known, the scores of labels.
 
-        The parameters are those of :func:`evaluate`.
+        Parameters
+        ----------
+        Y_true, Y_pred, scores
+            As for :func:`evaluate`.
+        proba : array or sparse matrix of shape (n_docs, n_labels), default=None
+            Probability of each label.
+        certainty : array of shape (n_docs,), default=None
+            Together with ``proba``: the probability that all labels of ``Y_pred`` are right.
+            Documents without predicted labels do not count.
         """
         if self.tree is None:
             true, pred, labels = read_pair(Y_true, Y_pred, self.classes)
@@ -97,6 +114,16 @@ class Tally:
             ]
         if scores is not None:
             part._scores = ScoreTally.count(Y_true, scores, self.classes)
+        if proba is not None and certainty is not None:
+            is_right = abs(true - pred).sum(axis=1) == 0
+            has_labels = np.asarray(pred.sum(axis=1)) > 0
+            part.calibration = CalibrationTally.count(
+                Y_true,
+                proba,
+                np.asarray(is_right)[has_labels],
+                np.asarray(certainty)[has_labels],
+                self.classes,
+            )
         self._include(part)
 
     def __add__(self, other: Tally) -> Tally:
@@ -112,6 +139,7 @@ class Tally:
         self._sets = _sum(self._sets, part._sets)
         self._extended = _sum(self._extended, part._extended)
         self._scores = _sum(self._scores, part._scores)
+        self.calibration = _sum(self.calibration, part.calibration)
 
     def _levels_down_to(self, n_levels):
         """Return a tally per level; below the deepest label, labels stand for themselves."""
@@ -126,7 +154,15 @@ class Tally:
             values |= self._extended.hierarchical_metrics()
         if self._scores is not None:
             values |= self._scores.metrics(n_labels=self._sets.by_label.shape[1])
+        if self.calibration is not None:
+            values |= self.calibration.metrics()
         return values
+
+    def metrics_by_label(self) -> dict[Any, dict[str, float]]:
+        """Return what :func:`classification_report` returns for all documents counted."""
+        if self._sets is None:
+            raise ValueError("There is no labelled document to evaluate on.")
+        return self._sets.report()
 
     def metrics_by_level(self) -> dict[int, dict[str, Any]]:
         """Return the main metrics at each level of the tree, see :func:`by_level`.

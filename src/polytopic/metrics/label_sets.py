@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -126,6 +127,23 @@ class SetTally:
     def document_f1(self) -> float:
         """Return the F-measure of mean precision and mean recall."""
         return float(harmonic_mean(self.mean("samples_precision"), self.mean("samples_recall")))
+
+    def report(self) -> dict[Any, dict[str, float]]:
+        """Return precision, recall, F-measure and numbers of documents of each label."""
+        right, true, predicted = self.by_label
+        columns = {
+            "precision": ratio(right, predicted, empty=0),
+            "recall": ratio(right, true, empty=0),
+            "f1": f1(right, true, predicted, empty=0),
+            "support": true,
+            "predicted": predicted,
+        }
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        labels = range(right.size) if self.labels is None else self.labels
+        return {
+            label: dict(zip(columns, row, strict=True))
+            for label, row in zip(labels, rows, strict=True)
+        }
 
     def metrics(self) -> dict[str, float]:
         """Return all metrics of label sets by name, in a fixed order."""
@@ -407,20 +425,7 @@ def classification_report(Y_true, Y_pred, *, classes=None):
     >>> report["a"]
     {'precision': 0.5, 'recall': 1.0, 'f1': 0.666..., 'support': 1, 'predicted': 2}
     """
-    tally = _tally(Y_true, Y_pred, classes)
-    right, true, predicted = tally.by_label
-    columns = {
-        "precision": ratio(right, predicted, empty=0),
-        "recall": ratio(right, true, empty=0),
-        "f1": f1(right, true, predicted, empty=0),
-        "support": true,
-        "predicted": predicted,
-    }
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    labels = range(right.size) if tally.labels is None else tally.labels
-    return {
-        label: dict(zip(columns, row, strict=True)) for label, row in zip(labels, rows, strict=True)
-    }
+    return _tally(Y_true, Y_pred, classes).report()
 
 
 def with_ancestors(true, pred, labels, tree):

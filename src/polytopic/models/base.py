@@ -98,8 +98,9 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
         Has ``label_topics_``, ``topic_word_proba_`` and ``label_covariance_``.
     can_forget : bool
         Has ``partial_fit`` and ``forget``, both exact.
-    can_audit : bool
-        Can assess a document as if it had never been learned.
+    audit_method : {"leave-one-out", "out-of-fold"}
+        How learned documents are assessed as if they had not been learned: by removing the counts
+        of each, exactly, or by models that are fitted on the other folds.
     can_warm_start : bool
         ``fit`` can start from an earlier model (``warm=``).
     can_distribute : bool
@@ -116,7 +117,7 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
     has_set_posterior: ClassVar[bool] = False
     has_topics: ClassVar[bool] = False
     can_forget: ClassVar[bool] = False
-    can_audit: ClassVar[bool] = False
+    audit_method: ClassVar[Literal["leave-one-out", "out-of-fold"]] = "out-of-fold"
     can_warm_start: ClassVar[bool] = False
     can_distribute: ClassVar[bool] = False
 

@@ -60,7 +60,7 @@ class CountModel(Model):
     learns_from = "counts"
     has_word_proba = True
     can_forget = True
-    can_audit = True
+    audit_method = "leave-one-out"
     can_distribute = True
 
     _array_specs = COUNTS

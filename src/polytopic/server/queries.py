@@ -180,16 +180,11 @@ def review_unlabelled(active: ActiveModel, k: int) -> list[dict[str, Any]]:
 def review_doubtful(active: ActiveModel, k: int) -> list[dict[str, Any]]:
     """Return the ``k`` labelled documents whose labels are most likely wrong.
 
-    The list is empty for models that cannot leave out a document (those that learn from documents),
-    and for models that were fitted on a part of the store.
+    The list is empty for models that were fitted on a part of the store.
     """
     labeler = active.labeler
-    if (
-        active.store is None
-        or not labeler.model_.can_audit
-        or labeler.counts_ is None
-        or active.is_part
-    ):
+    is_exact = labeler.model_.audit_method == "leave-one-out"
+    if active.store is None or active.is_part or (is_exact and labeler.counts_ is None):
         return []
     documents = _newest(active, labelled=True, as_of=active.revision)
     suspects = labeler.audit(documents, k=k) if documents else []

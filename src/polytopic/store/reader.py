@@ -16,7 +16,7 @@ from polytopic.counts import LARGEST_EXACT, TUNING_DOCS, DocumentRows, LabelSetC
 from polytopic.counts.sampling import smallest_digests
 from polytopic.errors import DamagedError, NotLearnedError, StoreError
 from polytopic.labeler import Labeler
-from polytopic.labeler.learning import learn_counts, learn_rows, new_model
+from polytopic.labeler.learning import learn_counts, learn_rows, needs_sample, new_model
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
 from polytopic.store import schema
@@ -205,17 +205,26 @@ class TrainingData:
     content: DocumentRows | StoredCounts
     sample: DocumentRows | None = None
 
-    def fit(self, labeler: Labeler, *, tuned: dict | None = None) -> Labeler:
-        """Fit a labeler; with ``tuned``, keep the hyper-parameters of an earlier fit."""
+    def fit(
+        self, labeler: Labeler, *, tuned: dict | None = None, threshold: float | None = None
+    ) -> Labeler:
+        """Fit a labeler; with ``tuned`` and ``threshold``, keep what an earlier fit has chosen."""
         source = FittedFrom(self.url, self.selection)
         if isinstance(self.content, DocumentRows):
             self._check_not_empty(self.content.X.shape[0])
-            state = learn_rows(labeler, self.content, tuned=tuned, fitted_from=source)
+            state = learn_rows(
+                labeler, self.content, tuned=tuned, threshold=threshold, fitted_from=source
+            )
             return labeler.set_state(state)
         self._check_not_empty(self.content.n_docs)
         try:
             state = learn_counts(
-                labeler, self.content, sample=self.sample, tuned=tuned, fitted_from=source
+                labeler,
+                self.content,
+                sample=self.sample,
+                tuned=tuned,
+                threshold=threshold,
+                fitted_from=source,
             )
         except NotLearnedError as error:
             raise DamagedError("its counts do not match its documents") from error
@@ -235,7 +244,7 @@ def read_training_data(
     if model.learns_from == "documents":
         return TrainingData(url, selection, read_rows(connection, selection))
     counts, sample = read_counts(connection, selection), None
-    if tune and model.needs_documents:
+    if tune and needs_sample(labeler, model):
         sample = read_rows(connection, selection, TUNING_DOCS)
     return TrainingData(url, selection, counts, sample)
 

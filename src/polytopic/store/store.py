@@ -546,7 +546,7 @@ class Store:
             The documents, see :meth:`counts`.
         **parameters
             Parameters of :class:`~polytopic.Labeler`: ``rule``, ``min_df``, ``max_terms``,
-            ``weights``, ``abstain``.
+            ``weights``, ``abstain``, ``guarantee``.
         """
         with self._database.reading() as connection:
             labeler = Labeler(
@@ -619,7 +619,7 @@ class Store:
                 read_at=last,
             )
             data = read_training_data(connection, new, selection, tune=False)
-        return data.fit(new, tuned=tuned)
+        return data.fit(new, tuned=tuned, threshold=labeler.state_.threshold)
 
     def publish(
         self,

@@ -78,12 +78,20 @@ def stemmed_languages():
 
 def stop_words(language):
     """Return the stop words of a language; none if there is no list."""
-    if language == "en":
-        return _ENGLISH_STOP_WORDS
+    return _ENGLISH_STOP_WORDS if language == "en" else stop_list(language)
+
+
+def stop_list(language):
+    """Return all words that stopwords-iso lists for a language; none if it has no list."""
     import stopwordsiso
 
-    code = _STOP_LISTS.get(language, language)
+    code = stop_list_code(language)
     return stopwordsiso.stopwords(code) if code in stopwordsiso.langs() else frozenset()
+
+
+def stop_list_code(language):
+    """Return the code under which stopwords-iso lists the stop words of a language."""
+    return _STOP_LISTS.get(language, language)
 
 
 class Lemmas:

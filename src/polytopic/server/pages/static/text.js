@@ -16,6 +16,7 @@ const state = {
   suggested: [], // suggestions from the API
   names: new Map(),
   unknown: new Set(), // topics that are new to the model
+  warning: null, // why they may be of little use
   explanation: null,
   only: null, // the one topic whose words are marked, or null for all
   open: new Set(), // topics with visible reasons
@@ -55,6 +56,7 @@ function label(content, topics = null) {
     return () => {
       Object.assign(state, { content, topics: labels, explanation, only: null, whyNot: null, saved: null });
       state.suggested = answer.documents[0].suggestions;
+      state.warning = answer.documents[0].warning ?? null;
       state.unknown = new Set(labels.filter((one) => !known.includes(one)));
       state.open.clear();
       showModel(answer.model);
@@ -198,6 +200,8 @@ function show() {
   byId("unknown").textContent = unknown.length
     ? _("Unknown words: {words}", { words: unknown.slice(0, 20).join(", ") + (unknown.length > 20 ? ", …" : "") })
     : "";
+  byId("warning").textContent = state.warning ?? "";
+  byId("warning").hidden = !state.warning;
   byId("topics").replaceChildren(...state.topics.map(topicItem));
   const others = state.suggested.filter((one) => !state.topics.includes(one.label)).slice(0, MAX_OTHERS);
   byId("others").replaceChildren(...others.map(otherItem));
@@ -253,7 +257,7 @@ function topicItem(label, place) {
     },
   }, "×");
   const summary = reason
-    ? el("span", { class: "summary" }, _("{share} of the text", { share: percent(reason.share) }), " · ",
+    ? el("span", { class: "summary" }, _("{share} of the known words", { share: percent(reason.share) }), " · ",
         el("span", { class: "soft" }, _("confidence {part}", { part: percent(reason.probability) })))
     : el("span", { class: "summary soft" }, _("new, learned when you save"));
   return el("li", {}, el("div", { class: "head" }, only, el("span", { class: "buttons" }, why, removal)), summary,
