@@ -467,6 +467,25 @@ def test_limit_of_suggestions(client):
     assert lines.text.count('"labels"') == n_documents
 
 
+def test_limit_of_scores(client, monkeypatch):
+    """Documents × labels per response are limited, too; lines are answered in smaller blocks."""
+    n_labels = len(client.get("/v1/labels").json()["labels"])
+    monkeypatch.setattr(queries, "MAX_SCORES", 3 * n_labels)
+    monkeypatch.setattr(suggest, "MAX_SCORES", 3 * n_labels)
+    text = {"text": "a goal"}
+
+    allowed, refused = (
+        client.post("/v1/suggest", json={"documents": [text] * n, "k": 1}) for n in (3, 4)
+    )
+    lines = client.post("/v1/suggest?k=1", content=b'{"text": "a goal"}\n' * 10, headers=LINES)
+
+    assert len(allowed.json()["documents"]) == 3
+    assert refused.status_code == 422
+    assert f"a model with {n_labels} labels exceed" in refused.json()["detail"]
+    assert "Send fewer documents, or application/x-ndjson" in refused.json()["detail"]
+    assert lines.text.count('"labels"') == 10
+
+
 def test_limit_of_explained_shares(client):
     """A long text is explained for few labels only."""
     labels = [row["label"] for row in client.get("/v1/labels").json()["labels"]]

@@ -19,6 +19,7 @@ from polytopic.server.live import ActiveModel
 from polytopic.server.schemas import ExplainRequest, Item, SuggestOptions
 
 MAX_SUGGESTIONS = 100_000  # in one response
+MAX_SCORES = 4_000_000  # documents × labels of the model, for one response
 MAX_REVIEWED = 2000  # newest documents that a review queue is drawn from
 MAX_REVIEWED_LABELS = 2000  # with more labels, fewer documents: the product counts
 EXCERPT_CHARACTERS = 300
@@ -26,6 +27,16 @@ EXCERPT_TERMS = 40  # of a document without a text
 
 
 # Labels of documents
+
+
+def check_scores(active: ActiveModel, items: Sequence[Item]) -> None:
+    """Raise if labelling so many documents with so many labels would keep others waiting."""
+    n_labels = active.labeler.classes_.size
+    if len(items) > max(MAX_SCORES // max(n_labels, 1), 1):
+        raise ValueError(
+            f"{len(items):,} documents and a model with {n_labels:,} labels exceed {MAX_SCORES:,} "
+            f"scores in one response. Send fewer documents, or {NDJSON}."
+        )
 
 
 def suggest(

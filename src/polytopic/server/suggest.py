@@ -41,6 +41,7 @@ PATH = "/v1/suggest"
 JSON_BYTES = JSON.encode()
 MAX_LINES = 256  # answered at once
 MAX_SUGGESTIONS = 25_600  # in the answers to them
+MAX_SCORES = 512_000  # lines × labels of the model
 MAX_LINE_BYTES = 16 << 20
 LONG_LINES = 1 << 20  # bytes of lines that take a while
 TOO_MANY_LINES = "The service is reading too many long lines. Try again in a moment."
@@ -96,8 +97,9 @@ def add_suggest_route(app: FastAPI, service: Service) -> SuggestRoute:
             service.metrics.count_labelled(len(answers))
             return answers
 
-        max_lines = min(MAX_LINES, MAX_SUGGESTIONS // options.k)
-        blocks = read_lines(request, service.memory, max_lines)
+        n_labels = service.live.active.labeler.classes_.size
+        max_lines = min(MAX_LINES, MAX_SUGGESTIONS // options.k, MAX_SCORES // max(n_labels, 1))
+        blocks = read_lines(request, service.memory, max(max_lines, 1))
         return LineResponse(answer_blocks(blocks, workers_for, answer))
 
     def workers_for(lines: Sequence[bytes]) -> Workers:
@@ -186,6 +188,7 @@ class JSONSuggest:
     def _answer_all(self, request: schemas.SuggestRequest | schemas.SuggestOneRequest) -> bytes:
         """Return one response for all documents of a request."""
         items = [one.to_item(n) for n, one in enumerate(request.documents, start=1)]
+        queries.check_scores(self.service.live.active, items)
         model, answers = self._label(items, request)
         return to_json({"model": model, "documents": answers})
 
