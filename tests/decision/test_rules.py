@@ -121,6 +121,26 @@ def test_rules_on_many_labels(rule, seed, single):
         assert_as_twin(accepted, rule, row, reference=-310.0, siblings=siblings)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 15, 80, 300])
+def test_many_documents_with_the_next_labels(size, dtype):
+    """Few labels are sorted for many documents together; labels without a score change nothing."""
+    rng = np.random.default_rng(size)
+    scores = rng.normal(-300, 40, (160, 130)).astype(dtype)
+    scores[40:80] = np.round(scores[40:80], -1)
+    scores[80:120][rng.random((40, 130)) < 0.5] = -np.inf
+    scores[7], scores[8, 3] = -np.inf, np.inf
+    wide = np.hstack([scores, np.full((160, 200), -np.inf, dtype)])
+    for ratio in (0.0, 0.2, 0.7, 1.0):
+        rule = UnconstrainedCohort(size, ratio)
+
+        decided = rule.decide(scores).toarray() > 0
+
+        for row, accepted in zip(scores, decided, strict=True):
+            assert_as_twin(accepted, rule, row)
+        np.testing.assert_array_equal(rule.decide(wide).toarray()[:, :130] > 0, decided)
+
+
 @given(
     scores=score_arrays(),
     rule=rules(WorldModel, UnconstrainedCohort, TreeCohort, TNorm),

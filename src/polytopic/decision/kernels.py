@@ -13,6 +13,7 @@ labels exactly at the cut, the first ``ties`` are accepted.
 ``cut[d, r]``     lowest score that is accepted, in the precision of the scores
 ``ties[d, r]``    how many labels exactly at the cut are accepted
 ``best``          highest score of a document; distances are measured downwards from it
+``ranked[i, d]``  score at place i of document d, in descending order
 ``gap``           mean distance of the scores from the best
 ================  =================================================================================
 
@@ -29,6 +30,9 @@ ALL = 2**31 - 1  # value of ``ties`` that accepts all of them
 FEW = 2  # surplus scores that are removed one by one
 MAX_HALVINGS = 24
 MAX_FAILED = 10  # halvings in a row that went too far
+SORTED_LABELS = 256  # at most, for which sorting all scores is faster than counting them
+ABREAST = 72  # documents that are sorted at the same time
+MARKED_PLACES = 24  # at most, whose labels are found one place after the other
 BUCKETS = 64  # of equal width, from a document's lowest score to its best
 CROWDED = 32  # scores in a bucket that are too many to be inserted one by one
 SLACK = 0.01  # of a bucket, more than the rounding of a score's place
@@ -165,55 +169,13 @@ def next_cuts(scores, bits, size, ratios, reject, out, cut, ties):
     Equivalent, with the finite scores below that of label ``j`` sorted in descending order, to
     ``out[d, j] = scores[d, j] - lower[:size].mean()`` (Skorkovská et al., Eq. (6)), 0 where nothing
     is lower, and ``cut[d, r] = ratios[r] * out[d, scores[d].argmax()]``. ``out`` may be -inf for a
-    label below the lowest cut. Infinite scores stay as they are.
-
-    ``bits`` are the scores read as integers. Scores are counted in buckets of equal width. The
-    counts exclude most labels, and a mean needs the order of scores in two buckets only, its first
-    and its last. Its sum is taken in the same order whichever labels are excluded, and equal scores
-    have exactly equal means.
+    label below the lowest cut. Infinite scores stay as they are. ``bits`` are the scores read as
+    integers. Equal scores have exactly equal means.
     """
-    n_labels, n_buckets = scores.shape[1], BUCKETS + 2
-    column, place = np.empty(n_labels, np.int64), np.empty(n_labels, np.uint8)
-    ranked, sums = np.empty(n_labels, scores.dtype), np.empty(n_buckets)
-    counts, ends = np.empty(n_buckets, np.int32), np.empty(n_buckets, np.int32)
-    most, part = np.empty(n_buckets), np.empty(n_buckets, np.uint8)
-    in_order, extent = np.empty(n_buckets, np.bool_), np.empty(2, scores.dtype)
-    extent_bits = extent.view(bits.dtype)
-    for d in range(scores.shape[0]):
-        row, z = scores[d], out[d]
-        _find_range(bits[d], extent_bits)
-        least, best = extent[0], extent[1]
-        if least == -np.inf:
-            least = _extent(row)[1]
-        if _cut_special_case(best, least != least or best != best, d, cut, ties):
-            z[:] = row
-            continue
-        scale = _put_into_buckets(row, least, best, place, counts)
-        _find_contenders(counts, size, ratios[0], most, part, ends)
-        n = 0
-        for j in range(n_labels):  # branch-free
-            column[n] = j
-            n += part[place[j]] > 0
-        sums[:] = 0.0
-        for k in range(n):
-            j, b = column[k], place[column[k]]
-            ranked[ends[b]] = row[j]
-            ends[b] += 1
-            sums[b] += np.float64(best) - row[j]
-        z[:] = -np.inf
-        in_order[:] = False
-        b = _top_bucket(counts)
-        top = _less_next(best, best, b, size, ranked, sums, counts, ends, in_order)
-        if _cut_special_case(best, reject and not top > 0, d, cut, ties):
-            continue
-        for r in range(ratios.size):
-            _set_cut(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
-        limit = cut[d, 0] * scale - SLACK
-        for k in range(n):
-            j, b = column[k], place[column[k]]
-            above = (row[j] - least) * scale - b  # relative to the upper border of the bucket
-            if part[b] > 1 and not most[b] + above < limit:
-                z[j] = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
+    if scores.shape[1] <= SORTED_LABELS:
+        _next_by_sorting(scores, size, ratios, reject, out, cut, ties)
+    else:
+        _next_by_counting(scores, bits, size, ratios, reject, out, cut, ties)
 
 
 @compiled
@@ -326,6 +288,189 @@ def _cuts_passed(score, cut, ties):
         ties[r] -= score == cut[r]
         r += 1
     return r
+
+
+@helper
+def _next_by_sorting(scores, size, ratios, reject, out, cut, ties):
+    """Do what :func:`next_cuts` does, for several documents at a time.
+
+    The processor compares their scores together. Row ``i`` of ``ranked`` has the score at place
+    ``i`` of each of them, and row ``i`` of ``z`` its normalized score.
+    """
+    n_docs, n_labels = scores.shape
+    width = min(n_docs, ABREAST)
+    ranked, z = np.empty((n_labels, width), scores.dtype), np.empty((n_labels, width))
+    totals, n_finite, running = np.empty((n_labels + 1, width)), np.empty(width), np.empty(width)
+    limit, n_marked = np.empty(width), np.empty(width, np.int64)
+    ranked[:] = -np.inf
+    for start in range(0, n_docs, width):
+        n = min(width, n_docs - start)
+        for j in range(n_labels):
+            for d in range(n):
+                ranked[j, d] = scores[start + d, j]
+        _sort_columns(ranked)
+        _add_distances(ranked, totals, n_finite, running)
+        _subtract_next(ranked, size, totals, n_finite, running, z)
+        limit[:] = np.nan  # nothing reaches it
+        n_marked[:] = 0
+        for d in range(n):
+            top, doc = z[0, d], start + d
+            if _cut_special_case(ranked[0, d], reject and not top > 0, doc, cut, ties):
+                out[doc] = scores[doc]
+                continue
+            for r in range(ratios.size):
+                _set_cut(top, top - (1.0 - ratios[r]) * top, doc, r, cut, ties)
+            limit[d] = cut[doc, 0]
+            for j in range(n_labels):
+                out[doc, j] = -np.inf if scores[doc, j] == scores[doc, j] else np.nan
+        for i in range(n_labels):
+            n_accepted = 0
+            for d in range(width):
+                n_accepted += z[i, d] >= limit[d]
+            if n_accepted == 0:
+                continue
+            for d in range(n):
+                if z[i, d] >= limit[d] and (i == 0 or ranked[i, d] < ranked[i - 1, d]):
+                    n_marked[d] += 1
+                    if n_marked[d] <= MARKED_PLACES:
+                        doc, score, value = start + d, ranked[i, d], z[i, d]
+                        for j in range(n_labels):
+                            out[doc, j] = value if scores[doc, j] == score else out[doc, j]
+        for d in range(n):
+            if n_marked[d] > MARKED_PLACES:
+                _set_all(ranked, z, d, scores[start + d], out[start + d])
+
+
+@helper
+def _sort_columns(values):
+    """Sort each column in descending order, by merge exchange (Knuth, section 5.2.2, Algorithm M).
+
+    Which rows are compared does not depend on the values, so all columns are sorted together,
+    without a branch.
+    """
+    n, width = values.shape
+    half = 1
+    while 2 * half < n:
+        half *= 2
+    step = half
+    while step > 0:
+        first, distance, last = 0, step, half
+        while distance > 0:
+            for begin in range(first, n - distance, 2 * step):
+                for i in range(begin, min(begin + step, n - distance)):
+                    for d in range(width):
+                        a, b = values[i, d], values[i + distance, d]
+                        values[i, d] = a if a > b else b
+                        values[i + distance, d] = a if a < b else b
+            first, distance = step, last - step
+            last //= 2
+        step //= 2
+
+
+@helper
+def _add_distances(ranked, totals, n_finite, running):
+    """Set ``totals[i]`` to the summed distance of the first ``i`` finite scores from the best.
+
+    ``n_finite`` is set to the number of finite scores. ``running`` is the row of sums that was set
+    last: a loop that read that row itself would not be vectorized.
+    """
+    n, width = ranked.shape
+    totals[0] = 0.0
+    n_finite[:] = 0.0
+    running[:] = 0.0
+    for i in range(n):
+        for d in range(width):
+            gap = np.float64(ranked[0, d]) - np.float64(ranked[i, d])
+            finite = ranked[i, d] > -np.inf
+            running[d] += gap if finite else 0.0
+            n_finite[d] += 1.0 if finite else 0.0
+            totals[i + 1, d] = running[d]
+
+
+@helper
+def _subtract_next(ranked, size, totals, n_finite, running, z):
+    """Set ``z`` to each score less the mean of the next lower ones in its column, 0 without any.
+
+    It is -inf where the score is. Scores descend. ``running`` is the row of ``z`` set last.
+    """
+    n, width = ranked.shape
+    for d in range(width):
+        running[d] = 0.0 if n_finite[d] == n else -np.inf
+    z[n - 1] = running
+    for i in range(n - 2, -1, -1):
+        stop = min(i + 1 + size, n)
+        for d in range(width):
+            count = min(np.float64(stop), n_finite[d]) - (i + 1)
+            gap = np.float64(ranked[0, d]) - ranked[i, d]
+            mean = (totals[stop, d] - totals[i + 1, d] - count * gap) / max(count, 1.0)
+            mean = mean if count > 0.0 and mean > 0.0 else 0.0
+            mean = mean if count >= 0.0 else -np.inf
+            running[d] = running[d] if ranked[i, d] == ranked[i + 1, d] else mean
+            z[i, d] = running[d]
+
+
+@helper
+def _set_all(ranked, z, d, row, out):
+    """Set ``out`` to ``z`` of each score of a row, whose places are those of column ``d``."""
+    for j in range(row.size):
+        place, n = 0, ranked.shape[0]
+        while n > 1:  # branch-free: the comparison is unpredictable
+            half = n // 2
+            place += half * (ranked[place + half - 1, d] > row[j])
+            n -= half
+        out[j] = z[place, d] if row[j] == ranked[place, d] else out[j]
+
+
+@helper
+def _next_by_counting(scores, bits, size, ratios, reject, out, cut, ties):
+    """Do what :func:`next_cuts` does, one document at a time.
+
+    Scores are counted in buckets of equal width. The counts exclude most labels, and a mean needs
+    the order of scores in two buckets only, its first and its last. Its sum is taken in the same
+    order whichever labels are excluded.
+    """
+    n_labels, n_buckets = scores.shape[1], BUCKETS + 2
+    column, place = np.empty(n_labels, np.int64), np.empty(n_labels, np.uint8)
+    ranked, sums = np.empty(n_labels, scores.dtype), np.empty(n_buckets)
+    counts, ends = np.empty(n_buckets, np.int32), np.empty(n_buckets, np.int32)
+    most, part = np.empty(n_buckets), np.empty(n_buckets, np.uint8)
+    in_order, extent = np.empty(n_buckets, np.bool_), np.empty(2, scores.dtype)
+    extent_bits = extent.view(bits.dtype)
+    for d in range(scores.shape[0]):
+        row, z = scores[d], out[d]
+        _find_range(bits[d], extent_bits)
+        least, best = extent[0], extent[1]
+        if least == -np.inf:
+            least = _extent(row)[1]
+        if _cut_special_case(best, least != least or best != best, d, cut, ties):
+            z[:] = row
+            continue
+        scale = _put_into_buckets(row, least, best, place, counts)
+        _find_contenders(counts, size, ratios[0], most, part, ends)
+        n = 0
+        for j in range(n_labels):  # branch-free
+            column[n] = j
+            n += part[place[j]] > 0
+        sums[:] = 0.0
+        for k in range(n):
+            j, b = column[k], place[column[k]]
+            ranked[ends[b]] = row[j]
+            ends[b] += 1
+            sums[b] += np.float64(best) - row[j]
+        z[:] = -np.inf
+        in_order[:] = False
+        b = _top_bucket(counts)
+        top = _less_next(best, best, b, size, ranked, sums, counts, ends, in_order)
+        if _cut_special_case(best, reject and not top > 0, d, cut, ties):
+            continue
+        for r in range(ratios.size):
+            _set_cut(top, top - (1.0 - ratios[r]) * top, d, r, cut, ties)
+        limit = cut[d, 0] * scale - SLACK
+        for k in range(n):
+            j, b = column[k], place[column[k]]
+            above = (row[j] - least) * scale - b  # relative to the upper border of the bucket
+            if part[b] > 1 and not most[b] + above < limit:
+                z[j] = _less_next(row[j], best, b, size, ranked, sums, counts, ends, in_order)
 
 
 @helper
