@@ -26,10 +26,10 @@ from polytopic.text.ngrams import NGRAMS, NGrams, WordNGrams
 from polytopic.text.weights import unit_rows
 
 WEIGHTS = (0.5, 2.0, 0.0)  # tried besides 1
-LARGEST_WEIGHT = 1e3
-FEWEST = 30  # documents to choose weights on
-MANY = 600  # documents for which one fold is enough
-MOST = 3000  # documents to hold some out of
+MAX_WEIGHT = 1e3
+MIN_DOCS = 30  # documents to choose weights on
+MAX_DOCS_OF_FOLDS = 600  # documents: with more, one fold is enough
+MAX_DOCS = 3000  # documents to hold some out of
 FOLDS = 3
 PROBES = (  # texts whose rows show whether a source is the one that was learned with
     "The quick brown fox jumps over the lazy dog.",
@@ -39,7 +39,7 @@ PROBES = (  # texts whose rows show whether a source is the one that was learned
 N_PROJECTIONS = 8
 TOLERANCE = 1e-3  # of projections, relative to the largest one
 PUBLISHED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")  # on Hugging Face
-MOST_DIMENSIONS = 10_000_000
+MAX_DIMENSIONS = 10_000_000
 IDF = ArraySpec(DOUBLE, ("n_terms",), 0, 1e3)
 MEAN = ArraySpec(DOUBLE, ("n_dimensions",), -1e15, 1e15)
 
@@ -263,11 +263,11 @@ def choose_weights(X, rows: list[sparse.csr_matrix], Y) -> list[float]:
     standard error, so that chance alone rarely decides.
     """
     weights = [1.0] * len(rows)
-    order = draw_documents(X.shape[0], MOST, 0)
-    if order.size < FEWEST:
+    order = draw_documents(X.shape[0], MAX_DOCS, 0)
+    if order.size < MIN_DOCS:
         return weights
     fold_of = np.arange(order.size) % FOLDS
-    n_folds = FOLDS if order.size < MANY else 1
+    n_folds = FOLDS if order.size < MAX_DOCS_OF_FOLDS else 1
     folds = [(order[fold_of != k], order[fold_of == k]) for k in range(n_folds)]
     present = _held_out_f1(_weighted([X, *rows], weights), Y, folds)
     for k in range(len(rows)):
@@ -362,9 +362,9 @@ def restore_features(
 
 def _restore_block(entry, arrays, given: Source | None) -> FeatureBlock:
     name, dimensions, kind = entry["name"], entry["dimensions"], entry["kind"]
-    if type(dimensions) is not int or not 1 <= dimensions <= MOST_DIMENSIONS:
+    if type(dimensions) is not int or not 1 <= dimensions <= MAX_DIMENSIONS:
         raise ValueError(f"the features {name!r} have {dimensions!r} dimensions")
-    check_number(entry["weight"], "the weight of features", min_val=0, max_val=LARGEST_WEIGHT)
+    check_number(entry["weight"], "the weight of features", min_val=0, max_val=MAX_WEIGHT)
     if not entry["weight"] > 0:
         raise ValueError(f"the weight of the features {name!r} must be > 0")
     mean = arrays.get("mean")

@@ -29,7 +29,7 @@ from polytopic.labeler.state import LabelerState
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
-MOST = 4000  # documents to hold out
+MAX_DOCS = 4000  # documents to hold out
 FOLDS = 10  # each model then has nearly all documents, and scores like the final one
 
 
@@ -38,8 +38,8 @@ def guaranteed_threshold(labeler: Labeler, state: LabelerState, rows: DocumentRo
     if rows is None:
         raise ValueError(NO_THRESHOLD)
     others = None
-    if rows.X.shape[0] > MOST:
-        chosen = np.sort(sample_rows(rows.X, rows.Y, MOST))
+    if rows.X.shape[0] > MAX_DOCS:
+        chosen = np.sort(sample_rows(rows.X, rows.Y, MAX_DOCS))
         others = rows.select(np.setdiff1d(np.arange(rows.X.shape[0]), chosen))
         rows = rows.select(chosen)
     held_out = hold_out(labeler, state, rows, others, n_folds=FOLDS)

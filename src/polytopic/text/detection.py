@@ -28,8 +28,8 @@ _NAMES = {
 }  # fmt: skip
 _WORD = re.compile(r"[^\W\d_]{2,}")  # lists of stop words have letters of the alphabet, too
 _CHARACTERS = 500  # of a text, from its beginning
-_FEWEST = 2  # stop words of another language
-_LEAST_SHARE = 0.1  # of the words
+_MIN_WORDS = 2  # stop words of another language
+_MIN_SHARE = 0.1  # of the words
 _ENOUGH = 0.3  # of the words, stop words of its own language: no other one is looked for
 _TIMES = 1.5  # as many as of the model's own language
 _FOREIGN_LETTERS = 1 / 3  # of a text
@@ -59,7 +59,7 @@ def other_language(text: str, language: str | None) -> str | None:
     of_word = _codes_of_stop_words()
     counts = Counter(chain.from_iterable(of_word[word] for word in words if word in of_word))
     del counts[own]
-    least = max(_FEWEST, _LEAST_SHARE * len(words), _TIMES * n_own)
+    least = max(_MIN_WORDS, _MIN_SHARE * len(words), _TIMES * n_own)
     best, n = max(counts.items(), key=lambda count: count[1], default=("", 0))
     return _NAMES[best] if n >= least else None
 
