@@ -110,7 +110,7 @@ FACTS = [
     ("stack", ("model", "chosen", "set_curve"), [["1"], ["1"]], "two lists of finite numbers"),
     ("stack", ("model", "chosen", "set_curve"), [[10**400], [1]], "two lists of finite numbers"),
     ("stack", ("model", "parameters", "members"), None, "members == None, must be a tuple"),
-    ("stack", ("model", "parameters", "members"), ["knn"] * 9999, "members has 9999 models, at m"),
+    ("stack", ("model", "parameters", "members"), ["knn"] * 9999, "9999 models, must have at m"),
     ("nb", ("counts", "beside"), [None], "terms of the counts that .* must be a list of strings"),
     ("nb", ("tree",), {"x": {}}, "a tree has 'x', must have 'parents'"),
     ("nb", ("tree",), {"parents": []}, "parents is a list, must be a mapping of labels"),
