@@ -93,12 +93,25 @@ def own_path(demo_path, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def demo(demo_path, tmp_path_factory):
-    """Return a client of a service that serves such a store; tests must restore its state."""
+def demo_client(demo_path, tmp_path_factory):
+    """Return a client of a service that serves such a store, for all tests of a module."""
     path = shutil.copy(demo_path, tmp_path_factory.mktemp("served") / "sample.db")
     with served(path, own_token=OWN) as client:
         client.path = path
         yield client
+
+
+@pytest.fixture
+def demo(demo_client):
+    """Return that client; tests must restore the state of the store.
+
+    The next test begins when the service has fitted the model to it, since a model that changes
+    between the requests of a page may not know a label any more.
+    """
+    yield demo_client
+    with Store(demo_client.path, create=False) as store:
+        revision = store.revision
+    until(lambda: demo_client.app.state.service.live.revision == revision, 30)
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +149,7 @@ def visit(browser):
         def complain(message):
             known = any(f"status of {status}" in message.text for status in statuses)
             if message.type in ("error", "warning") and not known:
-                wrong.append(message.text)
+                wrong.append(f"{message.text} {message.location.get('url', '')}".strip())
 
         def ask(request):
             if not request.url.startswith((base, "data:")):
