@@ -215,6 +215,26 @@ def test_correct(visit, demo):
     assert sum(topics(page).values()) == pytest.approx(100, abs=1.5)
 
 
+def test_a_label_that_is_gone(visit, demo):
+    """A label that the model no longer knows when it is asked to explain it is shown as new."""
+    page = visit(demo, statuses=[422])
+
+    def suggest_another(route):
+        response = route.fetch()
+        answer = response.json()
+        suggestions = answer["documents"][0]["suggestions"]
+        suggestions.append({**suggestions[0], "label": "gone", "name": "gone"})
+        route.fulfill(response=response, json=answer)
+
+    page.route("**/v1/suggest", suggest_another)
+    read(page)
+
+    shares = topics(page)
+    assert set(shares) == {*BOTH, "gone"}
+    assert shares["gone"] is None
+    assert sum(shares[label] for label in BOTH) == pytest.approx(100, abs=1.5)
+
+
 def test_quick_changes(visit, demo):
     """Two changes in quick succession are both made."""
     page = visit(demo)

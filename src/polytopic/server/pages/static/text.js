@@ -51,8 +51,7 @@ function label(content, topics = null) {
     const answer = await suggest(content);
     const chosen = answer.documents[0].suggestions.filter((one) => one.chosen);
     const labels = topics ?? chosen.map((one) => one.label);
-    const known = await knownLabels(labels, answer);
-    const explanation = await explain(content, known);
+    const { known, explanation } = await explainKnown(content, labels, answer);
     return () => {
       Object.assign(state, { content, topics: labels, explanation, only: null, whyNot: null, saved: null });
       state.suggested = answer.documents[0].suggestions;
@@ -91,9 +90,21 @@ async function explain(content, labels, why_not = []) {
   return answer;
 }
 
-/** Return the labels that the model knows. */
-async function knownLabels(labels, answer) {
-  const suggested = new Set(answer.documents[0].suggestions.map((one) => one.label));
+/** Explain the labels that the model knows; if it has changed since the answer, ask which it knows. */
+async function explainKnown(content, labels, answer) {
+  const known = await knownLabels(labels, answer.documents[0].suggestions);
+  try {
+    return { known, explanation: await explain(content, known) };
+  } catch (error) {
+    if (error.status !== 422) throw error;
+    const present = await knownLabels(labels, []);
+    return { known: present, explanation: await explain(content, present) };
+  }
+}
+
+/** Return the labels that the model knows, among them those that it has suggested. */
+async function knownLabels(labels, suggestions) {
+  const suggested = new Set(suggestions.map((one) => one.label));
   const known = await Promise.all(labels.map(async (label) => suggested.has(label) || (await isKnown(label))));
   return labels.filter((_label, k) => known[k]);
 }
