@@ -235,6 +235,19 @@ def test_a_label_that_is_gone(visit, demo):
     assert sum(shares[label] for label in BOTH) == pytest.approx(100, abs=1.5)
 
 
+def test_a_text_without_known_words(visit, demo):
+    """There is a warning, and no topic has a share of words that the model does not know."""
+    page = visit(demo)
+    read(page, "فاز الفريق بالمباراة في الدقيقة الأخيرة")
+
+    expect(page.locator("#warning")).to_have_text(
+        "This text is in Arabic script, which the model has not learned."
+    )
+    expect(page.locator("#topics")).to_contain_text("confidence")
+    expect(page.locator("#topics")).not_to_contain_text("of the known words")
+    expect(page.locator("#status")).not_to_contain_text("%")
+
+
 def test_quick_changes(visit, demo):
     """Two changes in quick succession are both made."""
     page = visit(demo)

@@ -7,11 +7,11 @@
 ``features``     what is read beside the words: n-grams, embeddings, other transformers
 ``state``        :class:`LabelerState`, what was learned, in one immutable object
 ``answers``      suggestions, explanations, and descriptions of labels
-``known_words``  what is said about a text that the model hardly knows
+``known_words``  warnings about texts that the model hardly knows
 ``selection``    texts about given topics
 ``guarantee``    the threshold that keeps a promised recall
 ``audit``        learned texts whose labels are doubtful
-``held_out``     what a labeler says about learned documents as if it had not learned them
+``held_out``     predictions for learned documents by models that have not learned them
 ``files``        labelers as model files
 ===============  =========================================================================
 """

@@ -102,8 +102,8 @@ class Labeler(BaseEstimator):
         from texts to rows of numbers, or a pair of a name and one of these. How much each weighs
         is chosen on held-out documents. Such a labeler cannot ``learn`` or ``forget``.
     guarantee : mapping, default=None
-        ``{"recall": 0.9}`` promises that texts like the learned ones get, on average, 90% of their
-        labels. ``fit`` chooses on held-out documents from which score on labels are predicted.
+        ``{"recall": 0.9}`` promises that texts like the learned ones get, on average, about 90% of
+        their labels. ``fit`` chooses the lowest score of predicted labels on held-out documents.
 
     Attributes
     ----------

@@ -5,9 +5,10 @@ risk control [1]_ chooses the threshold on :math:`n` held-out documents: the hig
 
 .. math:: \sum_i R_i \ge (n + 1) \, r
 
-where :math:`R_i` is the recall of a document's labels, and :math:`r` the promised recall. For
-documents that are exchangeable with those, the expected recall is then at least :math:`r`. The sets
-are as small as this allows.
+where :math:`R_i` is the recall of a document's labels, and :math:`r` the promised recall. For one
+fixed model, and documents that are exchangeable with the held-out ones, the expected recall is at
+least :math:`r`. Here this is an approximation: ten models that each lack a tenth of the documents
+stand in for the final one, and its settings were tuned on the same documents.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""What a labeler says about documents that it has learned, as if it had not: fold by fold.
+"""Predictions for learned documents by models that have not learned them, fold by fold.
 
 Each fold is judged by what the labeler would have learned from the documents of the other folds,
 with a vocabulary and weights of its own. What was tuned in ``fit`` is kept.
@@ -29,7 +29,7 @@ SURE = 1e-4  # probabilities are not nearer to 0 and 1
 
 
 class HeldOut(NamedTuple):
-    """What models say about documents that they were not fitted on.
+    """Predictions for documents by models that were not fitted on them.
 
     Columns are the labels of the labeler.
 

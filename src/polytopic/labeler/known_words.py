@@ -1,4 +1,4 @@
-"""What a labeler says about a text that it hardly knows."""
+"""Warnings about texts with few known words, or in a language that a model has not learned."""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ function label(content, topics = null) {
       const wasWriting = byId("form").contains(document.activeElement);
       show();
       if (wasWriting) byId("topics-heading").focus();
-      const parts = state.topics.map((one) => `${nameOf(one)} ${percent(reasonOf(one)?.share)}`);
+      const share = (one) => (explanation?.known ? ` ${percent(reasonOf(one)?.share)}` : "");
+      const parts = state.topics.map((one) => nameOf(one) + share(one));
       report(parts.length ? _("Topics: {topics}", { topics: parts.join(", ") }) : _("No topic fits this text."));
     };
   });
@@ -268,11 +269,12 @@ function topicItem(label, place) {
     },
   }, "×");
   const summary = reason
-    ? el("span", { class: "summary" }, _("{share} of the known words", { share: percent(reason.share) }), " · ",
+    ? el("span", { class: "summary" },
+        ...(state.explanation.known ? [_("{share} of the known words", { share: percent(reason.share) }), " · "] : []),
         el("span", { class: "soft" }, _("confidence {part}", { part: percent(reason.probability) })))
     : el("span", { class: "summary soft" }, _("new, learned when you save"));
   return el("li", {}, el("div", { class: "head" }, only, el("span", { class: "buttons" }, why, removal)), summary,
-    bar(reason?.share ?? 0, colour), isOpen && reason ? reasonTable(reason, name, colour) : null);
+    bar(state.explanation?.known ? reason?.share ?? 0 : 0, colour), isOpen && reason ? reasonTable(reason, name, colour) : null);
 }
 
 function reasonTable(reason, name, colour) {
