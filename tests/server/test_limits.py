@@ -204,6 +204,26 @@ def test_unique_header_fields(name):
     assert _send(app, "GET", headers=[("accept", "a"), ("accept", "b")]).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("name", "coding", "supported"),
+    [
+        ("content-encoding", "gzip", "identity"),
+        ("transfer-encoding", "gzip, chunked", "chunked"),
+    ],
+)
+def test_unsupported_codings_are_rejected(name, coding, supported):
+    """A compressed body is rejected, not read as if it were not compressed."""
+    app, _ = _limited()
+
+    compressed = _send(app, "GET", headers=[(name, coding)])
+
+    assert compressed.status_code == 400
+    assert compressed.json()["detail"] == (
+        f"The header field {name} == {coding!r}, must be {supported}, or left out."
+    )
+    assert _send(app, "GET", headers=[(name, supported.upper())]).status_code == 200
+
+
 def test_values_of_a_body():
     """A body may have 500,000 values, 100,000 of them objects and arrays."""
     for body in (b"[" + b"1," * 499_999, b"[" * 100_000):

@@ -69,6 +69,8 @@ UNIQUE_FIELDS = frozenset(  # header fields that would be ambiguous if repeated
     )
 )
 
+CODINGS = {b"content-encoding": b"identity", b"transfer-encoding": b"chunked"}  # of bodies
+
 
 # All requests
 
@@ -161,6 +163,11 @@ class RequestLimits:
             repeated = sorted(name for name in UNIQUE_FIELDS if names.count(name) > 1)
             if repeated:
                 return 400, f"The header field {repeated[0].decode()} is repeated."
+        for name, supported in CODINGS.items():
+            coding = headers.get(name, supported).strip().lower()
+            if coding != supported:
+                named = f"The header field {name.decode()} == {coding.decode('latin-1')!r}"
+                return 400, f"{named}, must be {supported.decode()}, or left out."
         if scope["query_string"].count(b"&") >= MAX_PARAMETERS:
             return 422, f"The query has more than {MAX_PARAMETERS:,} parameters."
         if not self._is_valid_host(headers.get(b"host", b"")):
