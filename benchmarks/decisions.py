@@ -130,11 +130,11 @@ def report_corpora(corpora, dtypes):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--documents", type=int, default=100_000, help="0: no random scores")
     parser.add_argument("--labels", type=int, default=450)
     parser.add_argument("--types", nargs="+", default=["float32", "float64"])
     parser.add_argument("--corpora", nargs="*", default=CORPORA)
     arguments = parser.parse_args()
-    for dtype in arguments.types:
+    for dtype in arguments.types if arguments.documents else ():
         report(arguments.documents, arguments.labels, dtype)
     report_corpora(arguments.corpora, arguments.types)

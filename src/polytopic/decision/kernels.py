@@ -32,7 +32,7 @@ MAX_HALVINGS = 24
 MAX_FAILED = 10  # halvings in a row that went too far
 SORTED_LABELS = 256  # at most, for which sorting all scores is faster than counting them
 ABREAST = 72  # documents that are sorted at the same time
-MARKED_PLACES = 24  # at most, whose labels are found one place after the other
+MARKED_PLACES = 64  # at most, whose labels are found one place after the other
 BUCKETS = 64  # of equal width, from a document's lowest score to its best
 CROWDED = 32  # scores in a bucket that are too many to be inserted one by one
 SLACK = 0.01  # of a bucket, more than the rounding of a score's place
@@ -302,17 +302,18 @@ def _next_by_sorting(scores, size, ratios, reject, out, cut, ties):
     ranked, z = np.empty((n_labels, width), scores.dtype), np.empty((n_labels, width))
     totals, n_finite, running = np.empty((n_labels + 1, width)), np.empty(width), np.empty(width)
     limit, n_marked = np.empty(width), np.empty(width, np.int64)
+    marked = np.empty((width, MARKED_PLACES), np.int64)
     ranked[:] = -np.inf
     for start in range(0, n_docs, width):
         n = min(width, n_docs - start)
-        for j in range(n_labels):
-            for d in range(n):
+        for d in range(n):
+            for j in range(n_labels):
                 ranked[j, d] = scores[start + d, j]
         _sort_columns(ranked)
         _add_distances(ranked, totals, n_finite, running)
         _subtract_next(ranked, size, totals, n_finite, running, z)
         limit[:] = np.nan  # nothing reaches it
-        n_marked[:] = 0
+        n_marked[:] = -1  # of a document that is cut already
         for d in range(n):
             top, doc = z[0, d], start + d
             if _cut_special_case(ranked[0, d], reject and not top > 0, doc, cut, ties):
@@ -320,25 +321,31 @@ def _next_by_sorting(scores, size, ratios, reject, out, cut, ties):
                 continue
             for r in range(ratios.size):
                 _set_cut(top, top - (1.0 - ratios[r]) * top, doc, r, cut, ties)
-            limit[d] = cut[doc, 0]
-            for j in range(n_labels):
-                out[doc, j] = -np.inf if scores[doc, j] == scores[doc, j] else np.nan
-        for i in range(n_labels):
+            limit[d], n_marked[d] = cut[doc, 0], 0
+        for i in range(1, n_labels):
             n_accepted = 0
             for d in range(width):
                 n_accepted += z[i, d] >= limit[d]
             if n_accepted == 0:
                 continue
             for d in range(n):
-                if z[i, d] >= limit[d] and (i == 0 or ranked[i, d] < ranked[i - 1, d]):
+                if z[i, d] >= limit[d] and ranked[i, d] < ranked[i - 1, d]:
+                    marked[d, min(n_marked[d], MARKED_PLACES - 1)] = i
                     n_marked[d] += 1
-                    if n_marked[d] <= MARKED_PLACES:
-                        doc, score, value = start + d, ranked[i, d], z[i, d]
-                        for j in range(n_labels):
-                            out[doc, j] = value if scores[doc, j] == score else out[doc, j]
         for d in range(n):
+            if n_marked[d] < 0:
+                continue
+            doc, best, top = start + d, ranked[0, d], z[0, d]
+            for j in range(n_labels):
+                rest = -np.inf if scores[doc, j] == scores[doc, j] else np.nan
+                out[doc, j] = top if scores[doc, j] == best else rest
             if n_marked[d] > MARKED_PLACES:
-                _set_all(ranked, z, d, scores[start + d], out[start + d])
+                _set_all(ranked, z, d, scores[doc], out[doc])
+                continue
+            for k in range(n_marked[d]):
+                score, value = ranked[marked[d, k], d], z[marked[d, k], d]
+                for j in range(n_labels):
+                    out[doc, j] = value if scores[doc, j] == score else out[doc, j]
 
 
 @helper
