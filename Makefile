@@ -56,7 +56,7 @@ bench: .venv/tested
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[server]'
 	@$(BIN)/python -m compileall -q src
-	$(BIN)/polytopic compile pmm1 mml
+	$(BIN)/polytopic compile pmm1 stack
 	@touch $@
 
 .venv/tested: .venv/installed

@@ -201,9 +201,9 @@ class Tomotopy:
 class Ours:
     """A `Labeler`."""
 
-    def __init__(self, model):
-        self.model = model
-        self.file = f"{model}.polytopic"
+    def __init__(self, name, **parameters):
+        self.parameters = parameters
+        self.file = f"{name}.polytopic"
 
     def load_library(self):
         from polytopic import Labeler, load
@@ -211,7 +211,7 @@ class Ours:
         self.labeler, self.read = Labeler, load
 
     def learn(self, texts, labels, path):
-        labeler = self.labeler(self.model).fit(texts, labels)
+        labeler = self.labeler(**self.parameters).fit(texts, labels)
         labeler.save(path)
         return lambda: labeler.save(path.with_suffix(".small"), counts=False)
 
@@ -223,9 +223,11 @@ class Ours:
 
 
 METHODS = {
-    "polytopic, default": lambda: Ours("mml"),
-    "polytopic, pmm1": lambda: Ours("pmm1"),
-    "polytopic, nb": lambda: Ours("nb"),
+    "polytopic, default": lambda: Ours("default"),
+    "polytopic, fast": lambda: Ours("fast", quality="fast"),
+    "polytopic, best": lambda: Ours("best", quality="best"),
+    "polytopic, pmm1": lambda: Ours("pmm1", model="pmm1"),
+    "polytopic, nb": lambda: Ours("nb", model="nb"),
     "scikit-learn": Scikit,
     "fastText": FastText,
     "Omikuji": Omikuji,

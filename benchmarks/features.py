@@ -39,7 +39,7 @@ def run(name, language):
     )
     truth = [document.labels for document in test]
     for title, features in FEATURES.items():
-        labeler = Labeler(language=language, features=features)
+        labeler = Labeler("mml", language=language, features=features)
         begin = time.perf_counter()
         labeler.fit(train)
         learning = time.perf_counter() - begin

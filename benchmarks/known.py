@@ -3,12 +3,15 @@
     python benchmarks/known.py languages
     python benchmarks/known.py topics reuters21578 slashdot --draws 3
     python benchmarks/known.py calibration enron medical slashdot
+    python benchmarks/known.py words reuters21578 debtags-en goemotions slashdot
 
 "languages": how many texts of other corpora and languages get a warning, and how many like those
 that were learned. "topics": a tenth of the labels is left out of training with all their documents;
 the AUROC says how well the probability of the predicted set, and the share of known words, tell
 documents of these labels from others. Each is compared with a document of about the same length.
-"calibration": the calibration errors of labels and label sets.
+"calibration": the calibration errors of labels and label sets. "words": the same of texts of which
+only some words are left, and the others are replaced by unknown ones, before and after
+probabilities are shrunk; the mean of the highest probability, and how often it is right.
 """
 
 import sys
@@ -19,9 +22,11 @@ from sklearn.metrics import roc_auc_score
 
 from polytopic import Labeler
 from polytopic.corpus import random_split, read_documents
-from polytopic.metrics import Tally
+from polytopic.metrics import Tally, expected_calibration_error
 
 MOST = 4000
+MOST_THINNED = 800
+PARTS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of the words
 LEFT_OUT = 0.1  # of the labels
 LANGUAGES = {
     "debtags-en": "en",
@@ -118,12 +123,63 @@ def calibration(names):
     markdown(["corpus", "documents", "labels", "label sets"], rows)
 
 
+def words(names):
+    """Print the calibration errors of texts with few known words."""
+    rows = []
+    for name in names:
+        documents = sample(name)
+        train, test = ([documents[k] for k in part] for part in random_split(documents, 0.5, 0))
+        labeler, test = Labeler(language=language_of(documents)).fit(train), test[:MOST_THINNED]
+        own = np.array([[label in d.labels for label in labeler.classes_] for d in test])
+        for share in PARTS:
+            rng = np.random.default_rng(0)
+            texts = [replace_words(document, share, rng) for document in test]
+            known = np.array([answer.known for answer in labeler.suggest(texts)])
+            truth, before, after = (
+                table[known > 0]
+                for table in (
+                    own,
+                    labeler.model_.predict_proba(labeler.transform(texts)),
+                    labeler.predict_proba(texts),
+                )
+            )
+            best = before.argmax(axis=1)
+            docs = np.arange(len(best))
+            figures = [
+                known[known > 0].mean(),
+                *(expected_calibration_error(truth, proba) for proba in (before, after)),
+                *(proba[docs, best].mean() for proba in (before, after)),
+                truth[docs, best].mean(),
+            ]
+            rows.append((name, share, len(best), *map("{:.4f}".format, figures)))
+            print(*rows[-1], flush=True)
+    head = ["corpus", "words left", "texts", "known", "error before", "after", "best before"]
+    markdown([*head, "after", "right"], rows)
+
+
+def replace_words(document, share, rng):
+    """Return a text or bag of words of which a share of the words is left."""
+    if document.counts:
+        counts = {}
+        for term, n in document.counts.items():
+            left = rng.binomial(max(1, round(n)), share)
+            counts |= {term: float(left)} if left else {}
+            counts |= {f"zzq{term}": float(n - left)} if n > left else {}
+        return counts
+    terms = "\n".join([document.text] if document.text else document.fields.values()).split()
+    left = rng.random(len(terms)) < share
+    return " ".join(term if own else f"zzq{term}" for term, own in zip(terms, left, strict=True))
+
+
 if __name__ == "__main__":
     what, *names = sys.argv[1:] or ["languages"]
     n_draws = 3
     if "--draws" in names:
         place = names.index("--draws")
         n_draws, names = int(names[place + 1]), names[:place] + names[place + 2 :]
-    {"languages": languages, "topics": lambda: topics(names, n_draws)}.get(
-        what, lambda: calibration(names)
-    )()
+    {
+        "languages": languages,
+        "topics": lambda: topics(names, n_draws),
+        "calibration": lambda: calibration(names),
+        "words": lambda: words(names),
+    }[what]()

@@ -95,7 +95,7 @@ def learned(corpus):
         for method, is_available in METHODS.items():
             if is_available(model):
                 yield f"{corpus}: {name}: {method}", digest(getattr(model, method)(X_test))
-    labeler = polytopic.Labeler().fit([d.text for d in train], labels)
+    labeler = polytopic.Labeler("mml").fit([d.text for d in train], labels)
     texts = [d.text for d in test[:TEST_DOCS]]
     suggested = [[(s.label, s.score, s.probability) for s in row] for row in labeler.suggest(texts)]
     yield f"{corpus}: Labeler: predict", digest(labeler.predict(texts))

@@ -76,7 +76,7 @@ def measure_start():
         texts = ["a late goal won the match", "the rover landed on mars"] * 10
         from polytopic import Labeler
 
-        Labeler().fit(texts, [["sport"], ["space"]] * 10).save(model)
+        Labeler("mml").fit(texts, [["sport"], ["space"]] * 10).save(model)
         polytopic = [sys.executable, "-m", "polytopic"]
         commands = {
             "polytopic suggest (s)": [*polytopic, "suggest", str(model), "-"],

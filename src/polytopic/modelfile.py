@@ -41,7 +41,7 @@ LENGTH_BYTES = 8  # of the length of the header, which comes first
 MAX_ARRAYS = 10_000  # safetensors takes time quadratic in their number
 LONGEST_REASON, LONGEST_VERSION = 500, 20  # characters that an error message quotes
 LONGEST_HEADER = 100_000_000  # bytes, the limit of safetensors
-DTYPES = ("F64", "F32", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8")
+DTYPES = ("U64", "I64", "F64", "F32", "U32", "I32", "U16", "I16", "I8", "U8")  # in file order
 BEGINNING = b'{"__metadata__":{"manifest":'
 
 FACTS: dict[str, Any] = {  # of a manifest, and their types
@@ -103,17 +103,20 @@ def _pieces(manifest: Mapping[str, Any], arrays: Mapping[str, Any]) -> Iterator[
     manifest = {"format": FORMAT, "format_version": VERSION, **manifest}
     manifest["digest"] = _digest(manifest, tensors)
     header: dict[str, Any] = {"__metadata__": {"manifest": _to_json(manifest)}}
-    order, end = sorted(tensors, key=lambda name: (-tensors[name].itemsize, name)), 0
+    kinds = {
+        name: f"{array.dtype.kind.upper()}{8 * array.itemsize}" for name, array in tensors.items()
+    }
+    for name, kind in kinds.items():
+        if kind not in DTYPES:
+            raise ModelFileError(
+                f"the array {name!r} is {tensors[name].dtype} and cannot be saved; its type must "
+                f"be one of {', '.join(DTYPES)}."
+            )
+    order, end = sorted(tensors, key=lambda name: (DTYPES.index(kinds[name]), name)), 0
     for name in order:
         array, begin = tensors[name], end
         end = begin + array.nbytes
-        kind = f"{array.dtype.kind.upper()}{8 * array.itemsize}"
-        if kind not in DTYPES:
-            raise ModelFileError(
-                f"the array {name!r} is {array.dtype} and cannot be saved; its type must be one "
-                f"of {', '.join(DTYPES)}."
-            )
-        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [begin, end]}
+        header[name] = {"dtype": kinds[name], "shape": array.shape, "data_offsets": [begin, end]}
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded += b" " * (-len(encoded) % ALIGNMENT)
     yield len(encoded).to_bytes(8, "little") + encoded

@@ -277,8 +277,8 @@ def test_info(folder):
     (facts,) = lines(run("info", folder / "news.model")[0])
     (mixture,) = lines(run("info", folder / "mixture.model")[0])
 
-    assert (facts["model"], facts["weights"]) == ("mml", "ltc")
-    assert facts["chosen"]["C"] > 0
+    assert (facts["model"], facts["weights"]) == ("stack", "ltc")
+    assert facts["chosen"]["members"][0]["C"] > 0
     assert facts["labels"] == 20
     assert facts["training"]["documents"] == 278
     assert facts["can_learn"] is False
@@ -308,18 +308,19 @@ def test_tables_on_a_terminal(folder, tmp_path):
     mixture = folder / "mixture.model"
     assert "lift" in on_a_terminal("labels", mixture, "sport/football")
     assert "culture/film" in on_a_terminal("labels", model)
-    assert re.search(r"chosen +C ", on_a_terminal("info", model))
+    assert re.search(r"chosen +curves, intercept ", on_a_terminal("info", model))
     assert "samples_f1" in on_a_terminal("eval", model, folder / "news.jsonl.gz")
     audited = on_a_terminal("audit", folder / "news.jsonl.gz", "--model", "nb")
     assert "fits better" in audited
     assert "Checked 278 documents" in audited
 
 
-def test_one_possible_label_is_valid_json(folder):
+def test_one_possible_label_is_valid_json(folder, tmp_path):
     """A label without alternatives has no margin: null, not Infinity."""
     text = json.dumps({"text": "The striker scored a goal."}).encode()
+    run("train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--quality", "fast")
 
-    out, _ = run("suggest", folder / "news.model", "--include", "culture/film", stdin=text)
+    out, _ = run("suggest", tmp_path / "m", "--include", "culture/film", stdin=text)
 
     assert "Infinity" not in out
     assert lines(out)[0]["suggestions"][0]["score"] is None
@@ -487,7 +488,7 @@ def test_options_of_mml(folder, tmp_path):
     """Its goal and cost are passed to the model, and stored documents let it learn."""
     train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m", "--goal", "exact"
 
-    run(*train, "--C", "0.3", "--keep-documents")
+    run(*train, "--model", "mml", "--C", "0.3", "--keep-documents")
     (facts,) = lines(run("info", tmp_path / "m")[0])
 
     assert (facts["parameters"]["goal"], facts["parameters"]["C"]) == ("exact", 0.3)
@@ -769,3 +770,33 @@ def test_train_with_a_quality(folder):
     assert [member.name for member in model.members_] == ["mml", "svm", "knn", "forest"]
     assert model.goal == "macro"
     assert "--quality best stands for a model; leave out --model nb, or --quality." in errors
+
+
+def test_train_with_features(folder, tmp_path):
+    """N-grams stand beside the words, and are in the file."""
+    corpus, target = folder / "news.jsonl.gz", tmp_path / "m"
+    train = "train", corpus, "--to", target, "--model", "svm", "--max-terms", "200"
+
+    run(*train, "--features", "characters", "--features", "words")
+
+    labeler = polytopic.load(target)
+    assert {block.name for block in labeler.features_} <= {"CharacterNGrams", "WordNGrams"}
+    assert labeler.features_
+    assert labeler.predict(["a goal in the match"]) != [[]]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "error"),
+    [
+        (["--features", "a/b/c"], 2, "only models by their published name can be used here"),
+        (["--features", "words", "--keep-documents"], 2, "keeps word counts, not texts"),
+        (["--features", "words", "--model", "pmm1"], 1, "cannot use features"),
+    ],
+)
+def test_features_that_do_not_work(folder, tmp_path, options, code, error):
+    """The error says why."""
+    train = "train", folder / "news.jsonl.gz", "--to", tmp_path / "m"
+
+    _, errors = run(*train, *options, code=code)
+
+    assert error in " ".join(errors.split())

@@ -111,21 +111,22 @@ def test_fractional_counts_can_be_forgotten():
 
 
 def test_tuned_values_stay(sample):
-    """Learning and forgetting keep C and the calibration curves."""
+    """Learning and forgetting keep the tuned values of members and the calibration curves."""
     documents, _ = sample
     labeler = Labeler().fit(documents[:120])
     tuned = labeler.model_.tuned_
 
     labeler.learn(documents[120:150])
 
-    assert set(tuned) >= {"C", "set_curve"}
+    assert set(tuned) >= {"members", "curves", "set_curve"}
     assert labeler.model_.tuned_ == tuned
 
 
-def test_a_warm_start_is_close(sample):
+@pytest.mark.parametrize("model", [MML(), None], ids=["mml", "default"])
+def test_a_warm_start_is_close(sample, model):
     """It starts from the present dual variables; nearly all answers are those of a cold fit."""
     documents, _ = sample
-    cold = Labeler(MML()).fit(documents[:250])
+    cold = Labeler(model).fit(documents[:250])
     warm = clone(cold).fit(documents[:250])
 
     cold.learn(documents[250:]).forget(documents[:10])
@@ -183,7 +184,7 @@ def test_the_model_sees_weights(scheme):
 
 def test_model_names_set_parameters():
     """Given by name, MML tunes C and is calibrated; an instance keeps its own parameters."""
-    named, plain = fitted().model_, fitted(model=MML()).model_
+    named, plain = fitted(model="mml").model_, fitted(model=MML()).model_
 
     assert (named.C, named.calibrate, named.random_state) == ("auto", True, 0)
     assert (plain.C, plain.calibrate) == (1.0, False)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer
 
 from polytopic import Labeler, Store, load
-from polytopic.corpus import Document, load_sample
+from polytopic.corpus import load_sample
 from polytopic.errors import ModelFileError, PolytopicError
 from polytopic.explain.html import explanation_to_html
 from polytopic.labeler import Selector
@@ -379,15 +379,47 @@ def test_models_of_counts(model):
         Labeler(model, features=[embed]).fit(TEXTS, LABELS)
 
 
+def test_learning_and_forgetting():
+    """They are exactly fits to the texts that are then left, with the same weights."""
+    features = CharacterNGrams(max_terms=200), ("meaning", embed)
+    labeler = fit(*features)
+    plain = clone(labeler)
+
+    labeler.learn(["Goals on Mars!"], [["space", "sport"]]).forget(DOCUMENTS[:40])
+
+    texts, labels = [*TEXTS[40:], "Goals on Mars!"], [*LABELS[40:], ["space", "sport"]]
+    plain.fit(texts, labels)
+    if [b.weight for b in plain.features_] == [b.weight for b in labeler.features_]:
+        np.testing.assert_allclose(
+            labeler.decision_function(TEXTS), plain.decision_function(TEXTS), atol=1e-9
+        )
+    assert labeler.training_["documents"] == len(texts)
+    assert labeler.vocabulary_.terms == plain.vocabulary_.terms
+
+
+def test_what_cannot_be_learned_or_forgotten(tmp_path):
+    """Texts that were not learned, files, and labelers that keep nothing say so."""
+    labeler = fit(WordNGrams(max_terms=20))
+    terms = labeler.vocabulary_.terms
+    labeler.save(tmp_path / "m")
+    lean = fit(WordNGrams(max_terms=20), keep_documents=False)
+
+    with pytest.raises(ValueError, match="'unknown' with the labels sport was not learned"):
+        labeler.forget(["unknown"], [["sport"]])
+    with pytest.raises(ValueError, match="warm == True does not work with features"):
+        labeler.learn(["goal"], [["sport"]], warm=True)
+    for other_labeler in (load(tmp_path / "m"), lean):
+        with pytest.raises(PolytopicError, match="has not kept"):
+            other_labeler.learn(["goal"], [["sport"]])
+    assert labeler.vocabulary_.terms == terms
+
+
 def test_counts_alone(labeler, tmp_path):
-    """Bags of words, learning, forgetting and selecting say what they lack."""
+    """Bags of words, selecting and stores say what they lack."""
     with pytest.raises(ValueError, match="this one is a bag of words"):
         labeler.predict([{"goal": 2}])
     with pytest.raises(ValueError, match="this one is a bag of words"):
         Labeler("svm", features=[embed]).fit([{"goal": 1}], [["a"]])
-    for change in (labeler.learn, labeler.forget):
-        with pytest.raises(ValueError, match="cannot learn or forget single texts"):
-            change([Document("1", text="goal", labels=["sport"])])
     with pytest.raises(ValueError, match=r"a store.s models read words only; .* .meaning."):
         Store(tmp_path / "s.db").publish(labeler)
     with pytest.raises(ValueError, match="word counts alone do not have them"):
@@ -402,4 +434,4 @@ def test_dask(tmp_path):
     (tmp_path / "corpus.jsonl").write_text('{"text": "goal", "labels": ["sport"]}\n')
 
     with pytest.raises(PolytopicError, match="Features beside the words are not learned on Dask"):
-        distributed.fit(Labeler(features=[embed]), tmp_path / "corpus.jsonl")
+        distributed.fit(Labeler("mml", features=[embed]), tmp_path / "corpus.jsonl")

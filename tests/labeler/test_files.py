@@ -325,7 +325,7 @@ def test_hostile_arrays_are_rejected(path, name, change):
 )
 def test_hostile_arrays_of_document_models_are_rejected(tmp_path, name, change):
     """So are those of models that are fitted on documents: weights and rows."""
-    Labeler().fit(TEXTS, LABELS).save(tmp_path / "m")
+    Labeler("mml").fit(TEXTS, LABELS).save(tmp_path / "m")
     manifest, arrays = read_model(tmp_path / "m")
     arrays[name] = change(arrays[name])
     write_model(tmp_path / "m", manifest, arrays)

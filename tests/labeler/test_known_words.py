@@ -1,8 +1,11 @@
 """What a labeler says about texts that it hardly knows."""
 
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 
 from polytopic import Document, Labeler, load
 from polytopic.corpus import load_sample
@@ -91,3 +94,60 @@ def test_a_loaded_labeler_warns_as_well(labeler, tmp_path):
     answers = load(tmp_path / "model").suggest(FOREIGN)
 
     assert answers == labeler.suggest(FOREIGN)
+
+
+def part_of(text, n):
+    """Return every n-th word of a text; the others are replaced by unknown ones."""
+    return " ".join(word if k % n == 0 else f"xyzzy{word}" for k, word in enumerate(text.split()))
+
+
+def test_few_known_words_make_less_sure(labeler):
+    """The more words are unknown, the closer probabilities are to the shares of documents."""
+    base = labeler.model_.label_docs_ / len(NEWS)
+    texts = NEWS[:20]
+    distances = []
+    for n in (1, 3, 20):
+        parts = [part_of(text, n) for text in texts]
+        own = labeler.model_.predict_proba(labeler.transform(parts))
+        proba = labeler.predict_proba(parts)
+        distances.append(np.abs(proba - base).sum() / np.abs(own - base).sum())
+        assert ((proba - base) * (own - base) >= -1e-12).all()
+        first = labeler.suggest(parts, k=labeler.classes_.size)[0]
+        assert {s.label: s.probability for s in first} == dict(
+            zip(labeler.classes_.tolist(), proba[0].tolist(), strict=True)
+        )
+
+    assert distances[0] == pytest.approx(1, abs=0.02)
+    assert distances[1] < 0.9
+    assert distances[2] < 0.6
+
+
+def test_no_text_in_another_language_is_certain(labeler):
+    """Names that the model knows do not make it sure of a foreign text, so it can abstain."""
+    texts = [f"Apple iPhone: {sentence}" for sentence in FOREIGN]
+
+    proba = labeler.predict_proba(texts)
+
+    assert proba.max() < 0.6
+    careful = clone(labeler).set_params(abstain=0.6).set_state(labeler.state_)
+    assert careful.predict(texts) == [[] for _ in texts]
+
+
+def test_allowed_labels_alone_are_probable(labeler):
+    """With ``include``, other labels keep a probability of 0 whatever is known."""
+    allowed = labeler.classes_[:2].tolist()
+
+    (answer,) = labeler.suggest([part_of(NEWS[0], 20)], k=9, include=allowed)
+
+    assert {suggestion.label for suggestion in answer} == set(allowed)
+
+
+def test_older_files_answer_as_before(labeler, tmp_path):
+    """Without the usual share of known words, probabilities are the model's."""
+    training = {k: v for k, v in labeler.training_.items() if k != "known"}
+    older = clone(labeler).set_state(replace(labeler.state_, training=training))
+    older.save(tmp_path / "older.model")
+
+    texts = [part_of(text, 20) for text in NEWS[:5]]
+    own = labeler.model_.predict_proba(labeler.transform(texts))
+    np.testing.assert_array_equal(load(tmp_path / "older.model").predict_proba(texts), own)

@@ -34,9 +34,9 @@ def test_better_qualities_have_more_members():
     assert [m.name for m in members[2].members_] == ["mml", "svm", "knn", "forest"]
 
 
-def test_the_default_is_fast():
-    """Without a model and a quality, MML labels."""
-    assert Labeler().fit(DOCUMENTS).model_.name == "mml"
+def test_the_default_is_balanced():
+    """Without a model and a quality, three models are combined."""
+    assert Labeler().fit(DOCUMENTS).model_.members == QUALITIES["balanced"][1]["members"]
 
 
 def test_a_model_and_a_quality():

@@ -92,7 +92,21 @@ def test_no_common_word():
     assert model.decision_function([[0, 0, 1]]).tolist() == [[0.0, 0.0]]
 
 
+def test_few_of_many_documents_are_kept():
+    """At most ``max_docs`` documents are kept, in order, and those depend on the seed."""
+    X, Y = np.eye(50), np.eye(50)
+
+    models = [NearestNeighbours(50, max_docs=7, random_state=seed).fit(X, Y) for seed in (0, 0, 1)]
+
+    kept = [np.flatnonzero(model.neighbours(X).rows[:, 0] >= 0).tolist() for model in models]
+    assert len(kept[0]) == 7
+    assert kept[0] == kept[1] != kept[2]
+    assert models[0].predict(X[kept[0]]).argmax(axis=1).tolist() == kept[0]
+
+
 def test_wrong_parameters():
     """The error names the parameter."""
     with pytest.raises(ValueError, match="n_neighbours == 0, must be >= 1"):
         NearestNeighbours(0).fit([[1, 0], [0, 1]], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="max_docs == 0, must be >= 1"):
+        NearestNeighbours(max_docs=0).fit([[1, 0], [0, 1]], [["a"], ["b"]])

@@ -22,3 +22,9 @@ def choose_sets(P):
     """Return the set with the highest expected F1 among all that are not empty."""
     sets = all_sets(P.shape[1])[1:]
     return np.array([sets[expected_f1(p, sets).argmax()] for p in P], dtype=bool)
+
+
+def add_log_odds(scores, x, y, sure, weight, total):
+    """Return the total with the weighted log odds that scores stand for."""
+    p = np.clip(np.interp(scores, x, y), sure, 1 - sure)
+    return total + weight * np.log(p / (1 - p))

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from polytopic.models.registry import model_names
+from polytopic.models.registry import DEFAULT_QUALITY, create_model, find_quality, model_names
 
 GROUPS = model_names("counts"), model_names("documents")  # compiled in two processes
 DOCUMENTS = 60
@@ -50,7 +50,9 @@ def use(name):
 
     documents = load_sample()[:DOCUMENTS]
     texts = [document.text for document in documents]
-    labeler = Labeler(name).fit(documents)
+    default, parameters = find_quality(DEFAULT_QUALITY)
+    model = create_model(name, **(parameters if name == default else {}))
+    labeler = Labeler(model).fit(documents)
     (best, *_), *_ = labeler.suggest(texts)
     other_labels = [label for label in labeler.classes_.tolist() if label != best.label]
     labeler.predict(texts)

@@ -58,7 +58,7 @@ def _rule(rule):
 def _to_text(value):
     if isinstance(value, dict):
         return ", ".join(
-            name if isinstance(item, list) else f"{name} {item}"  # curves are too long to show
+            name if isinstance(item, list | dict) else f"{name} {item}"  # too long to show
             for name, item in value.items()
         )
     return value if value is not None else "none"

@@ -20,6 +20,7 @@ from polytopic.cli.options import (
 )
 from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import (
+    CLUSTER_QUALITY,
     DEFAULT_QUALITY,
     QUALITIES,
     find_model,
@@ -67,6 +68,27 @@ def read_guarantee(promise: str | None) -> dict[str, float] | None:
     return guarantee
 
 
+def read_features(names: Iterable[str]) -> list | None:
+    """Return the values of --features as a labeler takes them; None if there are none."""
+    from polytopic.labeler.features import is_published_name
+    from polytopic.text import CharacterNGrams, Embeddings, WordNGrams
+
+    features: list[Any] = []
+    for name in names:
+        library, _, model = name.rpartition(":")
+        if name in ("characters", "words"):
+            features.append(CharacterNGrams() if name == "characters" else WordNGrams())
+        elif not is_published_name(model):
+            raise click.UsageError(
+                f"--features {name}: a model file does not say which folder is read, so only "
+                "models by their published name can be used here; use Labeler(features=...) for "
+                "others."
+            )
+        else:
+            features.append(Embeddings(model, **({"library": library} if library else {})))
+    return features or None
+
+
 def read_cost(cost: str | None) -> float | str | None:
     """Return the value of --C: a number, "auto" or None."""
     if cost is None or cost == "auto":
@@ -93,7 +115,8 @@ def read_cost(cost: str | None) -> float | str | None:
     "--quality",
     type=click.Choice(list(QUALITIES)),
     help=f"How much time to spend for better labels, instead of --model; {DEFAULT_QUALITY} by "
-    f"default. {'; '.join(map(describe_quality, QUALITIES))}.",
+    f"default, {CLUSTER_QUALITY} with --dask or --workers. "
+    f"{'; '.join(map(describe_quality, QUALITIES))}.",
 )
 @model_option(
     "goal",
@@ -162,6 +185,16 @@ def read_cost(cost: str | None) -> float | str | None:
     "recall=0.9; chosen on held-out documents. Instead of --rule.",
 )
 @click.option(
+    "--features",
+    "feature_names",
+    multiple=True,
+    metavar="characters|words|MODEL",
+    help="What to read beside the words: n-grams of characters, n-grams of words, or the "
+    "embeddings of a sentence-transformers model by its published name (model2vec:NAME for one of "
+    "model2vec), which must be on this computer; repeatable. Files with features cannot learn or "
+    "forget.",
+)
+@click.option(
     "--min-df",
     type=int,
     help="Number of documents that must contain a term; by default 2 if there are 1000 documents "
@@ -190,6 +223,7 @@ def command(
     tree,
     rule,
     guarantee,
+    feature_names,
     min_df,
     max_terms,
     field_weight,
@@ -208,12 +242,16 @@ def command(
             "--split test is for suggest and eval; train never reads the test part."
         )
     check_target("--to", target, corpus, tree)
-    model, parameters = _find_model(model, quality)
+    if feature_names and keep_documents:
+        raise click.UsageError(
+            "--keep-documents keeps word counts, not texts, which features need."
+        )
+    on_cluster = dask is not None or workers is not None
+    model, parameters = _find_model(model, quality, CLUSTER_QUALITY if on_cluster else None)
     rule_settings = {name: options[name] for name in RULE_OPTIONS if options[name] is not None}
     _check_rule(rule, model, tree, rule_settings)
     if guarantee is not None and rule is not None:
         raise click.UsageError("--guarantee and --rule both decide the labels; use one of them.")
-    on_cluster = dask is not None or workers is not None
     if on_cluster:
         _check_cluster(model, rule, guarantee, keep_documents)
     own_options = {**MODEL_OPTIONS, **RULE_OPTIONS}
@@ -235,6 +273,7 @@ def command(
         tree=None if tree in (None, "names") else LabelTree.from_file(tree),
         keep_documents=keep_documents,
         guarantee=guarantee,
+        features=read_features(feature_names),
     )
     if on_cluster:
         from polytopic import distributed
@@ -260,10 +299,10 @@ def command(
     )
 
 
-def _find_model(model, quality):
+def _find_model(model, quality, default):
     """Return the name of the model that was asked for, and the parameters that its quality sets."""
     if model is None:
-        return find_quality(quality or DEFAULT_QUALITY)
+        return find_quality(quality or default or DEFAULT_QUALITY)
     if quality is not None:
         raise click.UsageError(
             f"--quality {quality} stands for a model; leave out --model {model}, or --quality."

@@ -29,7 +29,7 @@ from polytopic.labeler import Labeler
 from polytopic.labeler.learning import learn_counts, learn_documents, new_analyzer, new_model
 from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labels import LabelSpace, widen
-from polytopic.models.registry import find_model, load
+from polytopic.models.registry import CLUSTER_QUALITY, find_model, load
 from polytopic.text import Analyzer
 
 # Labelers
@@ -77,7 +77,10 @@ def fit(
     """
     model, corpus = new_model(labeler), read(corpus, **reading)
     if not model.can_distribute:
-        raise PolytopicError(f"{type(model).__name__} learns on one machine only, not on Dask.")
+        raise PolytopicError(
+            f"{type(model).__name__} learns on one machine only, not on Dask; use "
+            f"Labeler(quality={CLUSTER_QUALITY!r}) or another model."
+        )
     if labeler.features:
         raise PolytopicError("Features beside the words are not learned on Dask; use Labeler.fit.")
     if labeler.guarantee is not None:

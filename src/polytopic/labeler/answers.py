@@ -22,7 +22,7 @@ from polytopic.explain import Explanation, LabelMap, label_map
 from polytopic.explain.correlations import Neighbours, labels_alike, labels_together
 from polytopic.explain.explanation import Reasons
 from polytopic.kernels.ranking import rank_labels
-from polytopic.labeler.known_words import find_warning
+from polytopic.labeler.known_words import find_warning, shrink_labels, shrink_sets
 from polytopic.labeler.state import LabelerState, known_shares, vocabulary_view
 from polytopic.labels import LabelTree, widen
 from polytopic.models.checks import require_counts
@@ -204,12 +204,16 @@ def choose_labels(labeler: Labeler, state, model, X) -> sparse.csr_matrix:
     return apply_rule(model, rule, X, model.fallback, tree=labeler.tree)
 
 
-def is_sure(labeler: Labeler, model, X) -> np.ndarray:
-    """Return whether the labeler is sure enough to label each document."""
+def is_sure(labeler: Labeler, state, model, X, known) -> np.ndarray:
+    """Return whether the labeler is sure enough to label each document.
+
+    ``known`` are the shares of known words of the documents; None if they are not to matter.
+    """
     if labeler.abstain is None:
         return np.ones(X.shape[0], dtype=bool)
     check_abstention(labeler.abstain, labeler.rule, model)
-    return model.set_probability(X) >= labeler.abstain
+    proba = model.set_probability(X)
+    return (proba if known is None else shrink_sets(state, proba, known)) >= labeler.abstain
 
 
 def certainty(model, X, *, own_sets: bool) -> np.ndarray:
@@ -320,7 +324,7 @@ def explain_labels(
         features={} if state.features is None else state.features.columns(len(vocabulary)),
     )
     return Explanation(
-        labels=reasons.label_reasons(scores[0], proba[0]),
+        labels=reasons.label_reasons(scores[0], shrink_labels(state, proba, [share])[0]),
         keywords=reasons.keywords(order),
         breakdown=reasons.scores.breakdown,
         why_not=reasons.why_not(list(why_not.values())),

@@ -35,7 +35,7 @@ from polytopic.labeler.answers import (
 )
 from polytopic.labeler.audit import Suspects, find_suspects
 from polytopic.labeler.features import FeatureBlock
-from polytopic.labeler.known_words import find_warning
+from polytopic.labeler.known_words import find_warning, shrink_labels, shrink_sets
 from polytopic.labeler.learning import change_texts, learn_texts
 from polytopic.labeler.reading import (
     LabelLists,
@@ -66,8 +66,8 @@ class Labeler(BaseEstimator):
         (:class:`~polytopic.models.classifier.ClassifierModel`). By default, the model that
         ``quality`` stands for.
     quality : {"fast", "balanced", "best"}, default=None
-        How much time to spend for better labels, instead of a ``model``: "fast" (the default) is
-        MML, "balanced" combines MML, a linear SVM and nearest neighbours, and "best" also a random
+        How much time to spend for better labels, instead of a ``model``: "fast" is MML, "balanced"
+        (the default) combines MML, a linear SVM and nearest neighbours, and "best" also a random
         forest (:class:`~polytopic.models.Stack`).
     language : str or None, default="en"
         Language of the texts; None does not normalize words.
@@ -100,7 +100,8 @@ class Labeler(BaseEstimator):
         transformer of texts, such as :class:`~polytopic.text.CharacterNGrams`,
         :class:`~polytopic.text.WordNGrams` or :class:`~polytopic.text.Embeddings`, a function
         from texts to rows of numbers, or a pair of a name and one of these. How much each weighs
-        is chosen on held-out documents. Such a labeler cannot ``learn`` or ``forget``.
+        is chosen on held-out documents. To ``learn`` and ``forget``, such a labeler keeps the texts
+        (``keep_documents``), but files do not hold them.
     guarantee : mapping, default=None
         ``{"recall": 0.9}`` promises that texts like the learned ones get, on average, about 90% of
         their labels. ``fit`` chooses the lowest score of predicted labels on held-out documents.
@@ -122,7 +123,8 @@ class Labeler(BaseEstimator):
     features_ : tuple of FeatureBlock
         The fitted features: their names, sources, dimensions and weights.
     training_ : dict
-        The numbers of documents, label sets and terms.
+        The numbers of documents, label sets and terms, and ``known``, the share of the words of a
+        learned document that the others teach.
     state_ : LabelerState
         All of the above in one immutable object, which learning replaces.
 
@@ -303,7 +305,7 @@ class Labeler(BaseEstimator):
 
     @property
     def training_(self) -> Mapping[str, Any]:
-        """The numbers of documents, label sets and terms."""
+        """The numbers of documents, label sets and terms, and the usual share of known words."""
         return self._fitted_state().training
 
     # Answers
@@ -333,30 +335,43 @@ class Labeler(BaseEstimator):
         if above is not None:
             space = LabelSpace(above.labels)
         answers = LabelLists()
-        for X in state.transform_by_blocks(texts, self.fields):
+
+        def decode(X):
             Y = choose_labels(self, state, state.model, X)
-            rows = space.decode(Y if above is None else above.sets(Y))
-            if self.abstain is not None:
-                sure = is_sure(self, state.model, X).tolist()
-                rows = [row if ok else [] for row, ok in zip(rows, sure, strict=True)]
-            answers += rows
+            return space.decode(Y if above is None else above.sets(Y))
+
+        if self.abstain is None:
+            for X in state.transform_by_blocks(texts, self.fields):
+                answers += decode(X)
+        else:
+            for X, known, _ in state.transform_with_shares(texts, self.fields):
+                sure = is_sure(self, state, state.model, X, known).tolist()
+                answers += [row if ok else [] for row, ok in zip(decode(X), sure, strict=True)]
         return answers
 
     def predict_proba(self, texts) -> np.ndarray:
-        """Return the model's probability of each label."""
+        """Return the model's probability of each label.
+
+        If the model knows few words of a text, its probabilities are drawn to the share of learned
+        documents that have the label.
+        """
         state = self._fitted_state()
-        return state.model.predict_proba(state.transform(texts, self.fields))
+        X, known = state.transform_all_with_shares(texts, self.fields)
+        return shrink_labels(state, state.model.predict_proba(X), known)
 
     def certainty(self, texts) -> np.ndarray:
         """Return the probability that all labels of each text are right.
 
         A model with a posterior over label sets (mixtures, calibrated MML) gives that of the
-        predicted set. Otherwise, and with a ``rule``, labels are assumed to be independent.
+        predicted set. Otherwise, and with a ``rule``, labels are assumed to be independent. The
+        probability is lower if the model knows few words of a text.
         """
         state = self._fitted_state()
-        X = state.transform(texts, self.fields)
+        X, known = state.transform_all_with_shares(texts, self.fields)
+        if not X.shape[0]:
+            return np.empty(0)
         own_sets = deciding_rule(self, state) is None
-        return certainty(state.model, X, own_sets=own_sets) if X.shape[0] else np.empty(0)
+        return shrink_sets(state, certainty(state.model, X, own_sets=own_sets), known)
 
     def decision_function(self, texts) -> np.ndarray:
         """Return the model's score of each label."""
@@ -408,11 +423,12 @@ class Labeler(BaseEstimator):
         answers: list[Answer] = []
         for X, known, block in state.transform_with_shares(texts, self.fields):
             Y, scores, proba = model.assess(X, range(len(labels)))
+            proba = shrink_labels(state, proba, known)
             if deciding_rule(self, state) is not None:
                 Y = choose_labels(self, state, model, X)
             if above is not None:
                 Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
-            sure = is_sure(self, model, X)
+            sure = is_sure(self, state, model, X, known)
             ranked = rank_suggestions(
                 labels if above is None else above.labels,
                 (Y.toarray() > 0) & sure[:, None],

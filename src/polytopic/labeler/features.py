@@ -206,7 +206,13 @@ def _joined(parts) -> sparse.csr_matrix:
 
 
 def learn_features(
-    features, texts: list[str], X: sparse.csr_matrix, Y: sparse.csr_matrix, analyzer: Analyzer
+    features,
+    texts: list[str],
+    X: sparse.csr_matrix,
+    Y: sparse.csr_matrix,
+    analyzer: Analyzer,
+    *,
+    weights: list[float] | None = None,
 ) -> tuple[Features, sparse.csr_matrix]:
     """Fit the blocks to texts, and choose their weights.
 
@@ -220,6 +226,8 @@ def learn_features(
         The weights of their words, and the indicator of their labels.
     analyzer : Analyzer
         Finds the terms of word n-grams that have no analyzer of their own.
+    weights : list of float, default=None
+        The weights of the blocks, chosen on held-out documents if None.
 
     Returns
     -------
@@ -235,7 +243,7 @@ def learn_features(
         mean = None if sparse.issparse(made) else made.mean(axis=0)
         blocks.append(FeatureBlock(source, made.shape[1], mean))
         rows.append(blocks[-1].unit_rows(made))
-    weights = choose_weights(X, rows, Y)
+    weights = choose_weights(X, rows, Y) if weights is None else weights
     blocks = [replace(block, weight=w) for block, w in zip(blocks, weights, strict=True)]
     return Features(tuple(blocks)), _weighted([X, *rows], weights)
 

@@ -194,6 +194,7 @@ def _build_labeler(
     if model.reads == "weights":
         weights = _weights(labeler, vocabulary, arrays)
     analyzer, training = clone(labeler.analyzer), manifest["training"]
+    check_number(training.get("known", 0.0), "training.known", min_val=0, max_val=1)
     labeler.set_state(
         LabelerState(
             model,

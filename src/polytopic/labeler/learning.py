@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
+from operator import add, sub
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator, clone
@@ -19,6 +20,7 @@ from polytopic.counts import TUNING_DOCS, DocumentRows, LabelSetCounts, TextSamp
 from polytopic.errors import PolytopicError
 from polytopic.labeler.answers import check_abstention, check_guarantee
 from polytopic.labeler.features import Features, learn_features, plain_text, read_sources
+from polytopic.labeler.known_words import usual_share
 from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labeler.state import FittedFrom, LabelerState, vocabulary_view
 from polytopic.models import Model
@@ -72,10 +74,7 @@ def change_texts(
     present weights. What was tuned before is kept.
     """
     if state.features is not None:
-        raise ValueError(
-            "a labeler with features cannot learn or forget single texts, because features are "
-            "fitted to all of them; call fit again with all texts."
-        )
+        return _change_with_features(labeler, state, texts, labels, change, reader, warm=warm)
     analyzer, fields, tuned = state.analyzer, labeler.fields, state.model.tuned_
     if state.model.learns_from == "documents":
         new_rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
@@ -91,6 +90,46 @@ def change_texts(
     counts = change(counts, count_texts(texts, labels, analyzer, fields, reader=reader))
     _check_not_empty(counts.n_docs)
     return learn_counts(labeler, counts, analyzer, tuned=tuned, threshold=state.threshold)
+
+
+def _change_with_features(labeler, state, texts, labels, change, reader, *, warm) -> LabelerState:
+    """Learn again from the texts that were kept, with more of them or fewer."""
+    if warm:
+        raise ValueError("warm == True does not work with features; leave it out.")
+    if state.texts is None:
+        raise PolytopicError(
+            "features are fitted to the texts, which this labeler has not kept (files do not hold "
+            "them), so it cannot learn or forget; call fit with all texts."
+        )
+    new: list = []
+    rows = collect_rows(texts, labels, state.analyzer, labeler.fields, reader=reader, kept=new)
+    kept, pairs = list(state.texts), _with_labels(new, rows)
+    if change is add:
+        kept += pairs
+    for pair in pairs if change is sub else ():
+        if pair not in kept:
+            raise ValueError(
+                f"the text {str(pair[0])[:60]!r} with the labels {', '.join(pair[1])} was not "
+                "learned; nothing was changed."
+            )
+        kept.remove(pair)
+    _check_not_empty(len(kept))
+    contents, names = (list(column) for column in zip(*kept, strict=True))
+    rows = collect_rows(contents, names, state.analyzer, labeler.fields)
+    return learn_rows(
+        labeler,
+        rows,
+        state.analyzer,
+        tuned=state.model.tuned_,
+        texts=contents,
+        feature_weights=[block.weight for block in state.features.blocks],
+    )
+
+
+def _with_labels(texts, rows: DocumentRows) -> list[tuple[Any, tuple[str, ...]]]:
+    """Return pairs of texts and their labels."""
+    contents = [getattr(text, "content", text) for text in texts]
+    return list(zip(contents, map(tuple, map(sorted, rows.label_names)), strict=True))
 
 
 def _require_documents(state: LabelerState) -> DocumentRows:
@@ -174,6 +213,7 @@ def learn_rows(
     threshold: float | None = None,
     fitted_from: FittedFrom | None = None,
     texts: list | None = None,
+    feature_weights: list[float] | None = None,
 ) -> LabelerState:
     """Fit a document model on rows of counts.
 
@@ -187,6 +227,8 @@ def learn_rows(
         The model to start from, whose documents ``rows.previous_rows`` refers to.
     texts : list of texts, default=None
         The texts of the documents, which features need.
+    feature_weights : list of float, default=None
+        The weights of features that an earlier fit has chosen, to keep.
     """
     features: Features | None = None
     if labeler.features and texts is None:
@@ -201,7 +243,9 @@ def learn_rows(
             nonlocal features
             strings = [plain_text(text, labeler.fields) for text in texts]
             finder = new_analyzer(labeler) if analyzer is None else analyzer
-            features, X = learn_features(labeler.features, strings, read(), rows.Y, finder)
+            features, X = learn_features(
+                labeler.features, strings, read(), rows.Y, finder, weights=feature_weights
+            )
             model.fit(X, rows.targets, tuned=tuned)
         elif start is None:  # no reference is held here, so that a model can free the matrix
             model.fit(read(), rows.targets, tuned=tuned)
@@ -209,8 +253,9 @@ def learn_rows(
             model.fit(read(), rows.targets, tuned=tuned, warm=start, rows=rows.previous_rows)
 
     state = learn_documents(labeler, rows.table(), fit, analyzer, fitted_from=fitted_from)
-    if texts is not None:  # it cannot learn more documents, so it does not keep these
-        return replace(state, features=features)
+    if texts is not None:
+        kept = tuple(_with_labels(texts, rows)) if labeler.keep_documents else None
+        return replace(state, features=features, texts=kept)
     state = _with_threshold(labeler, state, rows, threshold)
     return replace(state, documents=rows) if labeler.keep_documents else state
 
@@ -289,6 +334,7 @@ def _new_state(
             "documents": counts.n_docs,
             "label_sets": int(counts.set_docs.size),
             "terms": len(counts.terms),
+            "known": usual_share(counts, vocabulary, resolve_min_df(labeler.min_df, counts.n_docs)),
         },
         fitted_from=fitted_from,
     )

@@ -138,7 +138,7 @@ class Selector:
         Y = sparse.csr_matrix(choose_labels(labeler, labeler.state_, model, X))
         if labeler.abstain is None:
             return Y
-        sure = is_sure(labeler, model, X).astype(np.float64)
+        sure = is_sure(labeler, labeler.state_, model, X, None).astype(np.float64)
         return sparse.csr_matrix(sparse.diags_array(sure) @ Y)
 
     def _is_selected(self, hits: np.ndarray) -> np.ndarray:

@@ -68,11 +68,13 @@ class LabelerState:
     weights : TermWeights or None
         The weights of terms, for a model that reads weights.
     training : mapping of str to number
-        The numbers of documents, label sets and terms.
+        The numbers of documents, label sets and terms, and the usual share of known words.
     fitted_from : FittedFrom or None
         The documents of a store that it was fitted on, None if they come from elsewhere.
     features : Features or None
         What the model reads beside the words.
+    texts : tuple of pairs or None
+        The texts with their labels, if they are kept, for a labeler with features.
     threshold : float or None
         The score from which on labels are predicted to keep a guarantee; None without one.
     """
@@ -87,6 +89,7 @@ class LabelerState:
     fitted_from: FittedFrom | None = None
     features: Features | None = None
     threshold: float | None = None
+    texts: tuple[tuple[Any, tuple[str, ...]], ...] | None = None
 
     @cached_property
     def counts(self) -> LabelSetCounts | None:
@@ -152,6 +155,14 @@ class LabelerState:
             block = _take(queue, X.shape[0])
             shares = known_shares(X, totals)  # before counts become weights
             yield self._read(X, block, fields), shares, block
+
+    def transform_all_with_shares(self, texts, fields) -> tuple[sparse.csr_matrix, np.ndarray]:
+        """Return what the model reads of texts, and the known shares of their words."""
+        blocks = list(self.transform_with_shares(texts, fields))
+        if not blocks:
+            return self.transform([], fields), np.zeros(0)
+        X, shares, _ = zip(*blocks, strict=True)
+        return sparse.csr_matrix(sparse.vstack(X, format="csr")), np.concatenate(shares)
 
     @property
     def _max_texts(self) -> int:

@@ -45,6 +45,12 @@ class LabelScoreModel(LinearModel):
         tuned : dict, default=None
             What an earlier fit has tuned (``tuned_``), to be reused, if the model tunes anything.
         """
+        X, Y, _ = self._read_documents(X, y)
+        self._learn(X, Y, tuned)
+        return self
+
+    def _read_documents(self, X, y):
+        """Set the labels; return the documents with words and labels, their labels and rows."""
         self._check_parameters()
         targets = read_targets(y)
         X = self._check_words(X, reset=True)
@@ -53,11 +59,10 @@ class LabelScoreModel(LinearModel):
         if not is_labelled.any():
             raise ValueError("Y has no labelled document; at least one is needed.")
         self._set_labels(targets)
+        self._allowed = np.ones(self._columns.size, dtype=bool)
         self.tuned_ = {}
         used = np.flatnonzero(is_labelled & (X.getnnz(axis=1) > 0))
-        self._learn(self._scaled(X[used]), targets.Y[used][:, self._columns], tuned)
-        self._allowed = np.ones(self._columns.size, dtype=bool)
-        return self
+        return self._scaled(X[used]), targets.Y[used][:, self._columns], used
 
     @abstractmethod
     def _learn(self, X, Y, tuned) -> None:

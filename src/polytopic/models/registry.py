@@ -214,6 +214,8 @@ _ENTRIES = {
             "polytopic.models.neighbours:NearestNeighbours",
             "documents",
             "votes of the most similar documents",
+            defaults={"max_docs": 16000, "random_state": 0},
+            packing={"indices": "columns", "indptr": "sizes"},
             variants=(Variant("NearestNeighbours", "votes"),),
         ),
         ModelEntry(
@@ -231,7 +233,8 @@ _ENTRIES = {
             variants=(
                 Variant("Stack, balanced", "balanced", {"members": _BALANCED}),
                 Variant("Stack, best", "best", {"members": _BEST}),
-                Variant("Stack, exact matches", "exact", {"goal": "exact"}),
+                Variant("Stack, exact sets", "exact", {"goal": "exact"}),
+                Variant("Stack, F1 per label", "macro", {"goal": "macro"}),
             ),
         ),
     )
@@ -244,7 +247,8 @@ QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
     "balanced": ("stack", {"members": _BALANCED}),
     "best": ("stack", {"members": _BEST}),
 }
-DEFAULT_QUALITY = "fast"
+DEFAULT_QUALITY = "balanced"
+CLUSTER_QUALITY = "fast"  # where documents are on several machines, which a stack cannot learn from
 DEFAULT_COUNT_MODEL = "pmm1"  # of stores and audits, and for shares if the model is not a mixture
 
 

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from polytopic import MML, LinearSVM, NaiveBayes, RandomForest, Stack
 from polytopic.models.stack import kernels
-from polytopic.models.stack.combining import Combination, best_thresholds, member_odds
+from polytopic.models.stack.combining import SURE, Combination, best_thresholds, member_odds
 from tests.twins import stack as twins
 
 probabilities = st.lists(st.floats(0.001, 0.999), min_size=1, max_size=7)
@@ -38,6 +38,31 @@ def test_choose_sets_of_twelve_labels():
     kernels.choose_sets(P, chosen)
 
     np.testing.assert_array_equal(chosen, twins.choose_sets(P))
+
+
+def test_many_expected_labels():
+    """Of documents with many labels, more than the 14 most probable ones are chosen."""
+    P = np.full((1, 40), 0.9)
+    P[0, 30:] = 0.05
+    chosen = np.zeros(P.shape, dtype=bool)
+
+    kernels.choose_sets(P, chosen)
+
+    assert np.flatnonzero(chosen[0]).tolist() == list(range(30))
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=6), st.integers(0, 5))
+def test_add_log_odds(places, seed):
+    """Log odds are those of the twin on steps, between them and beyond the curve."""
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.choice([*places, *rng.normal(size=3)], 8)).astype(float)
+    y = np.sort(rng.choice([0.0, 0.2, 0.9, 1.0], 8))
+    scores = np.concatenate([x, rng.normal(0, 3, 20), [-np.inf, np.inf]])
+
+    odds = member_odds((x.tolist(), y.tolist()), scores)
+
+    expected = twins.add_log_odds(scores, x, y, SURE, 1.0, np.zeros(scores.size))
+    np.testing.assert_allclose(odds, expected, atol=1e-9)
 
 
 def test_choose_sets_of_many_labels():
@@ -177,7 +202,7 @@ def test_few_documents():
     model, alone = Stack(("mml", "svm")).fit(few, labels), MML().fit(few, labels)
 
     np.testing.assert_array_equal(model.predict(NEW), alone.predict(NEW))
-    assert model.member_weights_.tolist() == [1, 0]
+    assert model.member_weights_.tolist() == [1]
     with pytest.raises(ValueError, match="needs at least 30 documents"):
         model.set_probability(NEW)
 
@@ -201,3 +226,31 @@ def test_a_forest_is_fitted_once():
     np.testing.assert_array_equal(
         model.members_[1].decision_function(NEW), alone.decision_function(NEW)
     )
+
+
+def test_a_warm_start():
+    """Members that can start from those of another stack do so; others are fitted anew."""
+    names = [[f"label {k}" for k in np.flatnonzero(y)] for y in Y]
+    before = Stack(("mml", "svm")).fit(X[:200], names[:200])
+    rows = np.where(np.arange(240) < 200, np.arange(240), -1)
+
+    warm = Stack(("mml", "svm")).fit(X, names, tuned=before.tuned_, warm=before, rows=rows)
+
+    cold = Stack(("mml", "svm")).fit(X, names, tuned=before.tuned_)
+    first, second = (member.decision_function(NEW) for member in warm.members_)
+    assert (first != cold.members_[0].decision_function(NEW)).any()
+    np.testing.assert_array_equal(second, cold.members_[1].decision_function(NEW))
+    assert (warm.predict(NEW) == cold.predict(NEW)).mean() > 0.95
+
+
+def test_no_warm_start_with_other_labels():
+    """If the labels differ, members are fitted anew, exactly."""
+    names = [[f"label {k}" for k in np.flatnonzero(y)] for y in Y]
+    before = Stack(("mml", "svm")).fit(X[:200], names[:200])
+    names[-1] = ["another label"]
+    rows = np.where(np.arange(240) < 200, np.arange(240), -1)
+
+    warm = Stack(("mml", "svm")).fit(X, names, tuned=before.tuned_, warm=before, rows=rows)
+
+    cold = Stack(("mml", "svm")).fit(X, names, tuned=before.tuned_)
+    np.testing.assert_array_equal(warm.decision_function(NEW), cold.decision_function(NEW))

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.array_specs import REAL, WHOLE, ArraySpec, check_arrays, check_rows
+from polytopic.counts.sampling import draw_documents
 from polytopic.kernels.blocks import map_rows
 from polytopic.labels import indicator
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
@@ -54,6 +55,11 @@ class NearestNeighbours(WordWeightModel):
     ----------
     n_neighbours : int, default=20
         Number of neighbours.
+    max_docs : int or None, default=None
+        Maximum number of documents that are kept, drawn at random from those learned; all if None.
+        By name, 16000.
+    random_state : int, RandomState or None, default=0
+        Determines which documents are kept.
 
     Attributes
     ----------
@@ -79,10 +85,15 @@ class NearestNeighbours(WordWeightModel):
     name = "knn"
     cut = 0.5
 
-    def __init__(self, n_neighbours=20):
+    def __init__(self, n_neighbours=20, *, max_docs=None, random_state=0):
         self.n_neighbours = n_neighbours
+        self.max_docs = max_docs
+        self.random_state = random_state
 
     def _learn(self, X, Y, tuned):
+        if self.max_docs is not None and self.max_docs < X.shape[0]:
+            drawn = np.sort(draw_documents(X.shape[0], int(self.max_docs), self.random_state))
+            X, Y = X[drawn], Y[drawn]
         self._set_rows(X.astype(np.float32), Y)
 
     def _set_rows(self, rows, row_labels):
@@ -96,6 +107,8 @@ class NearestNeighbours(WordWeightModel):
 
     def _check_parameters(self):
         check_size(self.n_neighbours, "n_neighbours")
+        if self.max_docs is not None:
+            check_size(self.max_docs, "max_docs")
 
     # Files and stores
 

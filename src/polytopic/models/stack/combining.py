@@ -15,10 +15,12 @@ from scipy.special import logit
 
 from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import LARGEST_WEIGHT, check_curve
+from polytopic.models.stack import kernels
 
 SURE = 1e-4  # probabilities of members are not nearer to 0 and 1
 MAX_PAIRS = 500_000  # of documents and labels that the regression is fitted on
 RIDGE = 10.0  # C of the regression
+N_BINS = 1000  # in which curves are looked up
 
 
 class Combination(NamedTuple):
@@ -69,13 +71,31 @@ class Combination(NamedTuple):
         """Return the log odds of labels by the scores of each member."""
         total = np.full(scores[0].shape, float(self.intercept))
         for curve, weight, member in zip(self.curves, self.weights, scores, strict=True):
-            total += weight * member_odds(curve, member)
+            _add_odds(curve, member, weight, total)
         return total
 
 
 def member_odds(curve, scores) -> np.ndarray:
     """Return the log odds that scores stand for."""
-    return logit(np.clip(np.interp(scores, *curve), SURE, 1 - SURE))
+    odds = np.zeros(scores.shape)
+    _add_odds(curve, scores, 1.0, odds)
+    return odds
+
+
+def _add_odds(curve, scores, weight, total):
+    """Add the weighted log odds that scores stand for."""
+    x, y = (np.array(knots, dtype=np.float64) for knots in curve)
+    begins = np.searchsorted(x, np.linspace(x[0], x[-1], N_BINS, endpoint=False), side="right") - 1
+    kernels.add_log_odds(
+        np.ascontiguousarray(scores, dtype=np.float64).ravel(),
+        x,
+        y,
+        logit(np.clip(y, SURE, 1 - SURE)),
+        begins,
+        SURE,
+        float(weight),
+        total.ravel(),
+    )
 
 
 def without_infinity(scores: np.ndarray) -> np.ndarray:

@@ -67,7 +67,7 @@ class Stack(WordWeightModel):
     classes_ : ndarray of shape (n_labels,)
         Label ids in sorted order, or column numbers if fitted on an indicator.
     members_ : list of estimators
-        The members, fitted on all documents.
+        The members, fitted on all documents; the first alone if there are too few.
     member_weights_ : ndarray of shape (n_members,)
         Their weights in the combination.
     tuned_ : dict
@@ -97,6 +97,9 @@ class Stack(WordWeightModel):
 
     name = "stack"
     needs_documents = True
+    can_warm_start = True
+
+    _used: Any = None  # the rows of a model that was fitted, not loaded
 
     def __init__(self, members=("mml", "svm", "knn", "forest"), *, goal="f", random_state=0):
         self.members = members
@@ -105,23 +108,77 @@ class Stack(WordWeightModel):
 
     # Learning
 
-    def _learn(self, X, Y, tuned):
-        members = [as_member(member) for member in self.members]
-        if not X.shape[0]:  # no document has both words and labels: all labels score 0
-            members = []
-        fitted = [None] * len(members)
-        if tuned is not None:
-            self._set_tuned(tuned)
-        elif X.shape[0] < MIN_DOCS:
-            self._set_tuned({})
+    def fit(self, X, y, *, tuned=None, warm=None, rows=None):
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_docs, n_words)
+            Word counts, or weights such as ltc or tf-idf.
+        y : indicator of shape (n_docs, n_labels), or one collection of names per document
+            Labels; 1-D means one label per document. Documents without a label or without a word
+            are ignored.
+        tuned : dict, default=None
+            What an earlier fit has tuned (``tuned_``), to be reused.
+        warm : Stack, default=None
+            A fitted stack with the same members. Those that can start from its members do so, if
+            the labels are the same.
+        rows : array of shape (n_docs,), default=None
+            With ``warm``, the row that each document had in its ``X``, -1 for none.
+        """
+        X, Y, used = self._read_documents(X, y)
+        if warm is None:
+            self._learn(X, Y, tuned)
         else:
+            self._learn(X, Y, tuned, warm._starts(self), warm._places(np.asarray(rows)[used]))
+        self._used = used
+        return self
+
+    def _learn(self, X, Y, tuned, starts=None, rows=None):
+        members = [as_member(member) for member in self.members]
+        fitted = [None] * len(members)
+        if tuned is None and X.shape[0] >= MIN_DOCS:
             fitted = self._tune(members, X, Y)
+        else:
+            self._set_tuned(tuned or {})
+        members = members[: self._n_members(X.shape[0])]
         tuned_members = self.tuned_.get("members", [{}] * len(members))
 
         def fit_member(k):
-            return members[k].fit(X, Y, tuned=tuned_members[k]) if fitted[k] is None else fitted[k]
+            if fitted[k] is not None:
+                return fitted[k]
+            member = starts[k] if starts else None
+            start = {} if member is None else {"warm": member, "rows": rows}
+            return members[k].fit(X, Y, tuned=tuned_members[k], **start)
 
         self.members_ = run_tasks(fit_member, range(len(members)))
+
+    def _n_members(self, n_docs):
+        """Return how many members answer: the first alone if they are not combined."""
+        if not n_docs:  # no document has both words and labels: all labels score 0
+            return 0
+        return 1 if self._combination is None else len(self.members)
+
+    @property
+    def can_continue(self):
+        """Whether a warm start can begin from this model: if it was fitted, not loaded."""
+        return self._used is not None
+
+    def _starts(self, other):
+        """Return the members that those of another stack can start from, None for the others."""
+        labels, own = (stack.classes_[stack._columns].tolist() for stack in (other, self))
+        starts = [None] * len(other.members)
+        if labels == own:
+            for k, member in enumerate(self.members_):
+                if member.can_warm_start and member.can_continue:
+                    starts[k] = member
+        return starts
+
+    def _places(self, rows):
+        """Return which of the documents that members were fitted on are in these rows, or -1."""
+        place = np.full(max(rows.max(initial=-1), self._used.max(initial=-1)) + 2, -1)
+        place[self._used] = np.arange(self._used.size)
+        return place[rows]
 
     def _tune(self, members, X, Y):
         """Combine members on held-out documents; return those that are already fitted on all."""
@@ -200,9 +257,10 @@ class Stack(WordWeightModel):
         check_label_arrays(arrays)
         self._restore_labels(arrays, labels, {})
         has_members = any("." in name for name in arrays)  # else no document to learn from
-        self.members_ = [as_member(member) for member in self.members] if has_members else []
-        check_combination(tuned, len(self.members_))
+        check_combination(tuned, len(self.members) if has_members else 0)
         self._set_tuned(tuned or {})
+        self._used, n_members = None, self._n_members(int(has_members))
+        self.members_ = [as_member(member) for member in self.members[:n_members]]
         chosen = self.tuned_.get("members", [{}] * len(self.members_))
         for (prefix, member), own in zip(self._named_members(), chosen, strict=True):
             packed = {
@@ -230,6 +288,8 @@ class Stack(WordWeightModel):
     def _column_scores(self, X):
         if not self.members_:
             return np.zeros((X.shape[0], self._columns.size))
+        if self._columns.size == 1:  # the only label is always right
+            return np.full((X.shape[0], 1), np.inf)
         return self._combined([member.decision_function(X) for member in self.members_])
 
     def _combined(self, scores):
@@ -281,6 +341,8 @@ class Stack(WordWeightModel):
         chosen = self._label_sets(X, scores).toarray()[:, self._columns] > 0
         chance = log_chance(expit(scores[:, self._columns]), chosen)
         proba = np.interp(chance, *self.tuned_["set_curve"])
+        if self._allowed.sum() == 1:  # there is one set
+            return np.ones(X.shape[0])
         return np.where(X.getnnz(axis=1) > 0, proba, self._fallback_docs / self._n_docs)
 
     def why_no_set_probability(self):
@@ -293,8 +355,8 @@ class Stack(WordWeightModel):
 
     def _column_evidence(self, x, columns):
         by_word, base = np.zeros((x.nnz, len(columns))), np.zeros(len(columns))
-        if not self.members_:
-            return LabelEvidence(x.data, by_word, base)
+        if not self.members_ or self._columns.size == 1:
+            return LabelEvidence(x.data, by_word, base + self._column_scores(x)[0, columns])
         if self._combination is None:
             evidence = self.members_[0].label_evidence(x, columns)
             return evidence._replace(base=without_infinity(evidence.base - self.members_[0].cut))
