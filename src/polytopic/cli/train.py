@@ -20,7 +20,9 @@ from polytopic.cli.options import (
 )
 from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import (
+    DEFAULT_LARGE_QUALITY,
     DEFAULT_QUALITY,
+    LARGE_LABELS,
     QUALITIES,
     find_model,
     find_quality,
@@ -46,10 +48,10 @@ def model_option(name: str, help: str, **settings: Any) -> Callable:
     return click.option(f"--{name}", name, help=help, **settings)
 
 
-def describe_quality(quality):
+def describe_quality(quality, n_labels=0):
     """Return a quality with the models that it stands for."""
-    model, parameters = find_quality(quality)
-    members = parameters.get("members")
+    model, parameters = find_quality(quality, n_labels)
+    members = parameters.get("members") if n_labels < LARGE_LABELS else None
     return f"{quality}: {f'{join_names(members)} combined' if members else model}"
 
 
@@ -93,7 +95,9 @@ def read_cost(cost: str | None) -> float | str | None:
     "--quality",
     type=click.Choice(list(QUALITIES)),
     help=f"How much time to spend for better labels, instead of --model; {DEFAULT_QUALITY} by "
-    f"default. {'; '.join(map(describe_quality, QUALITIES))}.",
+    f"default. {'; '.join(map(describe_quality, QUALITIES))}. From {LARGE_LABELS} labels on, "
+    f"models for thousands of labels take their place, by default {DEFAULT_LARGE_QUALITY}; "
+    f"{'; '.join(describe_quality(name, LARGE_LABELS) for name in QUALITIES)}.",
 )
 @model_option(
     "goal",
@@ -208,6 +212,7 @@ def command(
             "--split test is for suggest and eval; train never reads the test part."
         )
     check_target("--to", target, corpus, tree)
+    by_quality = model is None
     model, parameters = _find_model(model, quality)
     rule_settings = {name: options[name] for name in RULE_OPTIONS if options[name] is not None}
     _check_rule(rule, model, tree, rule_settings)
@@ -224,10 +229,11 @@ def command(
     from polytopic.labeler import Labeler
     from polytopic.labels import LabelTree
 
+    own = {entry.options[name]: value for name, value in settings.items()}
+    by_quality &= not own  # without options, the number of labels also decides on the model
     labeler = Labeler(
-        entry.create(
-            **{**parameters, **{entry.options[name]: value for name, value in settings.items()}}
-        ),
+        None if by_quality else entry.create(**{**parameters, **own}),
+        quality=quality if by_quality else None,
         language=language,
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
@@ -263,7 +269,7 @@ def command(
 def _find_model(model, quality):
     """Return the name of the model that was asked for, and the parameters that its quality sets."""
     if model is None:
-        return find_quality(quality or DEFAULT_QUALITY)
+        return find_quality(quality)
     if quality is not None:
         raise click.UsageError(
             f"--quality {quality} stands for a model; leave out --model {model}, or --quality."

@@ -76,8 +76,7 @@ def fit(
         As for :func:`read`.
     """
     model, corpus = new_model(labeler), read(corpus, **reading)
-    if not model.can_distribute:
-        raise PolytopicError(f"{type(model).__name__} learns on one machine only, not on Dask.")
+    _check_distributable(model)
     if labeler.features:
         raise PolytopicError("Features beside the words are not learned on Dask; use Labeler.fit.")
     if labeler.guarantee is not None:
@@ -91,6 +90,11 @@ def fit(
         on_skipped(summary.skipped)
     LabelReader(labeler.tree, renamed=summary.renamed).warn(labeler.classes_.tolist())
     return labeler
+
+
+def _check_distributable(model) -> None:
+    if not model.can_distribute:
+        raise PolytopicError(f"{type(model).__name__} learns on one machine only, not on Dask.")
 
 
 def _fit_counts(labeler, model, corpus, client, progress) -> CorpusSummary:
@@ -115,6 +119,7 @@ def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
     counts = summary.counts
 
     def learn(model, vocabulary, weights):
+        _check_distributable(model)
         view = vocabulary, counts.labels, weights
         collected = CollectedRows(client, rows, summary.sizes, n_parts, view)
         parts_class = load(find_model(model.name).partitions)

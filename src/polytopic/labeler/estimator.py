@@ -30,6 +30,7 @@ from polytopic.labeler.answers import (
     label_terms,
     map_labels,
     mixture_row,
+    rank_candidates,
     rank_suggestions,
     read_mixture,
 )
@@ -68,7 +69,9 @@ class Labeler(BaseEstimator):
     quality : {"fast", "balanced", "best"}, default=None
         How much time to spend for better labels, instead of a ``model``: "fast" (the default) is
         MML, "balanced" combines MML, a linear SVM and nearest neighbours, and "best" also a random
-        forest (:class:`~polytopic.models.Stack`).
+        forest (:class:`~polytopic.models.Stack`). From 2000 labels on, models are sparse: "fast" is
+        :class:`~polytopic.models.ShortlistSVM`, and both others, and the default, combine it with
+        centroids and neighbours (:class:`~polytopic.models.CandidateStack`).
     language : str or None, default="en"
         Language of the texts; None does not normalize words.
     analyzer : Analyzer, default=None
@@ -342,8 +345,11 @@ class Labeler(BaseEstimator):
             answers += rows
         return answers
 
-    def predict_proba(self, texts) -> np.ndarray:
-        """Return the model's probability of each label."""
+    def predict_proba(self, texts):
+        """Return the model's probability of each label, as an array.
+
+        With thousands of labels, it is a CSR matrix of the candidates of each text.
+        """
         state = self._fitted_state()
         return state.model.predict_proba(state.transform(texts, self.fields))
 
@@ -358,8 +364,12 @@ class Labeler(BaseEstimator):
         own_sets = deciding_rule(self, state) is None
         return certainty(state.model, X, own_sets=own_sets) if X.shape[0] else np.empty(0)
 
-    def decision_function(self, texts) -> np.ndarray:
-        """Return the model's score of each label."""
+    def decision_function(self, texts):
+        """Return the model's score of each label, as an array.
+
+        With thousands of labels, it is a CSR matrix of the candidates of each text; an absent label
+        is not one of them.
+        """
         state = self._fitted_state()
         return state.model.decision_function(state.transform(texts, self.fields))
 
@@ -413,13 +423,13 @@ class Labeler(BaseEstimator):
             if above is not None:
                 Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
             sure = is_sure(self, model, X)
-            ranked = rank_suggestions(
-                labels if above is None else above.labels,
-                (Y.toarray() > 0) & sure[:, None],
-                scores,
-                proba,
-                k,
-            )
+            shown = labels if above is None else above.labels
+            if sparse.issparse(scores):
+                Y = sparse.csr_matrix(sparse.diags_array(sure.astype(np.float64)) @ Y)
+                ranked = rank_candidates(shown, Y, scores, proba, k)
+            else:
+                chosen = (Y.toarray() > 0) & sure[:, None]
+                ranked = rank_suggestions(shown, chosen, scores, proba, k)
             answers += [
                 Answer(suggestions, share, not ok, find_warning(state, text, share))
                 for text, suggestions, share, ok in zip(

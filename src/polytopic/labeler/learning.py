@@ -25,7 +25,6 @@ from polytopic.models import Model
 from polytopic.models.checks import check_name, require_counts
 from polytopic.models.classifier import ClassifierModel, is_foreign_classifier
 from polytopic.models.registry import (
-    DEFAULT_QUALITY,
     create_model,
     create_quality,
     model_names,
@@ -76,12 +75,15 @@ def change_texts(
             "a labeler with features cannot learn or forget single texts, because features are "
             "fitted to all of them; call fit again with all texts."
         )
-    analyzer, fields, tuned = state.analyzer, labeler.fields, state.model.tuned_
+    analyzer, fields = state.analyzer, labeler.fields
+    tuned: dict[str, Any] | None = state.model.tuned_
     if state.model.learns_from == "documents":
         new_rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
         rows = change(_require_documents(state), new_rows)
         _check_not_empty(rows.X.shape[0])
         start = _check_warm_start(state.model) if warm else None
+        if type(new_model(labeler, len(rows.labels))) is not type(state.model):
+            tuned = None  # the number of labels now asks for another model
         return learn_rows(
             labeler, rows, analyzer, tuned=tuned, start=start, threshold=state.threshold
         )
@@ -248,7 +250,8 @@ def learn_documents(
         Fits a model. It is called with the unfitted model, the vocabulary and the weights of its
         terms (None for a model that reads counts).
     """
-    vocabulary, model, weights = _choose_vocabulary(labeler, counts), new_model(labeler), None
+    vocabulary, weights = _choose_vocabulary(labeler, counts), None
+    model = new_model(labeler, len(counts.labels))
     if model.reads == "weights":
         frequency = vocabulary_view(counts, vocabulary).document_frequency
         weights = TermWeights(labeler.weights).fit_frequencies(frequency, counts.n_docs)
@@ -307,11 +310,14 @@ def needs_sample(labeler: Labeler, model: Model) -> bool:
     return model.needs_documents or labeler.guarantee is not None
 
 
-def new_model(labeler: Labeler) -> Model:
-    """Return the model of a labeler, unfitted; raise if other parameters do not work with it."""
+def new_model(labeler: Labeler, n_labels: int = 0) -> Model:
+    """Return the model of a labeler, unfitted; raise if other parameters do not work with it.
+
+    The model that a quality stands for depends on the number of labels.
+    """
     check_guarantee(labeler)
     check_name(labeler.weights, "weights", SCHEMES)
-    model, rule = _unfitted_model(labeler.model, labeler.quality), labeler.rule
+    model, rule = _unfitted_model(labeler.model, labeler.quality, n_labels), labeler.rule
     if labeler.features:
         read_sources(labeler.features)
         if model.reads != "weights":
@@ -334,14 +340,16 @@ def new_model(labeler: Labeler) -> Model:
     return model
 
 
-def _unfitted_model(model: str | Model | BaseEstimator | None, quality: str | None) -> Model:
+def _unfitted_model(
+    model: str | Model | BaseEstimator | None, quality: str | None, n_labels: int
+) -> Model:
     if model is not None and quality is not None:
         raise ValueError(
             f"model == {model!r} and quality == {quality!r}: a quality stands for a model, so give "
             "one of them."
         )
     if model is None:
-        return create_quality(DEFAULT_QUALITY if quality is None else quality)
+        return create_quality(quality, n_labels)
     if isinstance(model, str):
         return create_model(model)
     if is_foreign_classifier(model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from polytopic.array_specs import check_arrays
 from polytopic.counts.sampling import draw_documents
 from polytopic.kernels.blocks import run_tasks
-from polytopic.labels import with_fallback
+from polytopic.labels import read_targets, with_fallback
 from polytopic.modelfile import pack_arrays, unpack_arrays
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
 from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import check_name
 from polytopic.models.label_scores import WordWeightModel
-from polytopic.models.registry import find_model
+from polytopic.models.large import CandidateStack
+from polytopic.models.registry import LARGE_LABELS, find_model
 from polytopic.models.results import LabelEvidence
 from polytopic.models.stack import kernels
 from polytopic.models.stack.combining import (
@@ -32,12 +34,14 @@ from polytopic.models.stack.combining import (
 from polytopic.models.stack.members import as_member
 
 GOALS = ("f", "macro", "exact")
+LARGE_GOALS = {"f": "f", "macro": "f", "exact": "exact"}  # of the stack of candidates
 MARGIN = {"f": 1.5, "macro": 1.0}  # a label is added above this multiple of its best threshold
 MIN_PROBA = 0.02  # and above this probability
 MIN_DOCS = 30  # documents to combine members on
 MAX_DOCS = 12000  # documents to hold some out of
 FOLDS = 3
 MAX_MEMBERS = 100
+LARGE = "large."  # what the names of the arrays of a stack of candidates begin with
 MANY_DOCS = 2000  # documents for which one fold is enough
 TINY = 1e-12
 
@@ -70,6 +74,8 @@ class Stack(WordWeightModel):
         The members, fitted on all documents.
     member_weights_ : ndarray of shape (n_members,)
         Their weights in the combination.
+    large_ : CandidateStack or None
+        The stack of candidates that answers if there are thousands of labels.
     tuned_ : dict
         What was tuned on held-out documents: the combination, parameters of members, the
         thresholds of labels, and the curve of probabilities of sets.
@@ -81,6 +87,10 @@ class Stack(WordWeightModel):
 
     Below 2000 documents, three folds are held out in turn; above, one third of the documents, or of
     12000 of them. A forest uses its out-of-bag scores instead.
+
+    From 2000 labels on, the members would not fit into memory. The stack is then a
+    :class:`CandidateStack` (``large_``), whatever the ``members``: it combines linear machines,
+    centroids and neighbours, and answers are sparse.
 
     References
     ----------
@@ -97,6 +107,7 @@ class Stack(WordWeightModel):
 
     name = "stack"
     needs_documents = True
+    large_: CandidateStack | None = None
 
     def __init__(self, members=("mml", "svm", "knn", "forest"), *, goal="f", random_state=0):
         self.members = members
@@ -104,6 +115,35 @@ class Stack(WordWeightModel):
         self.random_state = random_state
 
     # Learning
+
+    def fit(self, X, y, *, tuned=None):
+        """Learn from documents.
+
+        Parameters
+        ----------
+        X, y
+            As in the other models of weighted words.
+        tuned : dict, default=None
+            What an earlier fit has tuned (``tuned_``), to be reused.
+        """
+        targets = read_targets(y)
+        if np.count_nonzero(targets.Y.getnnz(axis=0)) < LARGE_LABELS:
+            self.large_ = None
+            return super().fit(X, targets, tuned=_own(tuned, large=False))
+        self._check_parameters()
+        large = CandidateStack(goal=LARGE_GOALS[self.goal], random_state=self.random_state)
+        self._set_large(large.fit(X, targets, tuned=_own(tuned, large=True)))
+        return self
+
+    def _set_large(self, model):
+        """Let a stack of candidates answer."""
+        self.large_, self.members_ = model, []
+        self.tuned_, self.classes_, self.label_docs_ = (
+            model.tuned_,
+            model.classes_,
+            model.label_docs_,
+        )
+        self.n_features_in_ = model.n_features_in_
 
     def _learn(self, X, Y, tuned):
         members = [as_member(member) for member in self.members]
@@ -163,8 +203,10 @@ class Stack(WordWeightModel):
 
     @property
     def member_weights_(self) -> np.ndarray:
-        """The weights of the members in the combination."""
+        """The weights of the members in the combination; empty if there are thousands of labels."""
         check_is_fitted(self)
+        if self.large_ is not None:
+            return np.zeros(0)
         if self._combination is None:
             return np.eye(1, len(self.members_))[0]
         return np.array(self._combination.weights)
@@ -180,10 +222,21 @@ class Stack(WordWeightModel):
         for member in self.members:
             as_member(member)
 
+    def restrict_to(self, allowed):
+        """Return a copy that predicts only the labels where ``allowed`` is true."""
+        if self.large_ is None:
+            return super().restrict_to(allowed)
+        model = copy(self)
+        model.large_ = self.large_.restrict_to(allowed)
+        return model
+
     # Files and stores
 
     def to_arrays(self):
         """Return what was learned as plain arrays."""
+        if self.large_ is not None:
+            packed = pack_arrays(self.large_.to_arrays(), find_model(self.large_.name).packing)
+            return {f"{LARGE}{name}": array for name, array in packed.items()}
         arrays = self._label_arrays()
         for prefix, member in self._named_members():
             packed = pack_arrays(member.to_arrays(), find_model(member.name).packing)
@@ -196,6 +249,10 @@ class Stack(WordWeightModel):
         Arrays that no model could have produced raise ValueError.
         """
         self._check_parameters()
+        if any(name.startswith(LARGE) for name in arrays):
+            self._restore_large(arrays, labels, n_words, tuned)
+            return self
+        self.large_ = None
         check_arrays(arrays, LABEL_ARRAYS, n_labels=len(labels), n_words=n_words)
         check_label_arrays(arrays)
         self._restore_labels(arrays, labels, {})
@@ -220,10 +277,59 @@ class Stack(WordWeightModel):
         self.n_features_in_ = n_words
         return self
 
+    def _restore_large(self, arrays, labels, n_words, tuned):
+        large = CandidateStack(goal=LARGE_GOALS[self.goal], random_state=self.random_state)
+        packed = {name.removeprefix(LARGE): array for name, array in arrays.items()}
+        unpacked = unpack_arrays(packed, find_model(large.name).packing)
+        self._set_large(large.from_arrays(unpacked, labels=labels, n_words=n_words, tuned=tuned))
+
     def _named_members(self):
         """Yield each member with the beginning of the names of its arrays."""
         for k, member in enumerate(self.members_):
             yield f"{k}-{member.name}", member
+
+    # Answers, if there are thousands of labels
+
+    def decision_function(self, X):
+        """Return the log odds of labels; those of candidates if there are thousands of labels."""
+        return (
+            super().decision_function(X)
+            if self.large_ is None
+            else self.large_.decision_function(X)
+        )
+
+    def predict_proba(self, X):
+        """Return the probabilities of labels; those of candidates if there are thousands."""
+        return super().predict_proba(X) if self.large_ is None else self.large_.predict_proba(X)
+
+    def assess(self, X, labels=None):
+        """Return predicted sets (CSR indicator), scores and probabilities."""
+        return super().assess(X, labels) if self.large_ is None else self.large_.assess(X, labels)
+
+    def predict(self, X):
+        """Return the labels of each document; a CSR indicator if there are thousands of labels."""
+        return super().predict(X) if self.large_ is None else self.large_.predict(X)
+
+    def predict_indicator(self, X) -> sparse.csr_matrix:
+        """Return the predicted label sets as a sparse indicator, whatever the form of ``Y``."""
+        return (
+            super().predict_indicator(X)
+            if self.large_ is None
+            else self.large_.predict_indicator(X)
+        )
+
+    def label_evidence(self, x, labels) -> LabelEvidence:
+        """Return what the scores of labels (columns of ``classes_``) are made of."""
+        return (
+            super().label_evidence(x, labels)
+            if self.large_ is None
+            else self.large_.label_evidence(x, labels)
+        )
+
+    @property
+    def fallback(self) -> np.ndarray:
+        """Columns of the most frequent label set, which documents without words get."""
+        return self._fallback if self.large_ is None else self.large_.fallback
 
     # Scores
 
@@ -259,6 +365,8 @@ class Stack(WordWeightModel):
 
     def best_with(self, X, label) -> sparse.csr_matrix:
         """Return the predicted label set of each document, with a label (a column) added."""
+        if self.large_ is not None:
+            return self.large_.best_with(X, label)
         alone = super().best_with(X, label)
         if self._form.kind == "single" or self._combination is None:
             return alone
@@ -273,6 +381,8 @@ class Stack(WordWeightModel):
         labels were independent.
         """
         check_is_fitted(self)
+        if self.large_ is not None:
+            return self.large_.set_probability(X)
         reason = self.why_no_set_probability()
         if reason:
             raise ValueError(f"set_probability is not available: {reason}.")
@@ -316,9 +426,11 @@ class Stack(WordWeightModel):
     def top_words(self, label, k):
         """Return the ``k`` words with the largest weights for a label (a column), and these.
 
-        They are those of the first member.
+        They are those of the first member, or of the machines if there are thousands of labels.
         """
         check_is_fitted(self)
+        if self.large_ is not None:
+            return self.large_.top_words(label, k)
         place = np.flatnonzero(self._columns == label)
         if not place.size or not self.members_:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -326,6 +438,11 @@ class Stack(WordWeightModel):
 
     def _column_words(self, column):
         raise NotImplementedError
+
+
+def _own(tuned: Mapping[str, Any] | None, *, large: bool) -> Mapping[str, Any] | None:
+    """Return tuned values, or None if they are those of the other form."""
+    return None if tuned and ("missed" in tuned) != large else tuned
 
 
 def log_chance(proba, chosen) -> np.ndarray:
