@@ -15,6 +15,7 @@ from polytopic.decision import Threshold, TopK, TreeCohort, WorldModel
 from polytopic.labeler import held_out
 from polytopic.labels import LabelTree
 from polytopic.models.registry import LARGE_LABELS
+from polytopic.text import Analyzer, WordNGrams
 
 N_LABELS = LARGE_LABELS + 100
 
@@ -48,7 +49,8 @@ def labeler():
 def test_the_default_depends_on_the_number_of_labels(labeler):
     """With thousands of labels, each quality stands for a sparse model."""
     assert labeler.model_.name == "candidate-stack"
-    assert Labeler(quality="fast").fit(DOCUMENTS).model_.name == "shortlist-svm"
+    assert labeler.model_.machines
+    assert not Labeler(quality="fast").fit(DOCUMENTS).model_.machines
     assert Labeler().fit(DOCUMENTS[:100]).model_.name == "mml"
 
 
@@ -78,6 +80,33 @@ def test_a_text_without_known_words(labeler):
     assert answer.warning
     assert labeler.predict_proba(["zzz"]).nnz == 100
     assert 0 <= labeler.certainty(["zzz", TEXTS[0]]).min() <= 1
+
+
+def test_titles():
+    """Words of short first lines count more, if nearly all texts have one; learning keeps to it."""
+    titled = [
+        Document(id=d.id, text=d.text.replace(" ", "\n", 1), labels=d.labels) for d in DOCUMENTS
+    ]
+
+    labeler = Labeler(quality="fast").fit(iter(titled))
+    given = Labeler(quality="fast", analyzer=Analyzer("en", title=4)).fit(titled)
+    expected = labeler.suggest(TEXTS)
+    learned = labeler.learn(titled[:2]).forget(titled[:2])
+
+    assert labeler.analyzer_ == given.analyzer_
+    assert given.suggest(TEXTS) == learned.suggest(TEXTS) == expected
+    assert (labeler.documents_.X != given.documents_.X).nnz == 0
+    assert labeler.documents_.X.max() >= 4
+
+
+def test_word_pairs():
+    """Features beside the words have a fixed weight."""
+    labeler = Labeler(quality="fast", features=[WordNGrams(min_df=1, max_terms=None)])
+
+    labeler.fit(DOCUMENTS)
+
+    assert [block.weight for block in labeler.features_] == [0.5]
+    assert labeler.score(DOCUMENTS[:40], [d.labels for d in DOCUMENTS[:40]]) > 0.8
 
 
 def test_restricted_labels(labeler):

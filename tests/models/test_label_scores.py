@@ -25,6 +25,7 @@ MODELS = [
     ShortlistSVM(),
     CandidateStack(),
     CandidateStack(2.0, goal="exact"),
+    CandidateStack(machines=False),
     Stack(),
     Stack(("svm", "knn"), goal="macro"),
     Stack(("forest",), goal="exact"),

@@ -51,7 +51,9 @@ def model_option(name: str, help: str, **settings: Any) -> Callable:
 def describe_quality(quality, n_labels=0):
     """Return a quality with the models that it stands for."""
     model, parameters = find_quality(quality, n_labels)
-    members = parameters.get("members") if n_labels < LARGE_LABELS else None
+    members = parameters.get("members")
+    if not parameters.get("machines", True):
+        model += " without machines"
     return f"{quality}: {f'{join_names(members)} combined' if members else model}"
 
 

@@ -12,6 +12,8 @@ from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_scalar
 
@@ -25,6 +27,7 @@ from polytopic.models import Model
 from polytopic.models.checks import check_name, require_counts
 from polytopic.models.classifier import ClassifierModel, is_foreign_classifier
 from polytopic.models.registry import (
+    LARGE_LABELS,
     create_model,
     create_quality,
     model_names,
@@ -35,6 +38,9 @@ from polytopic.text.weights import SCHEMES, TermWeights
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
+TITLE = 4  # how much the words of titles count if there are thousands of labels
+TITLES_SHARE = 0.9  # of the texts have a short first line, if first lines are titles
+LONGEST_TITLE = 300  # characters
 NO_FEATURES = "use Labeler.fit with texts, or leave features out."
 
 # From texts
@@ -46,13 +52,41 @@ def learn_texts(labeler: Labeler, texts, labels, reader: LabelReader) -> Labeler
     model = new_model(labeler)
     if model.learns_from == "documents":
         kept: list | None = [] if labeler.features else None
-        rows = collect_rows(texts, labels, analyzer, fields, reader=reader, kept=kept)
+        titles: list[str] | None = [] if labeler.analyzer is None else None
+        rows = collect_rows(
+            texts, labels, analyzer, fields, reader=reader, kept=kept, titles=titles
+        )
+        if titles is not None and has_titles(rows, titles):
+            rows = with_titles(rows, titles, analyzer)
+            analyzer = clone(analyzer).set_params(title=TITLE)
         return learn_rows(labeler, rows, analyzer, texts=kept)
     sample, sample_rows = TextSample(TUNING_DOCS if needs_sample(labeler, model) else 0), None
     counts = count_texts(texts, labels, analyzer, fields, sample, reader=reader)
     if sample.size:
         sample_rows = collect_rows(sample.texts, sample.labels, analyzer, fields)
     return learn_counts(labeler, counts, analyzer, sample=sample_rows)
+
+
+def has_titles(rows: DocumentRows, titles: list[str]) -> bool:
+    """Return whether the words of titles count more: there are many labels, and most have one.
+
+    A title is a first line that is short, but for a few.
+    """
+    if len(rows.labels) < LARGE_LABELS:
+        return False
+    short = sum(0 < len(title) <= LONGEST_TITLE for title in titles)
+    return short >= TITLES_SHARE * len(titles)
+
+
+def with_titles(rows: DocumentRows, titles: list[str], analyzer: Analyzer) -> DocumentRows:
+    """Return rows of counts, as an analyzer whose words of titles count ``TITLE`` times has."""
+    counts, terms = analyzer.count(titles)
+    place = {term: column for column, term in enumerate(rows.terms)}
+    columns = np.array([place[term] for term in terms], dtype=np.int64)
+    own = sparse.csr_matrix((counts.data, columns[counts.indices], counts.indptr), rows.X.shape)
+    X = sparse.csr_matrix(rows.X + (TITLE - 1) * own)
+    X.sort_indices()
+    return DocumentRows(X, rows.Y, rows.terms, rows.labels)
 
 
 def change_texts(

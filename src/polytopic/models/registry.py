@@ -241,6 +241,7 @@ _ENTRIES = {
             packing={"indices": "columns", "indptr": "sizes"},
             variants=(
                 Variant("CandidateStack, F", "f"),
+                Variant("CandidateStack without machines", "fast", {"machines": False}),
                 Variant("CandidateStack, exact matches", "exact", {"goal": "exact"}),
             ),
         ),
@@ -270,7 +271,7 @@ DEFAULT_QUALITY = "fast"
 
 # The same from LARGE_LABELS labels on, where everything is sparse
 LARGE_QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "fast": ("shortlist-svm", {}),
+    "fast": ("candidate-stack", {"machines": False}),
     "balanced": ("candidate-stack", {}),
     "best": ("candidate-stack", {}),
 }

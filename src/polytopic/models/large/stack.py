@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import expit
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from polytopic.array_specs import ArraySpec, check_arrays, check_rows
@@ -46,6 +47,8 @@ MIN_DOCS = 30  # documents to combine the sources on
 HELD_OUT = 10  # one of so many documents is held out,
 MIN_HELD_OUT, MAX_HELD_OUT = 1000, 5000  # at least (but not more than a third), and at most
 RANKED_AT_ONCE = 1024  # documents whose features are in memory
+NEAR_CENTROID = 0.3  # cosine from which on a label is predicted if there is neither
+NO_COMBINATION = [0.0, 1.0, *[0.0] * (kernels.N_FEATURES - 2)]  # the centroid alone decides
 BLOCK_LABELS = 4000  # as if there were so many: blocks have enough rows, and there are enough
 TINY = 1e-12
 
@@ -74,6 +77,8 @@ class CandidateStack(CandidateModel):
     ----------
     C : float, default=1.0
         See :class:`ShortlistSVM`.
+    machines : bool, default=True
+        Whether to train linear machines. Without them, training takes about a tenth of the time.
     goal : {"f", "exact"}, default="f"
         What to predict: the set with the highest expected F1, or labels that are more likely right
         than wrong.
@@ -94,7 +99,8 @@ class CandidateStack(CandidateModel):
     their probabilities. See :class:`CandidateModel` for the form of the answers.
 
     A tenth of the documents is held out, 5000 at most; below 10,000 documents it is a larger part,
-    up to a third. With fewer than 30 documents, there is no combination, and the machines decide.
+    up to a third. With fewer than 30 documents, there is no combination: the machines decide, or
+    the centroids if there are none.
 
     Examples
     --------
@@ -109,8 +115,9 @@ class CandidateStack(CandidateModel):
     needs_documents = True
     _combination: CandidateCombination | None
 
-    def __init__(self, C=1.0, *, goal="f", random_state=0):
+    def __init__(self, C=1.0, *, machines=True, goal="f", random_state=0):
         self.C = C
+        self.machines = machines
         self.goal = goal
         self.random_state = random_state
 
@@ -124,7 +131,10 @@ class CandidateStack(CandidateModel):
         self._learn_sources(X, Y)
 
     def _learn_sources(self, X, Y):
-        machines = train_machines(X, Y, cost=float(self.C))
+        if self.machines:
+            machines = train_machines(X, Y, cost=float(self.C))
+        else:
+            machines = sparse.csr_matrix((Y.shape[1], X.shape[1]), dtype=np.float32)
         self._set_sources(sparse.csr_matrix(machines.T), sparse.csr_matrix(X.T), Y)
 
     def _set_sources(self, machines, by_word, Y):
@@ -167,6 +177,7 @@ class CandidateStack(CandidateModel):
 
     def _check_parameters(self):
         check_cost(self.C, "C")
+        check_scalar(self.machines, "machines", (bool, np.bool_))
         check_name(self.goal, "goal", GOALS)
 
     # Files and stores
@@ -236,8 +247,10 @@ class CandidateStack(CandidateModel):
         return Candidates(np.vstack(labels), np.vstack(scores))
 
     def _feature_scores(self, features):
-        if self._combination is None:
+        if self._combination is None and self.machines:
             return features[..., 0].astype(np.float64) - CUT
+        if self._combination is None:
+            return features[..., 1].astype(np.float64) - np.log(NEAR_CENTROID)
         return self._combination.scores(features)
 
     def _proba(self, scores):
@@ -283,9 +296,10 @@ class CandidateStack(CandidateModel):
         made of words.
         """
         by_word = word_rows(self._machines, x.indices, columns)
-        if self._combination is None:
+        log_n = self._log_n[columns].astype(np.float64)
+        if self._combination is None and self.machines:
             return by_word
-        weights, log_n = self._combination.weights, self._log_n[columns].astype(np.float64)
+        weights = NO_COMBINATION if self._combination is None else self._combination.weights
         by_word *= weights[0] + weights[8] * log_n - weights[15]
         to_centroid = word_rows(self._centroids, x.indices, columns)
         cosine = x.data @ to_centroid
@@ -294,7 +308,7 @@ class CandidateStack(CandidateModel):
         return by_word + (weights[1] + weights[9] * log_n - weights[16]) * slope * to_centroid
 
     def _column_words(self, column):
-        return column_words(self._machines, column)
+        return column_words(self._machines if self.machines else self._centroids, column)
 
 
 def unit_centroids(by_word, Y) -> sparse.csr_matrix:
