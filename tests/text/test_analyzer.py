@@ -325,3 +325,23 @@ def test_long_tokens_are_not_cached():
         assert tracemalloc.get_traced_memory()[0] < 100e6
     finally:
         tracemalloc.stop()
+
+
+def test_titles():
+    """The words of a first line count several times, if more lines follow."""
+    texts = ["Red house\nthe house burns", "one house", "a house\n\n", {"title": "house\nhouse"}]
+    analyzer = Analyzer("en", title=3)
+
+    counts, terms = analyzer.count(texts)
+
+    assert terms == ["burn", "house", "red"]
+    assert counts.toarray().tolist() == [[1, 4, 3], [0, 1, 0], [0, 1, 0], [0, 2, 0]]
+    assert Analyzer.from_dict(analyzer.to_dict()) == analyzer
+    assert "title" not in Analyzer("en").to_dict()
+
+
+@pytest.mark.parametrize("title", [0, 1.5, 101])
+def test_wrong_weights_of_titles(title):
+    """The error names the parameter."""
+    with pytest.raises((TypeError, ValueError), match="title"):
+        Analyzer("en", title=title).terms("house")

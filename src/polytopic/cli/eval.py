@@ -63,6 +63,7 @@ def command(model, documents, split, by_label, plot, dask, workers, **reading):
 def _count(labeler, documents, split, reading):
     """Return the tally of the labelled documents and of what the labeler predicts for them."""
     from polytopic.metrics import Tally
+    from polytopic.metrics.scores import above_absent
 
     documents = list(read(documents, split=split, **reading))
     if split is None and any(d.split == "test" for d in documents):
@@ -74,7 +75,7 @@ def _count(labeler, documents, split, reading):
         tally.add(
             true,
             labeler.predict(documents),
-            labeler.decision_function(documents),
+            above_absent(labeler.decision_function(documents)),
             proba=labeler.predict_proba(documents),
             certainty=labeler.certainty(documents),
         )

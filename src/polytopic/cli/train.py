@@ -22,6 +22,7 @@ from polytopic.decision.registry import RULES as ALL_RULES
 from polytopic.models.registry import (
     CLUSTER_QUALITY,
     DEFAULT_QUALITY,
+    LARGE_LABELS,
     QUALITIES,
     find_model,
     find_quality,
@@ -47,10 +48,12 @@ def model_option(name: str, help: str, **settings: Any) -> Callable:
     return click.option(f"--{name}", name, help=help, **settings)
 
 
-def describe_quality(quality):
+def describe_quality(quality, n_labels=0):
     """Return a quality with the models that it stands for."""
-    model, parameters = find_quality(quality)
+    model, parameters = find_quality(quality, n_labels)
     members = parameters.get("members")
+    if not parameters.get("machines", True):
+        model += " without machines"
     return f"{quality}: {f'{join_names(members)} combined' if members else model}"
 
 
@@ -116,7 +119,9 @@ def read_cost(cost: str | None) -> float | str | None:
     type=click.Choice(list(QUALITIES)),
     help=f"How much time to spend for better labels, instead of --model; {DEFAULT_QUALITY} by "
     f"default, {CLUSTER_QUALITY} with --dask or --workers. "
-    f"{'; '.join(map(describe_quality, QUALITIES))}.",
+    f"{'; '.join(map(describe_quality, QUALITIES))}. From {LARGE_LABELS} labels on, models for "
+    "thousands of labels take their place; "
+    f"{'; '.join(describe_quality(name, LARGE_LABELS) for name in QUALITIES)}.",
 )
 @model_option(
     "goal",
@@ -247,7 +252,10 @@ def command(
             "--keep-documents keeps word counts, not texts, which features need."
         )
     on_cluster = dask is not None or workers is not None
-    model, parameters = _find_model(model, quality, CLUSTER_QUALITY if on_cluster else None)
+    by_quality = model is None
+    if by_quality and quality is None:
+        quality = CLUSTER_QUALITY if on_cluster else DEFAULT_QUALITY
+    model, parameters = _find_model(model, quality)
     rule_settings = {name: options[name] for name in RULE_OPTIONS if options[name] is not None}
     _check_rule(rule, model, tree, rule_settings)
     if guarantee is not None and rule is not None:
@@ -262,10 +270,11 @@ def command(
     from polytopic.labeler import Labeler
     from polytopic.labels import LabelTree
 
+    own = {entry.options[name]: value for name, value in settings.items()}
+    by_quality &= not own  # without options, the number of labels also decides on the model
     labeler = Labeler(
-        entry.create(
-            **{**parameters, **{entry.options[name]: value for name, value in settings.items()}}
-        ),
+        None if by_quality else entry.create(**{**parameters, **own}),
+        quality=quality if by_quality else None,
         language=language,
         min_df="auto" if min_df is None else min_df,
         max_terms=max_terms,
@@ -299,10 +308,10 @@ def command(
     )
 
 
-def _find_model(model, quality, default):
+def _find_model(model, quality):
     """Return the name of the model that was asked for, and the parameters that its quality sets."""
     if model is None:
-        return find_quality(quality or default or DEFAULT_QUALITY)
+        return find_quality(quality)
     if quality is not None:
         raise click.UsageError(
             f"--quality {quality} stands for a model; leave out --model {model}, or --quality."

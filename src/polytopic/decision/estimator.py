@@ -183,10 +183,15 @@ def holds_numbers(X):
 
 
 def label_scores(estimator, X, unseen=None, n_labels=None):
-    """Return one score for each document and label; ``-inf`` for labels that were never seen."""
+    """Return one score for each document and label; ``-inf`` for labels that were never seen.
+
+    A model of thousands of labels has scores of candidates only, a CSR matrix.
+    """
     scores = _raw_scores(estimator, X)
     if isinstance(scores, list):  # scikit-learn's: one array of two columns per label
         scores = np.column_stack([column[:, -1] for column in scores])
+    if sparse.issparse(scores):  # of candidates
+        return scores
     scores = np.asarray(scores)
     scores = scores if scores.dtype.kind == "f" else scores.astype(np.float64)
     scores = scores[:, None] if scores.ndim == 1 else scores  # 1-D: one label only

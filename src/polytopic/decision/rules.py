@@ -138,11 +138,14 @@ class Rule(BaseEstimator, ABC):
 
         Parameters
         ----------
-        scores : ndarray of shape (n_docs, n_labels)
-            Scores of the labels, higher is better; ``-inf`` for a label without a score.
+        scores : array or csr_matrix of shape (n_docs, n_labels)
+            Scores of the labels, higher is better; ``-inf`` for a label without a score. A label
+            that is absent from a sparse matrix has no score either.
         reference : ndarray of shape (n_docs,), default=None
             Score of each document under a general model, for rules that need it.
         """
+        if sparse.issparse(scores):
+            return self._decide_candidates(scores, reference)
         values = None if self.swept is None else [getattr(self, self.swept)]
 
         def accept_block(scores, cut, ties, rows):
@@ -154,6 +157,27 @@ class Rule(BaseEstimator, ABC):
         indptr = np.concatenate([[0], *lengths]).cumsum()
         indices = np.concatenate([np.empty(0, np.int32), *(labels for labels, _ in parts)])
         return indicator(indices, indptr, np.shape(scores)[1])
+
+    def _decide_candidates(self, scores, reference) -> sparse.csr_matrix:
+        """Return the accepted labels, given scores of each document's candidates."""
+        if self.needs_tree:
+            raise ValueError(
+                f"{type(self).__name__} compares labels with their siblings, so it needs scores of "
+                "all labels, and a model of thousands of labels scores candidates only; use "
+                "another rule."
+            )
+        scores = sparse.csr_matrix(scores)
+        if not scores.has_sorted_indices:
+            scores = scores.sorted_indices()
+        sizes = np.diff(scores.indptr)
+        if not sizes.max(initial=0):
+            return sparse.csr_matrix(scores.shape)
+        used = np.arange(sizes.max()) < sizes[:, None]
+        compact, labels = np.full(used.shape, -np.inf), np.zeros(used.shape, dtype=np.int64)
+        compact[used], labels[used] = scores.data, scores.indices
+        Y = self.decide(compact, reference=reference)
+        docs = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+        return indicator(labels[docs, Y.indices], Y.indptr, scores.shape[1])
 
     def count(self, scores, Y, values, *, reference=None, measure=None) -> list:
         """Count the accepted labels for many values of the swept parameter in one pass.

@@ -32,6 +32,7 @@ from polytopic.distributed.partitions import (
 from polytopic.labeler import Labeler, Selector
 from polytopic.labeler.selection import selected_line
 from polytopic.metrics import Tally
+from polytopic.metrics.scores import above_absent
 
 BLOCK = 1024  # documents that are labelled at once
 
@@ -272,7 +273,7 @@ def _tally_part(part, settings) -> tuple[Tally, SkippedLines]:
         tally.add(
             true,
             labeler.predict(texts),
-            labeler.decision_function(texts),
+            above_absent(labeler.decision_function(texts)),
             proba=labeler.predict_proba(texts),
             certainty=labeler.certainty(texts),
         )

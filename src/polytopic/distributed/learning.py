@@ -29,7 +29,7 @@ from polytopic.labeler import Labeler
 from polytopic.labeler.learning import learn_counts, learn_documents, new_analyzer, new_model
 from polytopic.labeler.reading import LabelReader, collect_rows, count_texts
 from polytopic.labels import LabelSpace, widen
-from polytopic.models.registry import CLUSTER_QUALITY, find_model, load
+from polytopic.models.registry import CLUSTER_QUALITY, LARGE_LABELS, find_model, load
 from polytopic.text import Analyzer
 
 # Labelers
@@ -76,11 +76,7 @@ def fit(
         As for :func:`read`.
     """
     model, corpus = new_model(labeler), read(corpus, **reading)
-    if not model.can_distribute:
-        raise PolytopicError(
-            f"{type(model).__name__} learns on one machine only, not on Dask; use "
-            f"Labeler(quality={CLUSTER_QUALITY!r}) or another model."
-        )
+    _check_distributable(model)
     if labeler.features:
         raise PolytopicError("Features beside the words are not learned on Dask; use Labeler.fit.")
     if labeler.guarantee is not None:
@@ -94,6 +90,14 @@ def fit(
         on_skipped(summary.skipped)
     LabelReader(labeler.tree, renamed=summary.renamed).warn(labeler.classes_.tolist())
     return labeler
+
+
+def _check_distributable(model) -> None:
+    if not model.can_distribute:
+        raise PolytopicError(
+            f"{type(model).__name__} learns on one machine only, not on Dask; use another model, "
+            f"or Labeler(quality={CLUSTER_QUALITY!r}) with fewer than {LARGE_LABELS} labels."
+        )
 
 
 def _fit_counts(labeler, model, corpus, client, progress) -> CorpusSummary:
@@ -118,6 +122,7 @@ def _fit_documents(labeler, corpus, n_parts, client, progress) -> CorpusSummary:
     counts = summary.counts
 
     def learn(model, vocabulary, weights):
+        _check_distributable(model)
         view = vocabulary, counts.labels, weights
         collected = CollectedRows(client, rows, summary.sizes, n_parts, view)
         parts_class = load(find_model(model.name).partitions)

@@ -130,6 +130,32 @@ class Answer(Sequence[Suggestion]):
         return f"<table>{head}{rows}</table>{note}"
 
 
+def rank_candidates(labels, Y, scores, proba, k) -> list[list[Suggestion]]:
+    """Return the suggestions of each text, from scores and probabilities of candidates (CSR).
+
+    Labels that are predicted without a score, as for a text without known words, have the score 0.
+    """
+    scores = sparse.csr_matrix(scores)
+    ones = sparse.csr_matrix((np.ones(scores.nnz), scores.indices, scores.indptr), scores.shape)
+    union = sparse.csr_matrix(ones + 2 * Y)
+    union.sort_indices()
+    sizes = np.diff(union.indptr)
+    used = np.arange(sizes.max(initial=1)) < sizes[:, None]
+    columns = np.zeros(used.shape, dtype=np.int64)
+    columns[used] = union.indices
+    rows = np.arange(len(used))[:, None]
+    values = np.full(used.shape, -np.inf)
+    values[used] = np.asarray(scores[rows, columns].todense())[used]
+    likely = np.where(used, np.asarray(proba[rows, columns].todense()), 0.0)
+    chosen = np.zeros(used.shape, dtype=bool)
+    chosen[used] = union.data > 1
+    ranked = rank_suggestions(range(used.shape[1]), chosen, values, likely, k)
+    return [
+        [suggestion._replace(label=labels[of_row[suggestion.label]]) for suggestion in suggestions]
+        for suggestions, of_row in zip(ranked, columns.tolist(), strict=True)
+    ]
+
+
 def rank_suggestions(labels, chosen, scores, proba, k) -> list[list[Suggestion]]:
     """Return the suggestions of each text: predicted labels first, then by score."""
     k = min(k, len(labels))
@@ -225,6 +251,10 @@ def certainty(model, X, *, own_sets: bool) -> np.ndarray:
     if own_sets and not model.why_no_set_probability():
         return model.set_probability(X)
     proba = model.predict_proba(X)
+    if sparse.issparse(proba):  # labels that are no candidates are certainly wrong
+        rows = np.repeat(np.arange(proba.shape[0]), np.diff(proba.indptr))
+        logs = np.log(np.maximum(proba.data, 1 - proba.data))
+        return np.exp(np.bincount(rows, weights=logs, minlength=proba.shape[0]))
     return np.maximum(proba, 1 - proba).prod(axis=1)
 
 
@@ -307,6 +337,8 @@ def explain_labels(
     if labels is None and deciding_rule(labeler, state) is not None:
         labels = choose_labels(labeler, state, model, x)
     predicted, scores, proba = model.assess(x, () if labels is None else labels.indices)
+    if sparse.issparse(scores):
+        scores, proba = _one_row(scores, -np.inf), _one_row(proba, 0.0)
     y = predicted if labels is None else labels
     if not y.nnz:
         raise ValueError("labels is empty, must have at least one label to explain.")
@@ -334,6 +366,13 @@ def explain_labels(
         known=share,
         warning=find_warning(state, text, share),
     )
+
+
+def _one_row(values, absent: float) -> np.ndarray:
+    """Return the numbers of one text's candidates as a dense row."""
+    row = np.full(values.shape, absent)
+    row[0, values.indices] = values.data
+    return row
 
 
 def label_name(state, tree: LabelTree | None, label: str, language: str | None = None) -> str:

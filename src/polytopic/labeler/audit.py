@@ -135,7 +135,7 @@ def _hold_out(labeler: Labeler, state: LabelerState, counts, terms, Y) -> Judgem
         collector.add(counts, terms, Targets(Y, state.space.ids))
         rows = collector.rows()
         others = None if state.documents is None else state.documents - rows
-        held_out = hold_out(labeler, state, rows, others)
+        held_out = hold_out(labeler, state, rows, others, floor=True)
         own = Y[labelled].toarray() > 0
         is_alone = (own & np.isneginf(held_out.scores)).any(axis=1)
         judged = held_out.known & ~is_alone

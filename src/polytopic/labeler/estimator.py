@@ -30,6 +30,7 @@ from polytopic.labeler.answers import (
     label_terms,
     map_labels,
     mixture_row,
+    rank_candidates,
     rank_suggestions,
     read_mixture,
 )
@@ -68,11 +69,14 @@ class Labeler(BaseEstimator):
     quality : {"fast", "balanced", "best"}, default=None
         How much time to spend for better labels, instead of a ``model``: "fast" is MML, "balanced"
         (the default) combines MML, a linear SVM and nearest neighbours, and "best" also a random
-        forest (:class:`~polytopic.models.Stack`).
+        forest (:class:`~polytopic.models.Stack`). From 2000 labels on, all of them are
+        :class:`~polytopic.models.CandidateStack`, where everything is sparse; "fast" does without
+        its linear machines.
     language : str or None, default="en"
         Language of the texts; None does not normalize words.
     analyzer : Analyzer, default=None
-        Splits texts into terms, instead of the default for the language.
+        Splits texts into terms, instead of the default for the language. From 2000 labels on, the
+        default counts the words of titles four times, if nearly all texts have a short first line.
     rule : rule of :mod:`polytopic.decision`, default=None
         Decides which labels to predict by their scores; by default the model decides. It can be
         replaced after ``fit``. A :class:`~polytopic.decision.TreeCohort` without a tree uses that
@@ -349,11 +353,12 @@ class Labeler(BaseEstimator):
                 answers += [row if ok else [] for row, ok in zip(decode(X), sure, strict=True)]
         return answers
 
-    def predict_proba(self, texts) -> np.ndarray:
-        """Return the model's probability of each label.
+    def predict_proba(self, texts):
+        """Return the model's probability of each label, as an array.
 
         If the model knows few words of a text, its probabilities are drawn to the share of learned
-        documents that have the label.
+        documents that have the label. With thousands of labels, the result is a CSR matrix of the
+        candidates of each text.
         """
         state = self._fitted_state()
         X, known = state.transform_all_with_shares(texts, self.fields)
@@ -373,8 +378,12 @@ class Labeler(BaseEstimator):
         own_sets = deciding_rule(self, state) is None
         return shrink_sets(state, certainty(state.model, X, own_sets=own_sets), known)
 
-    def decision_function(self, texts) -> np.ndarray:
-        """Return the model's score of each label."""
+    def decision_function(self, texts):
+        """Return the model's score of each label, as an array.
+
+        With thousands of labels, it is a CSR matrix of the candidates of each text; an absent label
+        is not one of them.
+        """
         state = self._fitted_state()
         return state.model.decision_function(state.transform(texts, self.fields))
 
@@ -429,13 +438,13 @@ class Labeler(BaseEstimator):
             if above is not None:
                 Y, scores, proba = above.sets(Y), above.scores(scores), above.proba(proba)
             sure = is_sure(self, state, model, X, known)
-            ranked = rank_suggestions(
-                labels if above is None else above.labels,
-                (Y.toarray() > 0) & sure[:, None],
-                scores,
-                proba,
-                k,
-            )
+            shown = labels if above is None else above.labels
+            if sparse.issparse(scores):
+                Y = sparse.csr_matrix(sparse.diags_array(sure.astype(np.float64)) @ Y)
+                ranked = rank_candidates(shown, Y, scores, proba, k)
+            else:
+                chosen = (Y.toarray() > 0) & sure[:, None]
+                ranked = rank_suggestions(shown, chosen, scores, proba, k)
             answers += [
                 Answer(suggestions, share, not ok, find_warning(state, text, share))
                 for text, suggestions, share, ok in zip(

@@ -20,12 +20,14 @@ from polytopic.array_specs import DOUBLE, ArraySpec, check_arrays
 from polytopic.counts.sampling import draw_documents
 from polytopic.errors import ModelFileError
 from polytopic.metrics.label_sets import f1
+from polytopic.models.registry import LARGE_LABELS
 from polytopic.parameters import check_number
 from polytopic.text import Analyzer, Embeddings, Vocabulary
 from polytopic.text.ngrams import NGRAMS, NGrams, WordNGrams
 from polytopic.text.weights import unit_rows
 
 WEIGHTS = (0.5, 2.0, 0.0)  # tried besides 1
+LARGE_WEIGHT = 0.5  # with thousands of labels
 MAX_WEIGHT = 1e3
 MIN_DOCS = 30  # documents to choose weights on
 MAX_DOCS_OF_FOLDS = 600  # documents: with more, one fold is enough
@@ -268,8 +270,11 @@ def choose_weights(X, rows: list[sparse.csr_matrix], Y) -> list[float]:
 
     Linear support vector machines, which are fast, are fitted with each candidate for one block
     after the other. A weight other than 1 must have a mean F1 that is higher by more than its
-    standard error, so that chance alone rarely decides.
+    standard error, so that chance alone rarely decides. With thousands of labels, every weight is
+    ``LARGE_WEIGHT``.
     """
+    if Y.shape[1] >= LARGE_LABELS:  # machines of so many labels do not fit into memory
+        return [LARGE_WEIGHT] * len(rows)
     weights = [1.0] * len(rows)
     order = draw_documents(X.shape[0], MAX_DOCS, 0)
     if order.size < MIN_DOCS:

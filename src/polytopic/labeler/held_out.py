@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polytopic.corpus.splits import folds
 from polytopic.counts import DocumentRows
+from polytopic.errors import PolytopicError
 from polytopic.kernels.blocks import run_tasks
 from polytopic.labeler.learning import learn_counts, learn_rows
 from polytopic.labeler.state import LabelerState
@@ -25,6 +26,8 @@ from polytopic.models.checks import require_counts
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
+MAX_CELLS = 20_000_000  # held-out documents × labels
+BYTES_OF_CELL = 30  # of sets, scores, and what is computed from them
 SURE = 1e-4  # probabilities are not nearer to 0 and 1
 
 
@@ -55,6 +58,7 @@ def hold_out(
     others: DocumentRows | None = None,
     *,
     n_folds: int = 5,
+    floor: bool = False,
 ) -> HeldOut:
     """Judge each document by a model of the documents in other folds.
 
@@ -70,8 +74,18 @@ def hold_out(
         Documents that all models learn. A count model learns all but those of the fold.
     n_folds : int, default=5
         Number of folds, at most.
+    floor : bool, default=False
+        Whether labels that a model knows, but that are no candidates of a document, get a score
+        below all others; ``-inf`` by default.
     """
     n_docs, shape = rows.X.shape[0], (rows.X.shape[0], len(state.space))
+    if shape[0] * shape[1] > MAX_CELLS:
+        raise PolytopicError(
+            f"holding out {shape[0]:,} documents with {shape[1]:,} labels would take "
+            f"{BYTES_OF_CELL * shape[0] * shape[1] / 2**30:,.1f} GiB, more than the "
+            f"{BYTES_OF_CELL * MAX_CELLS / 2**30:.1f} GiB allowed; use fewer documents, or no "
+            "guarantee."
+        )
     sets, scores = np.zeros(shape, dtype=bool), np.full(shape, -np.inf)
     known = np.zeros(n_docs, dtype=bool)
     plain = copy(labeler)
@@ -84,6 +98,8 @@ def hold_out(
             return
         X = part.weigh(part.vocabulary.select(rows.X[test], rows.terms))
         predicted, by_label, _ = part.model.assess(X)
+        if sparse.issparse(by_label):  # labels that are no candidates have no score
+            by_label = dense_scores(by_label, floor=floor)
         columns = [state.space.index(label) for label in part.space.ids]
         cells = np.ix_(test, columns)
         sets[cells], scores[cells] = predicted.toarray() > 0, by_label
@@ -94,6 +110,19 @@ def hold_out(
         alone = np.arange(0), np.arange(1)
         run_tasks(run, folds(rows.Y, min(n_folds, n_docs)) if n_docs > 1 else [alone])
     return HeldOut(sparse.csr_matrix(sets.astype(np.float64)), scores, known)
+
+
+def dense_scores(scores, *, floor: bool) -> np.ndarray:
+    """Return the scores of candidates as an array.
+
+    Other labels have ``-inf`` or, with ``floor``, a score below all others.
+    """
+    absent = scores.data.min(initial=0.0) - 1.0 if floor else -np.inf
+    dense = np.full(scores.shape, absent)
+    dense[np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr)), scores.indices] = (
+        scores.data
+    )
+    return dense
 
 
 def calibrate(scores: np.ndarray, own: np.ndarray) -> np.ndarray:

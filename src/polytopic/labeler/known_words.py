@@ -9,6 +9,7 @@ It depends on the share of known words, compared with the usual share.
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from polytopic.counts import LabelSetCounts
 from polytopic.explain.explanation import strings_of
@@ -66,6 +67,10 @@ def shrink_labels(state: LabelerState, proba, known):
     if (trust == 1).all():
         return proba
     base = state.model.label_docs_ / max(state.training["documents"], 1)
+    if sparse.issparse(proba):
+        shrunk, rows = proba.copy(), np.repeat(trust, np.diff(proba.indptr))
+        shrunk.data = base[proba.indices] + rows * (proba.data - base[proba.indices])
+        return shrunk
     return np.where(proba > 0, base + trust[:, None] * (proba - base), 0.0)
 
 

@@ -13,6 +13,8 @@ from numbers import Integral
 from operator import add, sub
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_scalar
 
@@ -27,7 +29,7 @@ from polytopic.models import Model
 from polytopic.models.checks import check_name, require_counts
 from polytopic.models.classifier import ClassifierModel, is_foreign_classifier
 from polytopic.models.registry import (
-    DEFAULT_QUALITY,
+    LARGE_LABELS,
     create_model,
     create_quality,
     model_names,
@@ -38,6 +40,9 @@ from polytopic.text.weights import SCHEMES, TermWeights
 if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
+TITLE = 4  # how much the words of titles count if there are thousands of labels
+TITLES_SHARE = 0.9  # of the texts have a short first line, if first lines are titles
+LONGEST_TITLE = 300  # characters
 NO_FEATURES = "use Labeler.fit with texts, or leave features out."
 
 # From texts
@@ -49,13 +54,41 @@ def learn_texts(labeler: Labeler, texts, labels, reader: LabelReader) -> Labeler
     model = new_model(labeler)
     if model.learns_from == "documents":
         kept: list | None = [] if labeler.features else None
-        rows = collect_rows(texts, labels, analyzer, fields, reader=reader, kept=kept)
+        titles: list[str] | None = [] if labeler.analyzer is None else None
+        rows = collect_rows(
+            texts, labels, analyzer, fields, reader=reader, kept=kept, titles=titles
+        )
+        if titles is not None and has_titles(rows, titles):
+            rows = with_titles(rows, titles, analyzer)
+            analyzer = clone(analyzer).set_params(title=TITLE)
         return learn_rows(labeler, rows, analyzer, texts=kept)
     sample, sample_rows = TextSample(TUNING_DOCS if needs_sample(labeler, model) else 0), None
     counts = count_texts(texts, labels, analyzer, fields, sample, reader=reader)
     if sample.size:
         sample_rows = collect_rows(sample.texts, sample.labels, analyzer, fields)
     return learn_counts(labeler, counts, analyzer, sample=sample_rows)
+
+
+def has_titles(rows: DocumentRows, titles: list[str]) -> bool:
+    """Return whether the words of titles count more: there are many labels, and most have one.
+
+    A title is a first line that is short, but for a few.
+    """
+    if len(rows.labels) < LARGE_LABELS:
+        return False
+    short = sum(0 < len(title) <= LONGEST_TITLE for title in titles)
+    return short >= TITLES_SHARE * len(titles)
+
+
+def with_titles(rows: DocumentRows, titles: list[str], analyzer: Analyzer) -> DocumentRows:
+    """Return rows of counts, as an analyzer whose words of titles count ``TITLE`` times has."""
+    counts, terms = analyzer.count(titles)
+    place = {term: column for column, term in enumerate(rows.terms)}
+    columns = np.array([place[term] for term in terms], dtype=np.int64)
+    own = sparse.csr_matrix((counts.data, columns[counts.indices], counts.indptr), rows.X.shape)
+    X = sparse.csr_matrix(rows.X + (TITLE - 1) * own)
+    X.sort_indices()
+    return DocumentRows(X, rows.Y, rows.terms, rows.labels)
 
 
 def change_texts(
@@ -75,12 +108,15 @@ def change_texts(
     """
     if state.features is not None:
         return _change_with_features(labeler, state, texts, labels, change, reader, warm=warm)
-    analyzer, fields, tuned = state.analyzer, labeler.fields, state.model.tuned_
+    analyzer, fields = state.analyzer, labeler.fields
+    tuned: dict[str, Any] | None = state.model.tuned_
     if state.model.learns_from == "documents":
         new_rows = collect_rows(texts, labels, analyzer, fields, reader=reader)
         rows = change(_require_documents(state), new_rows)
         _check_not_empty(rows.X.shape[0])
         start = _check_warm_start(state.model) if warm else None
+        if type(new_model(labeler, len(rows.labels))) is not type(state.model):
+            tuned = None  # the number of labels now asks for another model
         return learn_rows(
             labeler, rows, analyzer, tuned=tuned, start=start, threshold=state.threshold
         )
@@ -293,7 +329,8 @@ def learn_documents(
         Fits a model. It is called with the unfitted model, the vocabulary and the weights of its
         terms (None for a model that reads counts).
     """
-    vocabulary, model, weights = _choose_vocabulary(labeler, counts), new_model(labeler), None
+    vocabulary, weights = _choose_vocabulary(labeler, counts), None
+    model = new_model(labeler, len(counts.labels))
     if model.reads == "weights":
         frequency = vocabulary_view(counts, vocabulary).document_frequency
         weights = TermWeights(labeler.weights).fit_frequencies(frequency, counts.n_docs)
@@ -353,11 +390,14 @@ def needs_sample(labeler: Labeler, model: Model) -> bool:
     return model.needs_documents or labeler.guarantee is not None
 
 
-def new_model(labeler: Labeler) -> Model:
-    """Return the model of a labeler, unfitted; raise if other parameters do not work with it."""
+def new_model(labeler: Labeler, n_labels: int = 0) -> Model:
+    """Return the model of a labeler, unfitted; raise if other parameters do not work with it.
+
+    The model that a quality stands for depends on the number of labels.
+    """
     check_guarantee(labeler)
     check_name(labeler.weights, "weights", SCHEMES)
-    model, rule = _unfitted_model(labeler.model, labeler.quality), labeler.rule
+    model, rule = _unfitted_model(labeler.model, labeler.quality, n_labels), labeler.rule
     if labeler.features:
         read_sources(labeler.features)
         if model.reads != "weights":
@@ -380,14 +420,16 @@ def new_model(labeler: Labeler) -> Model:
     return model
 
 
-def _unfitted_model(model: str | Model | BaseEstimator | None, quality: str | None) -> Model:
+def _unfitted_model(
+    model: str | Model | BaseEstimator | None, quality: str | None, n_labels: int
+) -> Model:
     if model is not None and quality is not None:
         raise ValueError(
             f"model == {model!r} and quality == {quality!r}: a quality stands for a model, so give "
             "one of them."
         )
     if model is None:
-        return create_quality(DEFAULT_QUALITY if quality is None else quality)
+        return create_quality(quality, n_labels)
     if isinstance(model, str):
         return create_model(model)
     if is_foreign_classifier(model):

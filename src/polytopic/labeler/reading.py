@@ -159,19 +159,38 @@ def count_texts(texts, labels, analyzer, fields, sample=None, *, reader=None) ->
 
 
 def collect_rows(
-    texts, labels, analyzer: Analyzer, fields, *, reader=None, kept: list | None = None
+    texts,
+    labels,
+    analyzer: Analyzer,
+    fields,
+    *,
+    reader=None,
+    kept: list | None = None,
+    titles: list[str] | None = None,
 ) -> DocumentRows:
     """Return texts as rows of counts; documents from an iterator are read block by block.
 
-    The texts of the rows are appended to ``kept``, if it is given.
+    The texts of the rows are appended to ``kept``, and their titles to ``titles``, if given.
     """
     rows = RowCollector()
     for block, targets in _blocks(texts, labels, reader):
         rows.add(*analyzer.count(block, fields), targets)
+        has_label = targets.Y.getnnz(axis=1) > 0
+        used = [text for text, is_used in zip(block, has_label, strict=True) if is_used]
         if kept is not None:
-            has_label = targets.Y.getnnz(axis=1) > 0
-            kept += [text for text, is_used in zip(block, has_label, strict=True) if is_used]
+            kept += used
+        if titles is not None:
+            titles += map(title_of, used)
     return rows.rows()
+
+
+def title_of(text) -> str:
+    """Return the first line of a string that has more than one; "" for any other text."""
+    content = getattr(text, "content", text)
+    if not isinstance(content, str):
+        return ""
+    title, _, rest = content.partition("\n")
+    return title if rest.strip() else ""
 
 
 def _blocks(texts, labels, reader):

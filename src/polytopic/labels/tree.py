@@ -356,11 +356,13 @@ class Level:
         """Return the indicator of the labels of each row, rolled up."""
         return merge(Y, self.matrix)
 
-    def scores(self, scores: np.ndarray) -> np.ndarray:
+    def scores(self, scores):
         """Return the highest score of the labels that are rolled up into one."""
+        if sparse.issparse(scores):
+            return self._rolled(scores, np.maximum)
         return np.maximum.reduceat(scores[:, self._order], self._starts, axis=1)
 
-    def proba(self, proba: np.ndarray) -> np.ndarray:
+    def proba(self, proba):
         r"""Return the probability that any of them is right, if they were independent.
 
         .. math:: p = 1 - \prod_l (1 - p_l)
@@ -368,8 +370,27 @@ class Level:
         Labels are not independent, so this is an approximation. It is never below the probability
         of the best label and never above their sum.
         """
+        if sparse.issparse(proba):
+            wrong = proba.copy()
+            wrong.data = 1.0 - wrong.data
+            right = self._rolled(wrong, np.multiply)
+            right.data = 1.0 - right.data
+            return right
         wrong = np.multiply.reduceat(1.0 - proba[:, self._order], self._starts, axis=1)
         return 1.0 - wrong
+
+    def _rolled(self, values: sparse.csr_matrix, reduce: np.ufunc) -> sparse.csr_matrix:
+        """Return the numbers of candidates, where those of labels rolled up into one are joined."""
+        values = sparse.csr_matrix(values)
+        rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        columns = self.matrix.indices[values.indices].astype(np.int64)
+        order = np.lexsort((columns, rows))
+        rows, columns, data = rows[order], columns[order], values.data[order]
+        first = np.flatnonzero(np.diff(rows * len(self.labels) + columns, prepend=-1))
+        joined = reduce.reduceat(data, first) if data.size else data
+        ends = np.searchsorted(rows[first], np.arange(values.shape[0] + 1))
+        shape = (values.shape[0], len(self.labels))
+        return sparse.csr_matrix((joined, columns[first], ends), shape=shape)
 
 
 def _rolled_up(labels: Sequence[str], tree: LabelTree, level: int) -> list[str]:

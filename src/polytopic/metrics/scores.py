@@ -374,6 +374,21 @@ def _best_gain(true, gain, k):
     return gains[order][rank < k].sum()
 
 
+def above_absent(scores):
+    """Return sparse scores moved above 0, so that absent labels come last; dense ones unchanged.
+
+    In the scores of a model of thousands of labels, an absent label is not a candidate.
+
+    >>> above_absent(csr_array([[-3.0, 0.0, 1.5]])).toarray()
+    array([[1. , 0. , 5.5]])
+    """
+    if not issparse(scores) or not scores.nnz:
+        return scores
+    moved = csr_array(scores, dtype=np.float64, copy=True)
+    moved.data += 1.0 - moved.data.min()
+    return moved
+
+
 def _blocks(true, scores):
     """Yield both as CSR matrices, some documents at a time."""
     n_docs, n_labels = scores.shape

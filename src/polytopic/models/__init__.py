@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from polytopic.models.col import CoL
     from polytopic.models.count_model import CountModel
     from polytopic.models.forest import RandomForest
+    from polytopic.models.large import CandidateStack, ShortlistSVM
     from polytopic.models.mixture import PDMM, PMM1, PMM2, SetPrior
     from polytopic.models.mml import MML
     from polytopic.models.naive_bayes import NaiveBayes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "BoosTexter": "boostexter",
+    "CandidateStack": "large",
     "CoL": "col",
     "CountModel": "count_model",
     "DocumentModel": "base",
@@ -40,6 +42,7 @@ _MODULES = {
     "RandomForest": "forest",
     "ScoreBreakdown": "results",
     "SetPrior": "mixture",
+    "ShortlistSVM": "large",
     "Stack": "stack",
     "WordLabels": "results",
     "WordRule": "boostexter",
@@ -52,6 +55,7 @@ __all__ = [
     "PMM1",
     "PMM2",
     "BoosTexter",
+    "CandidateStack",
     "CoL",
     "CountModel",
     "DocumentModel",
@@ -64,6 +68,7 @@ __all__ = [
     "RandomForest",
     "ScoreBreakdown",
     "SetPrior",
+    "ShortlistSVM",
     "Stack",
     "WordLabels",
     "WordRule",

@@ -105,6 +105,8 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
         ``fit`` can start from an earlier model (``warm=``).
     can_distribute : bool
         Can be fitted on a corpus in partitions.
+    finds_candidates : bool
+        Scores only the candidate labels of each document; others are absent from its sparse scores.
     """
 
     name: ClassVar[str]
@@ -120,6 +122,7 @@ class Model(LabelSetClassifier, BaseEstimator, ABC):
     audit_method: ClassVar[Literal["leave-one-out", "out-of-fold"]] = "out-of-fold"
     can_warm_start: ClassVar[bool] = False
     can_distribute: ClassVar[bool] = False
+    finds_candidates: ClassVar[bool] = False
 
     tuned_: dict[str, Any]
     label_docs_: np.ndarray

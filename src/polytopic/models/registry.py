@@ -108,6 +108,7 @@ _MARGIN_PAPER = {"labels": "neighbours", "calibrate": False}
 _BALANCED = ("mml", "svm", "knn")  # models that a stack combines
 _BEST = (*_BALANCED, "forest")
 _MARGIN_SPACE = {"C": (1.0, 0.1, 10.0)}
+LARGE_LABELS = 2000  # labels from which on models score only candidates, and nothing is dense
 _ENTRIES = {
     entry.name: entry
     for entry in (
@@ -225,6 +226,28 @@ _ENTRIES = {
             "random forest",
         ),
         ModelEntry(
+            "shortlist-svm",
+            "polytopic.models.large:ShortlistSVM",
+            "documents",
+            "linear support vector machines for thousands of labels",
+            options={"C": "C"},
+            packing={"indices": "columns", "indptr": "sizes"},
+            variants=(Variant("ShortlistSVM", "alone"),),
+        ),
+        ModelEntry(
+            "candidate-stack",
+            "polytopic.models.large:CandidateStack",
+            "documents",
+            "machines, centroids and neighbours for thousands of labels",
+            options={"C": "C"},
+            packing={"indices": "columns", "indptr": "sizes"},
+            variants=(
+                Variant("CandidateStack, F", "f"),
+                Variant("CandidateStack without machines", "fast", {"machines": False}),
+                Variant("CandidateStack, exact matches", "exact", {"goal": "exact"}),
+            ),
+        ),
+        ModelEntry(
             "stack",
             "polytopic.models.stack:Stack",
             "documents",
@@ -249,6 +272,13 @@ QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 DEFAULT_QUALITY = "balanced"
 CLUSTER_QUALITY = "fast"  # where documents are on several machines, which a stack cannot learn from
+
+# The same from LARGE_LABELS labels on, where everything is sparse
+LARGE_QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "fast": ("candidate-stack", {"machines": False}),
+    "balanced": ("candidate-stack", {}),
+    "best": ("candidate-stack", {}),
+}
 DEFAULT_COUNT_MODEL = "pmm1"  # of stores and audits, and for shares if the model is not a mixture
 
 
@@ -319,17 +349,23 @@ def create_model(name: object, **parameters: Any) -> Any:
     return find_model(name).create(**parameters)
 
 
-def create_quality(quality: object, **parameters: Any) -> Any:
+def create_quality(quality: object, n_labels: int = 0, **parameters: Any) -> Any:
     """Return the unfitted model of a quality, with these parameters besides its own."""
-    name, own = find_quality(quality)
+    name, own = find_quality(quality, n_labels)
     return create_model(name, **{**own, **parameters})
 
 
-def find_quality(quality: object) -> tuple[str, Mapping[str, Any]]:
-    """Return the name and the parameters of the model that stands for a quality."""
+def find_quality(quality: object, n_labels: int = 0) -> tuple[str, Mapping[str, Any]]:
+    """Return the name and the parameters of the model that stands for a quality.
+
+    It depends on the number of labels; None is the default quality.
+    """
+    large = n_labels >= LARGE_LABELS
+    if quality is None:
+        quality = DEFAULT_QUALITY
     if not isinstance(quality, str) or quality not in QUALITIES:
         raise ValueError(f"quality == {quality!r}, must be one of {', '.join(QUALITIES)}.")
-    return QUALITIES[quality]
+    return (LARGE_QUALITIES if large else QUALITIES)[quality]
 
 
 def load(path: str) -> Any:

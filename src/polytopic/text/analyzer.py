@@ -12,6 +12,7 @@ from sklearn.utils import check_scalar
 
 from polytopic.text import languages
 from polytopic.text.counting import (
+    FIRST_LINE,
     Text,
     count_known_terms,
     count_terms,
@@ -21,6 +22,8 @@ from polytopic.text.counting import (
 from polytopic.text.lexicon import Lexicon
 from polytopic.text.segmentation import UNSPACED, require_segmenter
 from polytopic.text.vocabulary import Vocabulary
+
+MAX_TITLE = 100
 
 
 @lru_cache(maxsize=16)
@@ -70,6 +73,8 @@ class Analyzer(BaseEstimator):
         What a run of letters of a script without spaces becomes: "bigrams", pairs of adjacent
         letters; "words", those that jieba (zh), sudachipy (ja) or pythainlp (th) finds; None, one
         token. "auto" is "bigrams" for the languages ja, th and zh, and None for all others.
+    title : int, default=1
+        How much each word of a title counts: the first line of a string that has more than one.
 
     Examples
     --------
@@ -93,6 +98,7 @@ class Analyzer(BaseEstimator):
         max_length=64,
         lowercase=True,
         segment="auto",
+        title=1,
     ):
         self.language = language
         self.normalize = normalize
@@ -103,6 +109,7 @@ class Analyzer(BaseEstimator):
         self.max_length = max_length
         self.lowercase = lowercase
         self.segment = segment
+        self.title = title
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text, in order."""
@@ -140,7 +147,7 @@ class Analyzer(BaseEstimator):
         terms : list of str
             The names of the columns, sorted; each occurs in some text.
         """
-        return count_terms(texts, self._lexicon, fields or {})
+        return count_terms(texts, self._lexicon, self._weights(fields))
 
     def count_known(
         self,
@@ -166,7 +173,7 @@ class Analyzer(BaseEstimator):
         csr_matrix of shape (n_texts, len(vocabulary))
             Counts of each term in each text, float64.
         """
-        return count_known_terms(texts, self._lexicon, fields or {}, vocabulary)
+        return count_known_terms(texts, self._lexicon, self._weights(fields), vocabulary)
 
     def count_known_by_blocks(
         self,
@@ -181,7 +188,9 @@ class Analyzer(BaseEstimator):
         Stacked, the matrices equal the result of :meth:`count_known`. The first one has few rows,
         and none has more than ``max_texts``.
         """
-        return known_terms_by_blocks(texts, self._lexicon, fields or {}, vocabulary, max_texts)
+        return known_terms_by_blocks(
+            texts, self._lexicon, self._weights(fields), vocabulary, max_texts
+        )
 
     def count_known_and_totals(
         self,
@@ -195,12 +204,15 @@ class Analyzer(BaseEstimator):
 
         The sums are those over the rows of :meth:`count`.
         """
-        return known_terms_and_totals(texts, self._lexicon, fields or {}, vocabulary, max_texts)
+        return known_terms_and_totals(
+            texts, self._lexicon, self._weights(fields), vocabulary, max_texts
+        )
 
     def to_dict(self) -> dict:
         """Return the settings, ready for JSON, with "auto" resolved.
 
-        ``segment`` is left out if it is None, so that releases without it read the others.
+        ``segment`` is left out if it is None, and ``title`` if it is 1, so that releases without
+        them read the others.
         """
         settings = self.get_params(deep=False)
         words = self.stop_words
@@ -212,6 +224,8 @@ class Analyzer(BaseEstimator):
         }
         if resolved["segment"] is None and self.language not in UNSPACED:
             del resolved["segment"]
+        if resolved["title"] == 1:
+            del resolved["title"]
         return resolved
 
     @classmethod
@@ -238,6 +252,11 @@ class Analyzer(BaseEstimator):
     def __getstate__(self):
         return {key: value for key, value in super().__getstate__().items() if key != "_lexicon"}
 
+    def _weights(self, fields):
+        """Return the weights of fields, and of the first line of strings."""
+        fields = fields or {}
+        return fields if self.title == 1 else {**fields, FIRST_LINE: self.title}
+
     def _lexicon_for(self, text):
         if not isinstance(text, str):
             raise TypeError(f"text is a {type(text).__name__}, must be a str.")
@@ -253,7 +272,9 @@ class Analyzer(BaseEstimator):
             "stop_words": frozenset(words or ()),
             "segment": self._segmentation(),
         }
-        return _lexicon(**self.get_params(deep=False) | resolved)
+        settings = self.get_params(deep=False) | resolved
+        del settings["title"]  # the same words are found
+        return _lexicon(**settings)
 
     def _reduction(self):
         if self.normalize != "auto":
@@ -279,6 +300,7 @@ class Analyzer(BaseEstimator):
                 raise TypeError(f"{name} == {getattr(self, name)!r}, must be True or False.")
         check_scalar(self.min_length, "min_length", Integral, min_val=1)
         check_scalar(self.max_length, "max_length", Integral, min_val=self.min_length)
+        check_scalar(self.title, "title", Integral, min_val=1, max_val=MAX_TITLE)
         self._check_normalize()
         self._check_stop_words()
         self._check_segment()

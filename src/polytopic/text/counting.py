@@ -29,6 +29,7 @@ Text = str | Mapping[str, str] | Mapping[str, float]
 """A text, the fields of a text by name, or a bag of words: terms with their counts."""
 
 _FIRST_TEXTS, _MAX_TEXTS = 64, 8192  # read at once; few at first, to learn frequent tokens
+FIRST_LINE = "\n"  # the name of the first line of a text among the weights of fields
 _BLOCK = 1 << 18  # characters that one thread reads at once
 _NONE = np.zeros(0, dtype=np.int32)
 _KEEP_ORDER = _NONE
@@ -184,12 +185,13 @@ class _Parts:
 
     def __init__(self, texts, fields, n_before):
         self.fields, self.n_before = fields, n_before
+        self.title = fields.get(FIRST_LINE, 1.0)
         self.terms: list[str] = []
         self.term_parts: list[int] = []  # the parts that are terms, whose strings are empty
         self.strings: list[str] = []
         self.weights: list[float] = []
         self.text_parts: list[int] = []  # number of parts of each text
-        if _are_strings(texts):
+        if _are_strings(texts) and self.title == 1.0:
             self.strings, n = texts, len(texts)
             self.weights, self.text_parts = [1.0] * n, [1] * n
             return
@@ -200,13 +202,21 @@ class _Parts:
 
     def _add(self, text):
         if isinstance(text, str):
-            self._add_part(text, 1.0)
+            self._add_string(text)
         elif not isinstance(text, Mapping):
             raise TypeError(f"{self._name} is a {type(text).__name__}, must be a str or a mapping.")
         elif any(isinstance(value, str) for value in text.values()):
             self._add_fields(text)
         else:
             self._add_bag(text)
+
+    def _add_string(self, text):
+        head, _, rest = text.partition("\n")
+        if self.title == 1.0 or not rest.strip():
+            self._add_part(text, 1.0)
+            return
+        self._add_part(head, self.title)
+        self._add_part(rest, 1.0)
 
     def _add_fields(self, text):
         for name, value in text.items():

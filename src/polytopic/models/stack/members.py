@@ -13,12 +13,17 @@ def as_member(member):
     """Return an unfitted member, given a name, a model or a classifier."""
     if isinstance(member, str):
         member = create_model(member)
-    if isinstance(member, DocumentModel) and member.reads == "weights":
+    if isinstance(member, DocumentModel) and _scores_all(member):
         return clone(member)
     if is_foreign_classifier(member):
         return ClassifierModel(clone(member))
-    names = [name for name in model_names() if find_model(name).load().reads == "weights"]
+    names = [name for name in model_names() if _scores_all(find_model(name).load())]
     raise ValueError(
         f"members has {member!r}, must have models that read weights ({', '.join(names)}) or "
         "scikit-learn classifiers."
     )
+
+
+def _scores_all(model):
+    """Return whether a model reads weights, and scores all labels of a document."""
+    return model.reads == "weights" and not model.finds_candidates
