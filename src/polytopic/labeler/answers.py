@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
 NO_THRESHOLD = "guarantee was not set in fit, so no promise can be kept; fit again."
+MAX_ASSIGNED_SCORES = 1 << 21  # documents × labels that are assigned at once
 MANY_LABELS = 64  # with more suggestions for a text, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
 
@@ -202,6 +203,34 @@ def choose_labels(labeler: Labeler, state, model, X) -> sparse.csr_matrix:
     if rule is None:
         return model.predict_indicator(X)
     return apply_rule(model, rule, X, model.fallback, tree=labeler.tree)
+
+
+def assign_labels(
+    labeler: Labeler, state: LabelerState, counts: sparse.csr_matrix
+) -> list[list[Suggestion]]:
+    """Return the predicted labels of documents, given by their counts of known words, best first.
+
+    The documents are judged in blocks, so that memory does not grow with their number.
+    """
+    n_rows, labels = counts.shape[0], state.space.ids
+    size = max(MAX_ASSIGNED_SCORES // max(len(labels), 1), 1)
+    assigned: list[list[Suggestion]] = []
+    for start in range(0, n_rows, size):
+        X = state.weigh(counts[start : start + size])
+        Y, scores, proba = state.model.assess(X, range(len(labels)))
+        if deciding_rule(labeler, state) is not None:
+            Y = choose_labels(labeler, state, state.model, X)
+        chosen = (Y.toarray() > 0) & is_sure(labeler, state.model, X)[:, None]
+        for row, is_chosen in enumerate(chosen):
+            columns = np.flatnonzero(is_chosen)
+            columns = columns[np.argsort(-scores[row, columns], kind="stable")]
+            assigned.append(
+                [
+                    Suggestion(labels[c], float(scores[row, c]), float(proba[row, c]), True)
+                    for c in columns.tolist()
+                ]
+            )
+    return assigned
 
 
 def is_sure(labeler: Labeler, model, X) -> np.ndarray:
