@@ -56,6 +56,21 @@ TABLES = {
         "row": "bigint key",
         "probability": "double",
     },
+    "articles": {
+        "document": "text key",
+        "address": "text or null",
+        "author": "text or null",
+        "language": "text or null",
+        "duplicate_of": "text or null",
+        "signature": "bytes or null",
+    },
+    "visits": {
+        "address": "text key",
+        "document": "text or null",
+        "etag": "text or null",
+        "modified": "text or null",
+        "time": "text",
+    },
     "revisions": {"revision": "bigint key", "time": "text", "receipt": "text"},
     "forgotten": {"learned": "bigint key", "revision": "bigint key", "documents": "bigint"},
     "models": {

@@ -277,7 +277,9 @@ def downgrade(url, number):
         for statement in (
             "DROP TABLE polytopic_assignments",
             "DROP TABLE polytopic_topics",
-            "DELETE FROM polytopic_seals WHERE name = 'assignments'",
+            "DROP TABLE polytopic_articles",
+            "DROP TABLE polytopic_visits",
+            "DELETE FROM polytopic_seals WHERE name IN ('assignments', 'articles')",
             f"UPDATE polytopic_settings SET value = '{number}' WHERE name = 'schema'",  # noqa: S608
             "DELETE FROM polytopic_settings WHERE name = 'rule'",
         ):

@@ -26,6 +26,7 @@ COMMANDS = (
     "labels",
     "map",
     "select",
+    "ingest",
     "store",
     "serve",
     "token",

@@ -493,6 +493,10 @@ class FoundDocument(BaseModel):
     model: int | None
     revision: int | None
     assigned: str | None
+    address: str | None
+    author: str | None
+    language: str | None
+    duplicate_of: str | None
     excerpt: str
 
 

@@ -47,7 +47,16 @@ from polytopic.store.database import Database
 
 LEDGER = schema.documents
 # tables that hold ids, labels or terms
-NAME_TABLES = ("labels", "label_sets", "terms", "requests", "assignments", "topics")
+NAME_TABLES = (
+    "labels",
+    "label_sets",
+    "terms",
+    "requests",
+    "assignments",
+    "topics",
+    "articles",
+    "visits",
+)
 POLL = 0.1  # seconds that a step of erasure waits for other connections
 EMPTY = {Text: "", LargeBinary: b"", BigInteger: 0}  # values of blank columns that are not nullable
 BLANK = {

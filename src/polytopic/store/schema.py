@@ -169,6 +169,28 @@ topics = _table(
     sqlite_with_rowid=False,  # the key is the table, which halves it
 )
 
+# What is known about documents that the news desk has acquired: MinHash signatures mark copies.
+articles = _table(
+    "articles",
+    Column("document", Text, primary_key=True),
+    Column("address", Text),
+    Column("author", Text),
+    Column("language", Text),
+    Column("duplicate_of", Text),
+    Column("signature", LargeBinary),
+)
+
+# Addresses that the news desk has fetched, and what servers gave to ask for changes; the document
+# is null for a list of articles, and for a page without one.
+visits = _table(
+    "visits",
+    Column("address", Text, primary_key=True),
+    Column("document", Text),
+    Column("etag", Text),
+    Column("modified", Text),
+    Column("time", Text, nullable=False),
+)
+
 # The log of changes: receipts, JSON with counts instead of ids and labels.
 revisions = _table(
     "revisions",
@@ -344,7 +366,7 @@ def read_schema(connection: Connection) -> int:
 
 def upgrade_tables(connection: Connection) -> None:
     """Create the tables and settings that earlier schemas lack."""
-    metadata.create_all(connection, tables=[assignments, topics])
+    metadata.create_all(connection, tables=[assignments, topics, articles, visits])
     is_schema = settings.c.name == "schema"
     connection.execute(update(settings).where(is_schema).values(value=json.dumps(SCHEMA)))
     connection.execute(delete(settings).where(settings.c.name == "rule"))

@@ -61,6 +61,7 @@ CONTENT: dict[str, Select] = {  # the sealed columns, in the order in which they
     ),
     "state": select(schema.state.c.published, schema.state.c.current_model),
     "tokens": select(tokens.digest, tokens.name, tokens.role, tokens.time),
+    "articles": select(schema.articles),
     "assignments": select(
         assignments.document,
         assignments.topics,
@@ -86,6 +87,7 @@ PROBLEMS = {
     "models": "the list of published models was changed.",
     "state": "the number of the current model was changed.",
     "tokens": "the tokens were changed.",
+    "articles": "what is known about acquired articles was changed.",
     "assignments": "the topics that models have assigned were changed.",
 }
 
@@ -153,7 +155,7 @@ def seal(connection: Connection, *names: str) -> None:
 
 
 def upgrade_seals(connection: Connection, change: Callable[[], None]) -> None:
-    """Add the seal of the assignments, and renew that of the settings, which ``change`` changes.
+    """Add the seals of new tables, and renew that of the settings, which ``change`` changes.
 
     A seal that does not fit stays as it is. A store without seals gets them with the next change.
     """
@@ -164,10 +166,11 @@ def upgrade_seals(connection: Connection, change: Callable[[], None]) -> None:
     stored = {row.name: row.digest for row in fetch(connection, READ_SEALS)}
     is_intact = stored.get(name) == _digest(_sum(fetch(connection, CONTENT[name])))
     change()
-    digest = _digest(_sum(fetch(connection, CONTENT["assignments"])))
-    connection.execute(delete(schema.seals).where(schema.seals.c.name == "assignments"))
-    row = {"name": "assignments", "revision": revision, "digest": digest}
-    connection.execute(insert(schema.seals), row)
+    for new in ("articles", "assignments"):
+        digest = _digest(_sum(fetch(connection, CONTENT[new])))
+        connection.execute(delete(schema.seals).where(schema.seals.c.name == new))
+        row = {"name": new, "revision": revision, "digest": digest}
+        connection.execute(insert(schema.seals), row)
     if is_intact:
         digest = _digest(_sum(fetch(connection, CONTENT[name])))
         run_many(connection, WRITE_SEAL, ["digest", "revision", "own"], [(digest, revision, name)])

@@ -99,6 +99,8 @@ class Match:
         When the labels were assigned.
     content : str, dict or None
         Its text or fields if the store keeps texts; counts if it was learned with counts.
+    address, author, language, duplicate_of : str or None
+        What the news desk knows about it: of a copy, also the id of the article that it copies.
     """
 
     id: str
@@ -110,6 +112,10 @@ class Match:
     revision: int | None
     assigned: str | None
     content: Any = None
+    address: str | None = None
+    author: str | None = None
+    language: str | None = None
+    duplicate_of: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON, with the text if it is kept."""
@@ -239,7 +245,7 @@ def _page_query(labels: Sequence[str] | None, conditions: list[Any], n: int) -> 
 
 
 def _read_matches(connection: Connection, places: Sequence[tuple[str, int]]) -> list[Match]:
-    own, both = assignments.c, ledger.c
+    own, both, facts = assignments.c, ledger.c, schema.articles.c
     is_own = and_(own.document == both.document, own.replaced.is_(None))
     query = (
         select(
@@ -252,8 +258,16 @@ def _read_matches(connection: Connection, places: Sequence[tuple[str, int]]) -> 
             own.model,
             own.revision,
             own.time,
+            facts.address,
+            facts.author,
+            facts.language,
+            facts.duplicate_of,
         )
-        .select_from(ledger.outerjoin(assignments, is_own))
+        .select_from(
+            ledger.outerjoin(assignments, is_own).outerjoin(
+                schema.articles, facts.document == both.document
+            )
+        )
         .where(both.row.in_([row for _, row in places]))
     )
     rows = {row.row: row for row in connection.execute(query)}
@@ -268,6 +282,10 @@ def _read_matches(connection: Connection, places: Sequence[tuple[str, int]]) -> 
             revision=row.revision,
             assigned=row.time,
             content=None if row.text is None else read_json(row.text, "a text"),
+            address=row.address,
+            author=row.author,
+            language=row.language,
+            duplicate_of=row.duplicate_of,
         )
         for time, row in ((time, rows[number]) for time, number in places)
     ]

@@ -25,6 +25,7 @@ from polytopic.labels import LabelTree
 from polytopic.models.checks import check_name
 from polytopic.store import analysis, assignments, erasure, models, schema, search
 from polytopic.store.analysis import DocumentStream, Drift, LabelDifference, Timeline
+from polytopic.store.articles import Articles, find_lost_articles
 from polytopic.store.assignments import Assigner, Assignment, Target
 from polytopic.store.database import (
     LARGEST_INTEGER,
@@ -95,6 +96,8 @@ class Store:
         The settings of the store.
     tokens : Tokens
         Access tokens for the service.
+    articles : Articles
+        What is known about documents that the news desk has acquired.
     monitor : Monitor
         What a service that follows the store polls.
 
@@ -140,7 +143,7 @@ class Store:
             "rule": rule,
         }
         self._database, self._has_seals = Database(url, timeout), False
-        self._assigner = Assigner(self._database)
+        self._assigner, self.articles = Assigner(self._database), Articles(self._database)
         self.tokens, self.monitor = Tokens(self._database), Monitor(self._database)
         try:
             self._settings = self._open(parameters, create, must_be_new)
@@ -281,7 +284,11 @@ class Store:
     # Changes
 
     def learn(
-        self, documents: Iterable[Document | Mapping[str, Any]], *, key: str | None = None
+        self,
+        documents: Iterable[Document | Mapping[str, Any]],
+        *,
+        only_content: bool = False,
+        key: str | None = None,
     ) -> Receipt:
         """Learn documents, all in one transaction.
 
@@ -293,6 +300,9 @@ class Store:
         ----------
         documents : iterable of Document or dict
             The documents.
+        only_content : bool, default=False
+            Whether documents that the store knows keep their labels and times, which others may
+            have corrected.
         key : str, default=None
             An idempotency key. Repeating the request with the same key within two days changes
             nothing and returns the same receipt (without ``gone_labels`` if a document was
@@ -304,7 +314,7 @@ class Store:
             request = KeyedRequest(key, "learn", incoming.content(), label_sets=incoming.labels)
         with self._changing("learn", request) as writer:
             if not writer.is_repeated:
-                writer.learn(incoming)
+                writer.learn(incoming, only_content=only_content)
         return writer.receipt
 
     def relabel(self, labels: Mapping[str, Collection[str]], *, key: str | None = None) -> Receipt:
@@ -480,6 +490,7 @@ class Store:
                     *self._database.check(connection),
                     *find_mismatches(connection),
                     *assignments.find_mismatches(connection),
+                    *find_lost_articles(connection),
                     *find_tampering(connection),
                 ]
             except DamagedError as error:

@@ -18,7 +18,7 @@ from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import ContentError, StoreError
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
-from polytopic.store import assignments, erasure, schema, search
+from polytopic.store import articles, assignments, erasure, schema, search
 from polytopic.store.database import can_store, fetch, fetch_where_in, is_one_of, run_many
 from polytopic.store.encoding import (
     MultisetDigest,
@@ -184,8 +184,13 @@ class Writer:
 
     # Changes
 
-    def learn(self, incoming: IncomingDocuments, *, strict: bool = False) -> None:
-        """Add documents; those with other content are corrected, or rejected if ``strict``."""
+    def learn(
+        self, incoming: IncomingDocuments, *, strict: bool = False, only_content: bool = False
+    ) -> None:
+        """Add documents; those with other content are corrected, or rejected if ``strict``.
+
+        With ``only_content``, known documents keep their labels and times.
+        """
         n_terms = len(self.terms)
         numbers = self.terms.assign_numbers(incoming.terms)
         self._details["new_terms"] = len(self.terms) - n_terms
@@ -201,7 +206,20 @@ class Writer:
                 shape=(len(incoming.ids), len(self.terms)),
             ),
         )
-        self._write_versions(rows, self._find_current(incoming.ids), strict=strict)
+        known = self._find_current(incoming.ids)
+        if only_content:
+            places = {name: k for k, name in enumerate(known.ids)}
+            own = [places.get(name) for name in rows.ids]
+            labels = [
+                given if k is None else known.labels[k]
+                for given, k in zip(rows.labels, own, strict=True)
+            ]
+            times = [
+                given if k is None else known.times[k]
+                for given, k in zip(rows.times, own, strict=True)
+            ]
+            rows = replace(rows, labels=labels, times=times)
+        self._write_versions(rows, known, strict=strict)
 
     def relabel(self, labels: Mapping[str, str]) -> None:
         """Replace the label sets of documents."""
@@ -339,6 +357,7 @@ class Writer:
         assignments.delete_assignments(self.connection, self.seals, versions.ids)
         labels = {label for names in set(versions.labels) for label in read_labels(names)}
         assignments.delete_labels(self.connection, self.seals, labels)
+        articles.delete_articles(self.connection, self.seals, versions.ids)
         search.delete_words(self.connection, versions.numbers)
 
     def _log_deletions(self, first: Sequence[int]) -> None:
