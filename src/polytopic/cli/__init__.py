@@ -27,6 +27,7 @@ COMMANDS = (
     "map",
     "select",
     "ingest",
+    "desk",
     "store",
     "serve",
     "token",

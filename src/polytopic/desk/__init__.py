@@ -8,6 +8,10 @@
 ``near_duplicates``  copies of an article with small changes
 ``label_sources``    labels from the categories or sections of a news server
 ``ingestion``        a run: all sources into a store, with a receipt
+``settings``         the TOML file of a desk
+``worker``           what a desk does, again and again
+``alarms``           labels that grow or vanish, strange words, silent sources
+``logs``             structured logs
 ===================  ===============================================================
 """
 

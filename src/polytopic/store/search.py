@@ -313,6 +313,42 @@ def count_topics(connection: Connection, criteria: Criteria, by: str) -> Timelin
     return Timeline(by, [start.isoformat() for start in starts.tolist()], documents, labels)
 
 
+class TopicShares(NamedTuple):
+    """A number of documents, and how many of them have each topic."""
+
+    documents: int
+    labels: dict[str, int]
+
+
+def newest_topics(
+    connection: Connection, n_newest: int, n_before: int
+) -> tuple[TopicShares, TopicShares]:
+    """Return the topics of the newest documents, and of those before them.
+
+    Documents of the same time are not divided, so there may be a few more.
+    """
+    bounds = [_time_of(connection, n) for n in (n_newest, n_newest + n_before)]
+    shares, until = [], None
+    for since in bounds:
+        criteria = Criteria(None, since, until, None, None)
+        conditions = criteria.conditions(connection.dialect.name)
+        n = func.count(type_=Integer).label("n")
+        query = select(topics.c.label, n).where(*conditions).group_by(topics.c.label)
+        counts = {row.label: row.n for row in fetch(connection, query)}
+        shares.append(TopicShares(counts.pop(ANY, 0), counts))
+        if since is None:  # there are no documents before
+            shares.append(TopicShares(0, {}))
+            break
+        until = since
+    return shares[0], shares[1]
+
+
+def _time_of(connection: Connection, place: int) -> str | None:
+    """Return the time of the document at a place, the newest being the first; None if none is."""
+    query = select(topics.c.time).where(topics.c.label == ANY).order_by(topics.c.time.desc())
+    return connection.execute(query.offset(place - 1).limit(1)).scalar()
+
+
 # The index of words
 
 

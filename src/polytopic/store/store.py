@@ -59,7 +59,7 @@ from polytopic.store.reader import (
 from polytopic.store.receipts import KeyedRequest, Receipt
 from polytopic.store.schema import Settings, last_revision, read_state, read_tree
 from polytopic.store.seals import find_tampering, seal, upgrade_seals
-from polytopic.store.search import Page
+from polytopic.store.search import Page, TopicShares
 from polytopic.store.terms import Terms
 from polytopic.store.tokens import Tokens
 from polytopic.store.writer import IncomingDocuments, Writer, check_storable
@@ -598,6 +598,15 @@ class Store:
                 words=None,
             )
             return search.count_topics(connection, criteria, by)
+
+    def count_unassigned(self) -> int:
+        """Return how many documents have no topics from the current model."""
+        return self._assigner.count(self.monitor.state().current_model)
+
+    def newest_topics(self, n_newest: int, n_before: int) -> tuple[TopicShares, TopicShares]:
+        """Count the topics of the newest documents by time, and those of the ones before them."""
+        with self._database.reading() as connection:
+            return search.newest_topics(connection, n_newest, n_before)
 
     def assignments(self, name: str) -> list[Assignment]:
         """Return what models have assigned to a document, the newest first."""
