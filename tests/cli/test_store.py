@@ -286,3 +286,58 @@ def test_every_command_has_help(command):
 
     assert done.returncode == 0
     assert f"Usage: polytopic store {command}" in done.stdout.decode()
+
+
+def test_topics_of_documents(store):
+    """Assigned topics are found, counted and selected by the command line."""
+    lines = [
+        {"id": f"new{k}", "text": "A striker scored a goal.", "time": "2030-01-01"} for k in (1, 2)
+    ]
+    run("store", "learn", store, stdin="".join(json.dumps(line) + "\n" for line in lines))
+    _, message = run("store", "find", store, "--topic", "sport/football", "-k", 1)
+    assert "350 documents have no topics from a model yet" in message
+
+    _, message = run("store", "assign", store)
+
+    assert "Assigned topics to 350 documents." in message
+    found, message = run(
+        "store",
+        "find",
+        store,
+        "--topic",
+        "sport/football",
+        "--since",
+        "2030-01-01",
+        "--text",
+        "goals",
+    )
+    assert [match["id"] for match in found] == ["new2", "new1"]
+    assert found[0]["topics"][0]["label"] == "sport/football"
+    assert message == ""
+    rows, _ = run("store", "topics", store, "--since", "2030-01-01", "--topic", "sport/football")
+    assert rows == [{"start": "2030-01-01", "topic": "sport/football", "documents": 2}]
+    assert len(run("store", "find", store)[0]) == 350
+    selected, _ = run("select", store, store, "--topic", "sport/football")
+    assert {"new1", "new2"} < {document["id"] for document in selected}
+    assert (
+        "no parts"
+        in run("select", store, store, "--topic", "sport/football", "--split", "a", code=2)[1]
+    )
+
+
+def test_a_rule_of_a_store(tmp_path):
+    """A store with a rule tunes it; publishing with another one replaces it."""
+    run("store", "init", tmp_path / "news.db", "--model", "nb", "--rule", "cohort")
+    write_documents(load_sample(), tmp_path / "news.jsonl")
+    run("store", "learn", tmp_path / "news.db", tmp_path / "news.jsonl")
+    with Store(tmp_path / "news.db") as store:
+        assert type(store.labeler().rule).__name__ == "UnconstrainedCohort"
+
+    run("store", "publish", tmp_path / "news.db", "--rule", "t-norm")
+
+    with Store(tmp_path / "news.db") as store:
+        assert type(store.current().rule).__name__ == "TNorm"
+    _, message = run(
+        "store", "publish", tmp_path / "news.db", tmp_path / "x", "--rule", "t-norm", code=2
+    )
+    assert "MODEL is fitted already" in message

@@ -369,3 +369,47 @@ def test_other_origins(path):
     assert all(name in names for name in ("authorization", "content-type", "idempotency-key"))
     assert answer.headers["Access-Control-Allow-Origin"] == "https://desk.example"
     assert "Access-Control-Allow-Origin" not in other.headers
+
+
+def test_documents_by_topic(client, path):
+    """Documents without labels get topics in the background, and are found by them."""
+    new = [
+        {"id": f"new{k}", "text": "A striker scored a goal.", "time": f"2030-01-0{k}"}
+        for k in (1, 2)
+    ]
+    client.post("/v1/learn", json={"documents": new}, headers=bearer("write"))
+    query = {"topic": "sport/football", "since": "2030-01-01", "text": "goals", "k": 1}
+    until(lambda: client.get("/v1/documents", params=query).json()["documents"])
+
+    page = client.get("/v1/documents", params=query).json()
+
+    (found,) = page["documents"]
+    assert (found["id"], found["labels"], found["excerpt"]) == ("new2", [], "")
+    assert found["topics"][0]["label"] == found["topics"][0]["name"] == "sport/football"
+    following = client.get("/v1/documents", params=query | {"after": page["next"]}).json()
+    assert [document["id"] for document in following["documents"]] == ["new1"]
+    assert following["next"] is None
+    counts = client.get("/v1/topics", params={"since": "2030-01-01", "by": "month"}).json()
+    assert (counts["starts"], counts["documents"]) == (["2030-01-01"], [2])
+    assert counts["labels"]["sport/football"] == [2]
+    for wrong in ({"k": 0}, {"since": "yesterday"}, {"after": "x"}, {"min_probability": 0.5}):
+        assert client.get("/v1/documents", params=wrong).status_code == 422
+
+
+def test_documents_of_a_model_file(model):
+    """A model file has no documents."""
+    with served(model) as client:
+        assert client.get("/v1/documents").status_code == 409
+        assert client.get("/v1/topics").status_code == 409
+
+
+def test_a_rule_over_http(client, path):
+    """A model is published with a tuned rule; an unknown rule is rejected."""
+    request = {"model": "nb", "rule": "cohort"}
+    assert client.post("/v1/models", json=request, headers=bearer("admin")).status_code == 200
+
+    with Store(path) as store:
+        assert type(store.current().rule).__name__ == "UnconstrainedCohort"
+        until(lambda: {match.model for match in store.find(k=1000)} == {1})
+    wrong = client.post("/v1/models", json={"rule": "best"}, headers=bearer("admin"))
+    assert wrong.status_code == 422

@@ -157,6 +157,7 @@ def test_settings_without_a_schema(damaged):
         ("fields", ["title"]),
         ("model", 7),
         ("keep_texts", 1),
+        ("rule", "best"),
     ],
 )
 def test_settings_of_other_types(damaged, name, value):

@@ -40,6 +40,37 @@ TABLES = {
         "digest": "bytes",
         "text": "text or null",
     },
+    "assignments": {
+        "id": "rowid key counted",
+        "document": "text",
+        "topics": "text",
+        "known": "double",
+        "model": "bigint or null",
+        "revision": "bigint or null",
+        "time": "text",
+        "replaced": "text or null",
+    },
+    "topics": {
+        "label": "text key",
+        "time": "text key",
+        "row": "bigint key",
+        "probability": "double",
+    },
+    "articles": {
+        "document": "text key",
+        "address": "text or null",
+        "author": "text or null",
+        "language": "text or null",
+        "duplicate_of": "text or null",
+        "signature": "bytes or null",
+    },
+    "visits": {
+        "address": "text key",
+        "document": "text or null",
+        "etag": "text or null",
+        "modified": "text or null",
+        "time": "text",
+    },
     "revisions": {"revision": "bigint key", "time": "text", "receipt": "text"},
     "forgotten": {"learned": "bigint key", "revision": "bigint key", "documents": "bigint"},
     "models": {
@@ -55,11 +86,18 @@ TABLES = {
     "seals": {"name": "text key", "revision": "bigint", "digest": "bytes"},
     "requests": {"key": "text key", "request": "text", "receipt": "text", "time": "text"},
 }
-SQLITE = {"TEXT": "text", "BIGINT": "bigint", "INTEGER": "integer", "BLOB": "bytes"}
+SQLITE = {
+    "TEXT": "text",
+    "BIGINT": "bigint",
+    "INTEGER": "integer",
+    "BLOB": "bytes",
+    "DOUBLE": "double",
+}
 POSTGRES = {
     "TEXT": "text",
     "BIGINT": "bigint",
     "BYTEA": "bytes",
+    "DOUBLE": "double",
     "SERIAL": "integer counted",
     "BIGSERIAL": "bigint counted",
 }
@@ -141,7 +179,7 @@ def test_tables_as_declared_for_postgresql():
 
 
 def test_indexes_in_sqlite(connection):
-    """One index finds the only current version of a document, another the former ones."""
+    """One index finds the current version of a document or its topics, another the former ones."""
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
 
     indexes = {name: " ".join(sql.split()) for name, sql in connection.execute(query)}
@@ -151,6 +189,10 @@ def test_indexes_in_sqlite(connection):
         "(document) WHERE replaced IS NULL",
         "polytopic_former": "CREATE INDEX polytopic_former ON polytopic_documents (document) "
         "WHERE replaced IS NOT NULL",
+        "polytopic_assigned": "CREATE UNIQUE INDEX polytopic_assigned ON polytopic_assignments "
+        "(document) WHERE replaced IS NULL",
+        "polytopic_reassigned": "CREATE INDEX polytopic_reassigned ON polytopic_assignments "
+        "(document) WHERE replaced IS NOT NULL",
     }
 
 
@@ -159,10 +201,11 @@ def test_indexes_are_the_same_for_both_databases():
     declared = [
         [
             " ".join(str(CreateIndex(index).compile(dialect=dialect)).split())
-            for index in sorted(schema.documents.indexes, key=lambda index: index.name)
+            for table in (schema.documents, schema.assignments)
+            for index in sorted(table.indexes, key=lambda index: index.name)
         ]
         for dialect in (sqlite.dialect(), postgresql.dialect())
     ]
 
     assert declared[0] == declared[1]
-    assert len(declared[0]) == 2
+    assert len(declared[0]) == 4

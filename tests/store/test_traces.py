@@ -54,6 +54,8 @@ class Life:
         own = [self.word() for _ in range(self.rng.randrange(1, 4))]
         text = own + self.rng.choices(COMMON, k=self.rng.choice([0, 5, 60, 900]))
         labels = ["sport", self.word()] if self.rng.random() < 0.3 else ["sport"]
+        if self.rng.random() < 0.2:  # a model assigns labels of others to it
+            labels = []
         self.marks.setdefault(name, {name}).update(own, labels[1:])
         return Document(name, " ".join(text), labels=labels)
 
@@ -89,8 +91,17 @@ class Life:
 
     def publish(self):
         """Publish a model, which deletes older ones."""
-        if self.marks:
+        if self.store.info()["labelled"]:
             self.store.publish(keep=3)
+
+    def assign(self):
+        """Assign topics to all documents that have none from the current model."""
+        if self.store.info()["labelled"]:
+            self.store.assign()
+
+    def search(self):
+        """Find documents by a word that many have, for which all words are indexed."""
+        assert len(self.store.find(text="common1", k=1000)) <= len(self.marks)
 
     def forget(self):
         """Forget documents, with the models that have seen them."""
@@ -107,6 +118,7 @@ def live(path, seed, steps):
         life.learn()
         for _ in range(steps):
             kinds = ["learn", "learn", "correct", "relabel", "publish", "forget", "forget"]
+            kinds += ["assign", "assign", "search"]
             kind = life.rng.choice(kinds)
             getattr(life, kind)()
             if kind == "forget":
@@ -297,6 +309,6 @@ def test_stores_of_earlier_releases_leave_no_trace(path):
 
     connection = sqlite3.connect(path)
     schema = connection.execute("SELECT value FROM polytopic_settings WHERE name = 'schema'")
-    assert schema.fetchone() == ("2",)
+    assert schema.fetchone() == ("3",)
     connection.close()
     assert b"match goal3" not in raw(path)

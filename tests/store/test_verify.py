@@ -78,6 +78,14 @@ TAMPERING = {
     "a seal": "UPDATE polytopic_seals SET digest = {byte} WHERE name = 'tokens'",
     "a lost seal": "DELETE FROM polytopic_seals WHERE name = 'tokens'",
     "a renamed seal": "UPDATE polytopic_seals SET name = 'x' WHERE name = 'tokens'",
+    "topics that a model assigned": "UPDATE polytopic_assignments SET topics = '[]'",
+    "probability of a topic": "UPDATE polytopic_topics SET probability = 0.123"
+    " WHERE label = 'sport'",
+    "a lost topic": "DELETE FROM polytopic_topics WHERE label = 'sport'",
+    "a topic of nothing": "INSERT INTO polytopic_topics VALUES ('sport', '2024-01-01', 99, 1)",
+    "a lost assignment": "DELETE FROM polytopic_assignments WHERE document = '4'",
+    "time of an assignment": "UPDATE polytopic_assignments SET time = '2024-01-01'",
+    "model of an assignment": "UPDATE polytopic_assignments SET model = 7",
     "a label of nothing": "INSERT INTO polytopic_labels (label, documents) VALUES ('new', 3)",
 }
 
@@ -96,6 +104,7 @@ def test_verify_finds_tampering(url, what):
         store.rollback()
         store.tokens.create("one", "read", "0" * 64)
         store.forget(["gone"])
+        assert store.assign() == 5
         assert store.verify().ok
 
         tamper(url, TAMPERING[what])

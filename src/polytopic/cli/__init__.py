@@ -26,6 +26,8 @@ COMMANDS = (
     "labels",
     "map",
     "select",
+    "ingest",
+    "desk",
     "store",
     "serve",
     "token",

@@ -15,6 +15,7 @@ from polytopic.cli.options import (
     report_skipped,
 )
 from polytopic.cli.output import show_progress
+from polytopic.files import is_database
 
 
 @click.command()
@@ -49,12 +50,15 @@ from polytopic.cli.output import show_progress
 def command(model, corpus, topics, every, min_share, target, split, dask, workers, **reading):
     """Print the documents in CORPUS (standard input by default) that are about a topic.
 
-    MODEL labels each document; a document with no known words is never selected. Documents are
-    printed as JSON lines with all their content and, under "selected", the labels found for each
-    topic and, with --min-share, their share of the text. Shares are those of MODEL if it is a
-    mixture of labels, else of a mixture that is fitted to the same counts.
+    MODEL labels each document; a document with no known words is never selected. CORPUS may be a
+    store, whose documents are labelled again; polytopic store find selects by the topics that are
+    stored. Documents are printed as JSON lines with all their content and, under "selected", the
+    labels found for each topic and, with --min-share, their share of the text. Shares are those of
+    MODEL if it is a mixture of labels, else of a mixture that is fitted to the same counts.
     """
-    on_cluster = dask is not None or workers is not None
+    on_cluster, is_store = dask is not None or workers is not None, is_database(corpus)
+    if is_store and (on_cluster or split is not None):
+        raise click.UsageError("a store has no parts, and is read without --dask and --workers.")
     if on_cluster:
         target = folder_for(target)
     check_target("--to", target, model, corpus)
@@ -71,7 +75,11 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
         report_skipped(summary.skipped)
         _report(selector.topics, summary.counts, summary.topics)
         return
-    pairs = read(corpus, split=split, progress=False, origins=True, **reading)
+    pairs = (
+        _stored_documents(corpus)
+        if is_store
+        else read(corpus, split=split, progress=False, origins=True, **reading)
+    )
     counted_blocks = (
         (block, selector.count([document for document, _ in block])) for block in blocks(pairs)
     )
@@ -83,6 +91,15 @@ def command(model, corpus, topics, every, min_share, target, split, dask, worker
                     write(selected_line(document, origin, matched_topics).encode())
             show(len(block), f"{selector.counts['selected']:,} selected")
     _report(selector.topics, selector.counts, selector.topic_counts)
+
+
+def _stored_documents(url):
+    """Yield the documents of a store, which have no other columns."""
+    from polytopic.store import Store
+
+    with Store(url, create=False) as store:
+        for document in store.documents():
+            yield document, {}
 
 
 def _report(topics, counts, topic_counts):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import islice
 
 import click
 
 from polytopic.cli.documents import batches, blocks, read, read_objects
 from polytopic.cli.options import (
+    FiniteFloat,
     add_options,
     check_target,
     count_option,
@@ -19,6 +21,7 @@ from polytopic.cli.options import (
     read_field_weights,
 )
 from polytopic.cli.output import echo_json, image_of, on_terminal, table, with_progress, write_file
+from polytopic.decision.registry import RULE_NAMES
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, model_names
 
 MAX_NAMES = 10  # ids or labels of a receipt on a terminal
@@ -63,6 +66,15 @@ label_option = click.option(
 keep_option = count_option(
     "--keep", 10, "Number of published models to keep; the oldest are deleted."
 )
+
+
+def rule_option(help: str) -> Callable:
+    """Return the option for the name of a decision rule."""
+    return click.option(
+        "--rule",
+        type=click.Choice(RULE_NAMES),
+        help=f"{help} by default, the model decides. auto chooses one on held-out documents.",
+    )
 
 
 # Which documents a command uses; `read_selection` reads these options.
@@ -112,7 +124,8 @@ def read_selection(as_of, since, until, labels) -> dict:
     help="Whole-number weight of a field, such as title=2; repeatable.",
 )
 @click.option("--keep-texts", is_flag=True, help="Keep the texts, not only their counts.")
-def init(url, language, model, tree, field_weight, keep_texts):
+@rule_option("Decision rule of the models, tuned when a model is fitted;")
+def init(url, language, model, tree, field_weight, keep_texts, rule):
     """Create an empty STORE."""
     from polytopic.labels import LabelTree
     from polytopic.store import Store
@@ -125,6 +138,7 @@ def init(url, language, model, tree, field_weight, keep_texts):
         fields=read_field_weights(field_weight),
         tree=tree and LabelTree.from_file(tree),
         keep_texts=keep_texts,
+        rule=rule,
         must_be_new=True,
     ) as store:
         click.echo(f"Created {store}.", err=True)
@@ -389,6 +403,133 @@ def verify(url):
         raise click.ClickException("the store does not agree with its ledger.")
 
 
+# Topics
+
+
+@command.command()
+@store_argument
+def assign(url):
+    """Assign topics to the documents of STORE that have none from its current model.
+
+    Others may use STORE meanwhile. Stop it at any time: the next run continues.
+    """
+    with open_store(url) as store:
+        n_docs = store.assign()
+    click.echo(f"Assigned topics to {n_docs:,} documents.", err=True)
+
+
+topic_options = add_options(
+    click.option(
+        "--topic",
+        "topics",
+        multiple=True,
+        metavar="LABEL",
+        help="Only documents with this topic or one below it in the tree; repeatable.",
+    ),
+    click.option("--since", metavar="TIME", help="Only documents from this time on."),
+    click.option("--until", metavar="TIME", help="Only documents before this time."),
+    click.option(
+        "--min-probability",
+        type=FiniteFloat(0, 1),
+        metavar="NUMBER",
+        help="Least probability of the topic, such as 0.8.",
+    ),
+)
+
+
+@command.command()
+@store_argument
+@topic_options
+@click.option("--text", metavar="WORDS", help="Only documents that contain all of these words.")
+@click.option("-k", type=click.IntRange(min=1), help="Number of documents; all by default.")
+@json_option
+def find(url, topics, since, until, min_probability, text, k, as_json):
+    """Find documents of STORE by topic, time and words, the newest first.
+
+    The topics of a document are the labels that it was learned with or, if it has none, those that
+    polytopic store assign, polytopic desk or a running service has assigned to it. Documents are
+    printed as JSON lines, with their texts if STORE keeps them; on a terminal, as a table.
+    """
+    criteria = {
+        "topic": list(topics) or None,
+        "since": since,
+        "until": until,
+        "min_probability": min_probability,
+        "text": text,
+    }
+    with open_store(url) as store:
+        matches = islice(find_all(store, criteria), k)
+        if not as_json and on_terminal():
+            columns = ["time", "id", "topics", ""]
+            table("", columns, [_match_row(match) for match in matches])
+        else:
+            for match in matches:
+                echo_json(match.to_dict())
+        _warn_of_unassigned(store)
+
+
+def find_all(store, criteria):
+    """Yield all documents that meet criteria, page by page."""
+    after, k = None, 10
+    while True:
+        page = store.find(**criteria, k=k, after=after)
+        yield from page
+        after, k = page.next, 1000  # the first documents soon
+        if after is None:
+            return
+
+
+def _match_row(match):
+    topics = match.labels or [f"{t.label} {t.probability or 0:.2f}" for t in match.topics]
+    content = match.content
+    if isinstance(content, dict):
+        content = next(iter(content.values()), "")
+    return match.time[:16].replace("T", " "), match.id, ", ".join(topics), str(content or "")[:80]
+
+
+def _warn_of_unassigned(store):
+    n_docs = store.info()["documents"] - store.info()["assigned"]
+    if n_docs:
+        click.echo(
+            f"{n_docs:,} documents have no topics from a model yet; run polytopic store assign.",
+            err=True,
+        )
+
+
+@command.command()
+@store_argument
+@topic_options
+@click.option(
+    "--by",
+    type=click.Choice(["day", "week", "month", "year"]),
+    default="day",
+    show_default=True,
+    help="The length of a period.",
+)
+@json_option
+def topics(url, topics, since, until, min_probability, by, as_json):
+    """Count the documents of each topic of STORE in each period."""
+    with open_store(url) as store:
+        counts = store.count_topics(
+            by=by,
+            topic=list(topics) or None,
+            since=since,
+            until=until,
+            min_probability=min_probability,
+        )
+    rows = [
+        (start, label, numbers[k])
+        for k, start in enumerate(counts.starts)
+        for label, numbers in counts.labels.items()
+        if numbers[k]
+    ]
+    if not as_json and on_terminal():
+        table("", [by, "topic", ">documents"], rows)
+    else:
+        for start, label, n_docs in rows:
+            echo_json({"start": start, "topic": label, "documents": n_docs})
+
+
 # Models
 
 
@@ -401,18 +542,22 @@ def verify(url):
     type=click.Choice(model_names()),
     help="The model to fit; by default the store's.",
 )
+@rule_option("Decision rule, tuned on held-out documents and kept by refresh;")
 @selection_options
 @click.option("--note", help="A note for the history.")
 @keep_option
-def publish(url, model, name, as_of, since, until, labels, note, keep):
+def publish(url, model, name, rule, as_of, since, until, labels, note, keep):
     """Fit a model on STORE, or load the file MODEL, and make it the current model."""
     from polytopic.labeler import load
 
     selection = read_selection(as_of, since, until, labels)
-    if model is not None and (name is not None or any(selection.values())):
+    if model is not None and (name is not None or rule is not None or any(selection.values())):
         raise click.UsageError(
-            "MODEL is fitted already; leave out --fit, --as-of, --since, --until and --label."
+            "MODEL is fitted already; leave out --fit, --rule, --as-of, --since, --until and "
+            "--label."
         )
+    if rule is not None:
+        selection["rule"] = rule
     with open_store(url) as store:
         labeler = load(model) if model is not None else store.fit(name, **selection)
         _show_model(store, store.publish(labeler, note=note, keep=keep))

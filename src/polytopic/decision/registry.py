@@ -64,3 +64,6 @@ RULES = {
         RuleEntry("TreeCohort", option="tree-cohort", settings=("ratio",)),
     )
 }
+
+AUTO = "auto"  # the best rule on held-out documents
+RULE_NAMES = (AUTO, *(entry.option for entry in RULES.values() if entry.option))

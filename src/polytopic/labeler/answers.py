@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import islice
+from itertools import islice, pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from polytopic.labeler.estimator import Labeler
 
 NO_THRESHOLD = "guarantee was not set in fit, so no promise can be kept; fit again."
+MAX_ASSIGNED_SCORES = 1 << 21  # documents × labels that are assigned at once
 MANY_LABELS = 64  # with more suggestions for a text, sorting all labels is faster
 NUMBER = int, float, np.integer, np.floating
 
@@ -228,6 +229,42 @@ def choose_labels(labeler: Labeler, state, model, X) -> sparse.csr_matrix:
     if rule is None:
         return model.predict_indicator(X)
     return apply_rule(model, rule, X, model.fallback, tree=labeler.tree)
+
+
+def assign_labels(
+    labeler: Labeler, state: LabelerState, counts: sparse.csr_matrix, known: np.ndarray
+) -> list[list[Suggestion]]:
+    """Return the predicted labels of documents, best first.
+
+    Documents are given by the counts of their known words, and the shares of their words that are
+    ``known``. They are judged in blocks, so that memory does not grow with their number.
+    """
+    labels = state.space.ids
+    size = max(MAX_ASSIGNED_SCORES // max(len(labels), 1), 1)
+    assigned: list[list[Suggestion]] = []
+    for start in range(0, counts.shape[0], size):
+        X, shares = state.weigh(counts[start : start + size]), known[start : start + size]
+        Y, scores, proba = state.model.assess(X, range(len(labels)))
+        if deciding_rule(labeler, state) is not None:
+            Y = choose_labels(labeler, state, state.model, X)
+        sure = is_sure(labeler, state, state.model, X, shares)
+        docs, columns = sparse.csr_matrix(Y).nonzero()
+        docs, columns = docs[sure[docs]], columns[sure[docs]]
+        own = np.asarray(scores[docs, columns]).ravel()
+        own_proba = np.asarray(shrink_labels(state, proba, shares)[docs, columns]).ravel()
+        order = np.lexsort((columns, -own, docs))
+        suggestions = [
+            Suggestion(labels[column], score, probability, True)
+            for column, score, probability in zip(
+                columns[order].tolist(),
+                own[order].tolist(),
+                own_proba[order].tolist(),
+                strict=True,
+            )
+        ]
+        ends = np.searchsorted(docs[order], np.arange(X.shape[0] + 1)).tolist()
+        assigned += [suggestions[a:b] for a, b in pairwise(ends)]
+    return assigned
 
 
 def is_sure(labeler: Labeler, state, model, X, known) -> np.ndarray:

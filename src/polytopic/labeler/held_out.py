@@ -93,7 +93,7 @@ def hold_out(
 
     def run(fold):
         train, test = fold
-        part = _learn(plain, state, rows, train, test, others)
+        part = learn_without(plain, state, rows, train, test, others)
         if part is None:
             return
         X = part.weigh(part.vocabulary.select(rows.X[test], rows.terms))
@@ -137,8 +137,19 @@ def calibrate(scores: np.ndarray, own: np.ndarray) -> np.ndarray:
     return np.clip(np.interp(scores, *curve), SURE, 1 - SURE)
 
 
-def _learn(labeler, state, rows, train, test, others) -> LabelerState | None:
-    """Return what a labeler learns without the rows of a fold; None if nothing is left."""
+def learn_without(
+    labeler: Labeler,
+    state: LabelerState,
+    rows: DocumentRows,
+    train: np.ndarray,
+    test: np.ndarray,
+    others: DocumentRows | None = None,
+) -> LabelerState | None:
+    """Return what a labeler learns without the rows in ``test``; None if nothing is left.
+
+    A count model learns all its other documents, a document model the rows in ``train`` and the
+    ``others``. What was tuned is kept.
+    """
     tuned = state.model.tuned_
     if state.model.learns_from == "documents":
         left = rows.select(train) if others is None else others + rows.select(train)

@@ -122,6 +122,16 @@ def _add_reading(router: APIRouter, service: Service) -> None:
 
         return await heavy_workers.run(select)
 
+    @get("/documents", schemas.DocumentsResponse, 409, 422)
+    async def documents(query: Annotated[schemas.DocumentsQuery, Query()]) -> Any:
+        """Find documents by topic, time, probability and words, the newest first."""
+        return await heavy_workers.run(lambda: queries.find_documents(live, query))
+
+    @get("/topics", schemas.TopicsResponse, 409, 422)
+    async def topics(query: Annotated[schemas.TopicsQuery, Query()]) -> Any:
+        """Count the documents of each topic, and all documents, by day, week, month or year."""
+        return await heavy_workers.run(lambda: queries.count_topics(live, query))
+
     @get("/documents/{id:path}", schemas.StoredDocument, 404, 422, response_model_exclude_none=True)
     async def document(id: Name) -> Any:
         """Return a document of the store: its text, or its counts if the store keeps no texts."""
@@ -220,7 +230,10 @@ def _add_models(router: APIRouter, service: Service) -> None:
         body: Annotated[JSONBody, json_body(schemas.PublishRequest)],
     ) -> Any:
         """Fit a model on the store and publish it."""
-        return await activate(lambda store: store.publish(**body.parse().model_dump()))
+        request = body.parse().model_dump()
+        if request["rule"] is None:
+            del request["rule"]  # that of the store
+        return await activate(lambda store: store.publish(**request))
 
     @post("/models/rollback", openapi.BODY_ERRORS, openapi.body(schemas.RollbackRequest))
     async def rollback(

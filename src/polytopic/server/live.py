@@ -23,6 +23,7 @@ LOCK_TIMEOUT = 10.0  # seconds that a change waits for other processes while its
 POLL_INTERVAL = 0.5  # seconds between checks of the store
 UPDATE_INTERVAL = 1.0  # least seconds between two updates, so that answers keep their CPU time
 REFRESH_INTERVAL = 60.0  # least seconds between two fits of a model that learns from documents
+ASSIGNED_AT_ONCE = 2000  # documents that get topics between two checks of the store
 DRIFT_PERIODS = 24
 MAX_DRIFT_LABELS = 2000  # drift takes time proportional to documents × labels
 MAP_TERMS = 6  # per label on the map
@@ -101,6 +102,7 @@ class LiveModel:
         # the model and the last failure, in one tuple so that readers see a consistent pair
         self._now: tuple[ActiveModel | None, str | None] = active, None
         self._seen_state: tuple | None = None
+        self._assigned_state: tuple | None = None  # of the store, when all had topics
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._lock, self._refresh_time, self._update_time = threading.Lock(), 0.0, 0.0
         self._thread: threading.Thread | None = None
@@ -121,6 +123,12 @@ class LiveModel:
         if failure is not None:
             raise UnavailableError(failure)
         raise PolytopicError("Nothing has been learned yet. Learn labelled documents first.")
+
+    @property
+    def current(self) -> dict[str, Any] | None:
+        """The ``model`` object of a response that needs no model; None if nothing was learned."""
+        active, _ = self._now
+        return None if active is None else active.to_dict()
 
     @property
     def failure(self) -> str | None:
@@ -163,6 +171,26 @@ class LiveModel:
             self._wake.clear()
             if not self._stopped.is_set():
                 self.update()
+                self._assign()
+
+    def _assign(self) -> None:
+        """Assign topics to some documents; wake up soon if there are more."""
+        active, failure = self._now
+        if self.store is None or active is None or failure is not None:
+            return
+        if self._assigned_state == self._seen_state:
+            return
+        state = self._seen_state
+        try:
+            if self.store.assign(active.labeler, limit=ASSIGNED_AT_ONCE):
+                self._wake.set()
+            else:
+                self._assigned_state = state
+        except PolytopicError as error:
+            LOG.warning("Topics cannot be assigned now: %s", error)
+        except Exception:  # keep the thread alive
+            LOG.exception("Topics cannot be assigned.")
+            self._assigned_state = state
 
     def update(self) -> None:
         """Replace the active model if the store has changed; record why if that fails."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, replace
 from functools import cache
@@ -13,10 +13,18 @@ from fastapi import HTTPException
 from pydantic_core import to_json
 
 from polytopic.corpus.document import Document
+from polytopic.errors import PolytopicError
 from polytopic.labeler import Answer, Labeler
 from polytopic.server.limits import NDJSON
-from polytopic.server.live import ActiveModel
-from polytopic.server.schemas import ExplainRequest, Item, SuggestOptions
+from polytopic.server.live import ActiveModel, LiveModel
+from polytopic.server.schemas import (
+    DocumentsQuery,
+    ExplainRequest,
+    Item,
+    SuggestOptions,
+    TopicsQuery,
+)
+from polytopic.store import Store
 
 MAX_SUGGESTIONS = 100_000  # in one response
 MAX_SCORES = 4_000_000  # documents × labels of the model, for one response
@@ -170,6 +178,38 @@ def _parent(labeler: Labeler, label: str) -> str | None:
     return tree.parent(label) if tree is not None and label in tree else None
 
 
+# Documents by topic
+
+
+def find_documents(live: LiveModel, query: DocumentsQuery) -> dict[str, Any]:
+    """Return a page of the documents of a store."""
+    store, name = _require_store(live), _label_name(live)
+    page = store.find(**query.model_dump())
+    documents = []
+    for match in page:
+        found = match.to_dict()
+        found["topics"] = [topic | {"name": name(topic["label"])} for topic in found["topics"]]
+        documents.append(found | {"excerpt": _cut(match.content)})
+    return {"model": live.current, "documents": documents, "next": page.next}
+
+
+def count_topics(live: LiveModel, query: TopicsQuery) -> dict[str, Any]:
+    """Return the number of documents of each topic in each period."""
+    counts = _require_store(live).count_topics(**query.model_dump())
+    return {"model": live.current, **counts.to_dict()}
+
+
+def _require_store(live: LiveModel) -> Store:
+    if live.store is None:
+        raise PolytopicError("A model file has no documents. Serve a store instead.")
+    return live.store
+
+
+def _label_name(live: LiveModel) -> Callable[[str], str]:
+    """Return what names labels; nothing does before a label was learned."""
+    return str if live.current is None else live.active.label_name
+
+
 # Documents to review
 
 
@@ -220,12 +260,17 @@ def _newest(active: ActiveModel, **selection: Any) -> list[Document]:
 
 def _excerpt(document: Document) -> dict[str, Any]:
     """Return a document's id, labels, and the beginning of its text or its most frequent terms."""
-    if document.text is not None:
-        text = document.text
-    elif document.fields is not None:
-        text = "\n".join(document.fields.values())
-    else:
-        counts = document.counts or {}
-        text = ", ".join(sorted(counts, key=lambda term: (-counts[term], term))[:EXCERPT_TERMS])
     labels = list(document.labels)
-    return {"id": document.id, "labels": labels, "excerpt": text[:EXCERPT_CHARACTERS]}
+    return {"id": document.id, "labels": labels, "excerpt": _cut(document.content)}
+
+
+def _cut(content: str | Mapping[str, Any] | None) -> str:
+    """Return the beginning of a text or of fields, or the most frequent of counted terms."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content[:EXCERPT_CHARACTERS]
+    if all(isinstance(value, str) for value in content.values()):
+        return "\n".join(content.values())[:EXCERPT_CHARACTERS]
+    terms = sorted(content, key=lambda term: (-content[term], term))[:EXCERPT_TERMS]
+    return ", ".join(terms)[:EXCERPT_CHARACTERS]

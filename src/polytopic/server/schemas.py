@@ -19,6 +19,7 @@ from polytopic import explain
 from polytopic.corpus.document import Document
 from polytopic.labeler.answers import Answer, Suggestion
 from polytopic.store.analysis import LabelPeriod, Period
+from polytopic.store.assignments import Topic
 from polytopic.store.models import PublishedModel
 
 MAX_DOCUMENTS = 10_000  # in one request; a stream may have more
@@ -246,6 +247,7 @@ class PublishRequest(StrictModel):
     """A model to fit and publish."""
 
     model: str | None = None
+    rule: str | None = Field(None, max_length=100, description="Decision rule, such as cohort.")
     since: str | None = None
     until: str | None = None
     labels: RequestedLabels | None = None
@@ -264,6 +266,28 @@ class LabelsQuery(StrictModel):
     q: str = Field("", max_length=200, description="A part of the id or name.")
     k: int = Field(1000, ge=1, le=10_000, description="Maximum number of labels.")
     language: str | None = Field(None, max_length=35, description="Language of the names.")
+
+
+class TopicsQuery(StrictModel):
+    """Which documents to count by topic and period."""
+
+    topic: list[Name] | None = Field(None, max_length=100, description="Topics, and those below.")
+    since: str | None = Field(None, max_length=40, description="A time in ISO 8601 format.")
+    until: str | None = Field(None, max_length=40)
+    min_probability: float | None = Field(None, ge=0, le=1)
+    by: Literal["day", "week", "month", "year"] = "day"
+
+
+class DocumentsQuery(StrictModel):
+    """Which documents to find."""
+
+    topic: list[Name] | None = Field(None, max_length=100, description="Topics, and those below.")
+    since: str | None = Field(None, max_length=40, description="A time in ISO 8601 format.")
+    until: str | None = Field(None, max_length=40)
+    min_probability: float | None = Field(None, ge=0, le=1)
+    text: str | None = Field(None, max_length=1000, pattern=STORABLE, description="Words.")
+    k: int = Field(20, ge=1, le=200, description="Number of documents.")
+    after: str | None = Field(None, max_length=100, description="The next of the previous page.")
 
 
 class LabelQuery(StrictModel):
@@ -450,6 +474,48 @@ class StoredDocument(BaseModel):
     counts: dict[str, float] | None = None
     labels: list[str]
     time: str | None = None
+
+
+class AssignedTopic(response_schema(Topic)):  # type: ignore[misc]
+    """A label that a model has assigned to a document."""
+
+    name: str
+
+
+class FoundDocument(BaseModel):
+    """A document that was found, and the model that has assigned its topics."""
+
+    id: str
+    time: str
+    labels: list[str]
+    topics: list[AssignedTopic]
+    known: float | None
+    model: int | None
+    revision: int | None
+    assigned: str | None
+    address: str | None
+    author: str | None
+    language: str | None
+    duplicate_of: str | None
+    excerpt: str
+
+
+class DocumentsResponse(BaseModel):
+    """Documents, newest first; ``next`` is null on the last page."""
+
+    model: Model | None
+    documents: list[FoundDocument]
+    next: str | None
+
+
+class TopicsResponse(BaseModel):
+    """Documents of each topic, and all documents, by period."""
+
+    model: Model | None
+    by: str
+    starts: list[str]
+    documents: list[int]
+    labels: dict[str, list[int]]
 
 
 class HistoryResponse(BaseModel):

@@ -593,8 +593,8 @@ def timeline(connection: Connection, *, by: str = "auto") -> Timeline:
     if not counts.size:
         return Timeline("day" if by == "auto" else by, [], [], {})
     if by == "auto":
-        by = next((p for p in PERIODS if _all_periods(days, p).size <= MAX_PERIODS), PERIODS[-1])
-    starts = _all_periods(days, by)
+        by = next((p for p in PERIODS if all_periods(days, p).size <= MAX_PERIODS), PERIODS[-1])
+    starts = all_periods(days, by)
     places = np.searchsorted(starts, first_days(days, by))
     documents = np.bincount(places, counts, starts.size).astype(int)
     by_label: dict[str, Counter] = {}
@@ -620,7 +620,7 @@ def _read_days(connection: Connection) -> tuple[np.ndarray, list[str], np.ndarra
     return np.array(days, dtype="datetime64[D]"), list(sets), np.array(counts, dtype=np.int64)
 
 
-def _all_periods(days: np.ndarray, by: str) -> np.ndarray:
+def all_periods(days: np.ndarray, by: str) -> np.ndarray:
     """Return the first days of all periods from the first day to the last."""
     every_day = np.arange(days.min(), days.max() + 1)
     return np.unique(first_days(every_day, by))

@@ -46,7 +46,17 @@ from polytopic.store import schema
 from polytopic.store.database import Database
 
 LEDGER = schema.documents
-NAME_TABLES = ("labels", "label_sets", "terms", "requests")  # tables that hold ids, labels or terms
+# tables that hold ids, labels or terms
+NAME_TABLES = (
+    "labels",
+    "label_sets",
+    "terms",
+    "requests",
+    "assignments",
+    "topics",
+    "articles",
+    "visits",
+)
 POLL = 0.1  # seconds that a step of erasure waits for other connections
 EMPTY = {Text: "", LargeBinary: b"", BigInteger: 0}  # values of blank columns that are not nullable
 BLANK = {
@@ -99,28 +109,24 @@ def _run(connection: Connection, statement, rows: Sequence[int]) -> None:
     connection.execute(statement, [{"number": row} for row in rows])
 
 
-def overwrite(connection: Connection, *, were_replaced: bool) -> bool:
+def overwrite(connection: Connection, *, were_replaced: bool) -> None:
     """Overwrite copies of deleted documents everywhere but in the ledger.
 
-    ``were_replaced`` says whether a deleted version is in the index of former versions. Return
-    whether the settings have changed.
+    ``were_replaced`` says whether a deleted version is in the index of former versions.
     """
     if not _is_file(connection):
-        return False
+        return
     for name in NAME_TABLES:
         _refill(connection, name)
     connection.exec_driver_sql("REINDEX polytopic_current")
     if were_replaced:
         connection.exec_driver_sql("REINDEX polytopic_former")
     state = read_traces(connection)
-    if state is Traces.UNKNOWN:
-        schema.update_schema(connection)
     if state in (Traces.UNKNOWN, Traces.IN_FILE) or _is_mostly_empty(connection):
         connection.execute(delete(LEDGER).where(_is_blank))
         record_traces(connection, Traces.IN_FILE)
     else:
         record_traces(connection, Traces.IN_LOG)
-    return state is Traces.UNKNOWN
 
 
 def _refill(connection: Connection, name: str) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     Connection,
+    Double,
     Index,
     Integer,
     LargeBinary,
@@ -27,6 +28,9 @@ from sqlalchemy import (
 )
 
 from polytopic.errors import ContentError, DamagedError, StoreError
+from polytopic.labeler import Labeler
+from polytopic.labeler.learning import new_model
+from polytopic.labeler.tuned_rule import check_rule_name, named_rule
 from polytopic.labels import LabelTree
 from polytopic.models.registry import DEFAULT_COUNT_MODEL, find_model
 from polytopic.store.database import can_store, fetch, is_one_of
@@ -34,13 +38,13 @@ from polytopic.store.encoding import MultisetDigest, read_json
 from polytopic.text import Analyzer
 from polytopic.text.counting import check_fields
 
-SCHEMA = 2  # in schema 1, rows of the ledger may have been moved (see erasure.py)
-SCHEMAS = (1, SCHEMA)  # that this release opens
+SCHEMA = 3  # schemas 1 and 2 have no topics; Store upgrades them
+SCHEMAS = (1, 2, SCHEMA)  # that this release opens
 metadata = MetaData()
 
 
-def _table(name, *columns):
-    return Table(f"polytopic_{name}", metadata, *columns)
+def _table(name, *columns, **options):
+    return Table(f"polytopic_{name}", metadata, *columns, **options)
 
 
 def _texts(*names):
@@ -125,6 +129,68 @@ Index(
     postgresql_where=~_is_current,
 )
 
+# What models have assigned to documents: a JSON list of label, score and probability; the share of
+# the words that the model knew; the number of the model, null if none was published, and the
+# revision of its documents. An assignment is current until "replaced", which is a time.
+assignments = _table(
+    "assignments",
+    Column("id", Integer().with_variant(BigInteger, "postgresql"), primary_key=True),
+    *_texts("document", "topics"),
+    Column("known", Double, nullable=False),
+    Column("model", BigInteger),
+    Column("revision", BigInteger),
+    Column("time", Text, nullable=False),
+    Column("replaced", Text),
+)
+_is_assigned = assignments.c.replaced.is_(None)
+Index(
+    "polytopic_assigned",
+    assignments.c.document,
+    unique=True,
+    sqlite_where=_is_assigned,
+    postgresql_where=_is_assigned,
+)
+Index(
+    "polytopic_reassigned",
+    assignments.c.document,
+    sqlite_where=~_is_assigned,
+    postgresql_where=~_is_assigned,
+)
+
+# The topics of the documents, by row of the ledger: their own labels, with probability 1, or those
+# that are assigned to documents without labels. Each document also has the label "", so that one
+# index finds documents by topic and time, or by time alone.
+topics = _table(
+    "topics",
+    Column("label", Text, primary_key=True),
+    Column("time", Text, primary_key=True),
+    Column("row", BigInteger, primary_key=True, autoincrement=False),
+    Column("probability", Double, nullable=False),
+    sqlite_with_rowid=False,  # the key is the table, which halves it
+)
+
+# What is known about documents that the news desk has acquired: MinHash signatures mark copies.
+articles = _table(
+    "articles",
+    Column("document", Text, primary_key=True),
+    Column("address", Text),
+    Column("author", Text),
+    Column("language", Text),
+    Column("duplicate_of", Text),
+    Column("signature", LargeBinary),
+)
+
+# Addresses that the news desk has fetched, and what servers gave to ask for changes; the document
+# is null for a list of articles, and for a page without one.
+visits = _table(
+    "visits",
+    Column("address", Text, primary_key=True),
+    Column("document", Text),
+    Column("etag", Text),
+    Column("modified", Text),
+    Column("time", Text, nullable=False),
+)
+
 # The log of changes: receipts, JSON with counts instead of ids and labels.
 revisions = _table(
     "revisions",
@@ -188,6 +254,7 @@ class Settings:
     fields: Mapping[str, float] | None
     model: str
     keep_texts: bool
+    rule: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain values."""
@@ -196,6 +263,7 @@ class Settings:
             "fields": self.fields and dict(self.fields),
             "model": self.model,
             "keep_texts": self.keep_texts,
+            "rule": self.rule,
         }
 
     @classmethod
@@ -206,10 +274,12 @@ class Settings:
         for name, kind in (("model", str), ("keep_texts", bool)):
             if not isinstance(values[name], kind):
                 raise TypeError(f"{name} == {values[name]!r}, must be of type {kind.__name__}")
+        if stored.rule is not None:
+            check_rule_name(stored.rule)
         return stored
 
     @classmethod
-    def new(cls, *, language, analyzer, fields, model, keep_texts) -> Settings:
+    def new(cls, *, language, analyzer, fields, model, keep_texts, rule=None) -> Settings:
         """Return the settings of a new store; None stands for the default."""
         model = find_model(model or DEFAULT_COUNT_MODEL).name
         if analyzer is None:
@@ -218,9 +288,11 @@ class Settings:
             raise TypeError(f"analyzer == {analyzer!r}, must be an Analyzer.")
         analyzer.terms("")  # raises if the analyzer is misconfigured
         _check_fields(fields)
-        return cls(analyzer, fields, model, bool(keep_texts))
+        if rule is not None:
+            new_model(Labeler(model, rule=named_rule(rule), tree=LabelTree({})))  # raises if unfit
+        return cls(analyzer, fields, model, bool(keep_texts), rule)
 
-    def check(self, name: str, *, language, analyzer, fields, model, keep_texts) -> None:
+    def check(self, name: str, *, language, analyzer, fields, model, keep_texts, rule=None) -> None:
         """Raise if one of these settings is given and the store ``name`` has another value."""
         pairs = {
             "language": (language, self.analyzer.language),
@@ -228,6 +300,7 @@ class Settings:
             "fields": (fields, self.fields),
             "model": (model, self.model),
             "keep_texts": (keep_texts, self.keep_texts),
+            "rule": (rule, self.rule),
         }
         for setting, (value, current) in pairs.items():
             if value is not None and value != current:
@@ -284,10 +357,20 @@ def read_settings(connection: Connection, name: str) -> Settings | None:
         raise DamagedError(f"its settings cannot be read ({error})") from error
 
 
-def update_schema(connection: Connection) -> None:
-    """Note that the store has the present schema, so that earlier releases do not open it."""
+def read_schema(connection: Connection) -> int:
+    """Return the number of the schema of a store."""
+    query = select(settings.c.value).where(settings.c.name == "schema")
+    ((value,),) = fetch(connection, query)
+    return read_json(value, "the number of the schema")
+
+
+def upgrade_tables(connection: Connection) -> None:
+    """Create the tables and settings that earlier schemas lack."""
+    metadata.create_all(connection, tables=[assignments, topics, articles, visits])
     is_schema = settings.c.name == "schema"
     connection.execute(update(settings).where(is_schema).values(value=json.dumps(SCHEMA)))
+    connection.execute(delete(settings).where(settings.c.name == "rule"))
+    connection.execute(insert(settings), {"name": "rule", "value": json.dumps(None)})
 
 
 # State

@@ -7,7 +7,7 @@ the ledger. Stores of earlier releases get their seals with the first change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from sqlalchemy import (
@@ -31,8 +31,15 @@ from polytopic.store.ledger import LedgerRows
 from polytopic.store.schema import read_state
 
 SIZE = 32  # bytes of a seal
-ledger, labels, models, tokens = (
-    table.c for table in (schema.documents, schema.labels, schema.models, schema.tokens)
+ledger, labels, models, tokens, assignments = (
+    table.c
+    for table in (
+        schema.documents,
+        schema.labels,
+        schema.models,
+        schema.tokens,
+        schema.assignments,
+    )
 )
 CONTENT: dict[str, Select] = {  # the sealed columns, in the order in which they are hashed
     "documents": select(
@@ -54,6 +61,16 @@ CONTENT: dict[str, Select] = {  # the sealed columns, in the order in which they
     ),
     "state": select(schema.state.c.published, schema.state.c.current_model),
     "tokens": select(tokens.digest, tokens.name, tokens.role, tokens.time),
+    "articles": select(schema.articles),
+    "assignments": select(
+        assignments.document,
+        assignments.topics,
+        assignments.known,
+        assignments.model,
+        assignments.revision,
+        assignments.time,
+        assignments.replaced,
+    ),
 }
 READ_SEALS = select(schema.seals)
 WRITE_SEAL = (
@@ -70,6 +87,8 @@ PROBLEMS = {
     "models": "the list of published models was changed.",
     "state": "the number of the current model was changed.",
     "tokens": "the tokens were changed.",
+    "articles": "what is known about acquired articles was changed.",
+    "assignments": "the topics that models have assigned were changed.",
 }
 
 
@@ -133,6 +152,28 @@ def seal(connection: Connection, *names: str) -> None:
     for name in names:
         seals.renew(name)
     seals.write(revision)
+
+
+def upgrade_seals(connection: Connection, change: Callable[[], None]) -> None:
+    """Add the seals of new tables, and renew that of the settings, which ``change`` changes.
+
+    A seal that does not fit stays as it is. A store without seals gets them with the next change.
+    """
+    if not inspect(connection).has_table(schema.seals.name):
+        change()
+        return
+    revision, name = read_state(connection).revision, "settings"
+    stored = {row.name: row.digest for row in fetch(connection, READ_SEALS)}
+    is_intact = stored.get(name) == _digest(_sum(fetch(connection, CONTENT[name])))
+    change()
+    for new in ("articles", "assignments"):
+        digest = _digest(_sum(fetch(connection, CONTENT[new])))
+        connection.execute(delete(schema.seals).where(schema.seals.c.name == new))
+        row = {"name": new, "revision": revision, "digest": digest}
+        connection.execute(insert(schema.seals), row)
+    if is_intact:
+        digest = _digest(_sum(fetch(connection, CONTENT[name])))
+        run_many(connection, WRITE_SEAL, ["digest", "revision", "own"], [(digest, revision, name)])
 
 
 def document_rows(

@@ -16,12 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from sqlalchemy import Connection, func, select
 
 from polytopic.corpus.document import Document
+from polytopic.counts import DocumentRows
 from polytopic.errors import DamagedError, StoreError, StoreWarning, UnavailableError
 from polytopic.labeler import Labeler
 from polytopic.labeler.reading import LabelReader
+from polytopic.labeler.tuned_rule import MAX_DOCS, named_rule, tune_rule
 from polytopic.labels import LabelTree
-from polytopic.store import analysis, erasure, models, schema
+from polytopic.models.checks import check_name
+from polytopic.store import analysis, assignments, erasure, models, schema, search
 from polytopic.store.analysis import DocumentStream, Drift, LabelDifference, Timeline
+from polytopic.store.articles import Articles, find_lost_articles
+from polytopic.store.assignments import Assigner, Assignment, Target
 from polytopic.store.database import (
     LARGEST_INTEGER,
     TIMEOUT,
@@ -45,6 +50,7 @@ from polytopic.store.reader import (
     find_mismatches,
     ledger_digest,
     read_counts,
+    read_rows,
     read_training_data,
     resolve_terms,
     source_selection,
@@ -52,7 +58,8 @@ from polytopic.store.reader import (
 )
 from polytopic.store.receipts import KeyedRequest, Receipt
 from polytopic.store.schema import Settings, last_revision, read_state, read_tree
-from polytopic.store.seals import find_tampering, seal
+from polytopic.store.seals import find_tampering, seal, upgrade_seals
+from polytopic.store.search import Page, TopicShares
 from polytopic.store.terms import Terms
 from polytopic.store.tokens import Tokens
 from polytopic.store.writer import IncomingDocuments, Writer, check_storable
@@ -69,10 +76,11 @@ class Store:
     ----------
     url : str or path
         A file for SQLite, or the URL of a database: ``postgresql+psycopg://user@host/name``.
-    language, analyzer, fields, model, keep_texts : default=None
+    language, analyzer, fields, model, keep_texts, rule : default=None
         The settings of a new store: the language of its texts ("en") or an analyzer, whole-number
-        weights of fields, the model that :meth:`fit` fits ("pmm1"), and whether to keep texts. If
-        the store exists, they must agree with its settings.
+        weights of fields, the model that :meth:`fit` fits ("pmm1"), whether to keep texts, and the
+        decision rule of its models, by its name on the command line (the model decides). If the
+        store exists, they must agree with its settings.
     tree : LabelTree, default=None
         The tree of labels, which replaces that of the store.
     create : bool, default=True
@@ -84,10 +92,12 @@ class Store:
 
     Attributes
     ----------
-    analyzer, fields, model, keep_texts
+    analyzer, fields, model, keep_texts, rule
         The settings of the store.
     tokens : Tokens
         Access tokens for the service.
+    articles : Articles
+        What is known about documents that the news desk has acquired.
     monitor : Monitor
         What a service that follows the store polls.
 
@@ -117,6 +127,7 @@ class Store:
         tree: LabelTree | None = None,
         model: str | None = None,
         keep_texts: bool | None = None,
+        rule: str | None = None,
         create: bool = True,
         must_be_new: bool = False,
         timeout: float = TIMEOUT,
@@ -129,8 +140,10 @@ class Store:
             "fields": fields,
             "model": model,
             "keep_texts": keep_texts,
+            "rule": rule,
         }
         self._database, self._has_seals = Database(url, timeout), False
+        self._assigner, self.articles = Assigner(self._database), Articles(self._database)
         self.tokens, self.monitor = Tokens(self._database), Monitor(self._database)
         try:
             self._settings = self._open(parameters, create, must_be_new)
@@ -158,7 +171,18 @@ class Store:
         if must_be_new:
             raise StoreError(f"{name} has a store already.")
         settings.check(name, **parameters)
+        self._upgrade()
         return settings
+
+    def _upgrade(self) -> None:
+        """Give a store of an earlier schema the tables of the present one."""
+        with self._database.reading() as connection:
+            if schema.read_schema(connection) == schema.SCHEMA:
+                return
+        with self._database.writing() as connection:
+            if schema.read_schema(connection) < schema.SCHEMA:  # no other process has been faster
+                upgrade_seals(connection, lambda: schema.upgrade_tables(connection))
+                assignments.fill_entries(connection)
 
     def _create(self, new: Settings) -> Settings:
         with self._database.writing() as connection:
@@ -205,6 +229,11 @@ class Store:
         return self._settings.keep_texts
 
     @property
+    def rule(self) -> str | None:
+        """The name of the decision rule of its models; None if the models decide."""
+        return self._settings.rule
+
+    @property
     def tree(self) -> LabelTree | None:
         """The tree of labels."""
         with self._database.reading() as connection:
@@ -240,8 +269,10 @@ class Store:
                 "fields": self.fields,
                 "keep_texts": self.keep_texts,
                 "model": self.model,
+                "rule": self.rule,
                 "documents": count(schema.documents, IS_CURRENT),
                 "labelled": count(schema.documents, IS_CURRENT, IS_LABELLED),
+                "assigned": count(schema.assignments, schema.assignments.c.replaced.is_(None)),
                 "labels": count(schema.labels, schema.labels.c.documents > 0),
                 "label_sets": count(schema.label_sets),
                 "terms": int((Terms(connection).documents > 0).sum()),
@@ -253,7 +284,11 @@ class Store:
     # Changes
 
     def learn(
-        self, documents: Iterable[Document | Mapping[str, Any]], *, key: str | None = None
+        self,
+        documents: Iterable[Document | Mapping[str, Any]],
+        *,
+        only_content: bool = False,
+        key: str | None = None,
     ) -> Receipt:
         """Learn documents, all in one transaction.
 
@@ -265,6 +300,9 @@ class Store:
         ----------
         documents : iterable of Document or dict
             The documents.
+        only_content : bool, default=False
+            Whether documents that the store knows keep their labels and times, which others may
+            have corrected.
         key : str, default=None
             An idempotency key. Repeating the request with the same key within two days changes
             nothing and returns the same receipt (without ``gone_labels`` if a document was
@@ -276,7 +314,7 @@ class Store:
             request = KeyedRequest(key, "learn", incoming.content(), label_sets=incoming.labels)
         with self._changing("learn", request) as writer:
             if not writer.is_repeated:
-                writer.learn(incoming)
+                writer.learn(incoming, only_content=only_content)
         return writer.receipt
 
     def relabel(self, labels: Mapping[str, Collection[str]], *, key: str | None = None) -> Receipt:
@@ -451,11 +489,129 @@ class Store:
                 problems = [
                     *self._database.check(connection),
                     *find_mismatches(connection),
+                    *assignments.find_mismatches(connection),
+                    *find_lost_articles(connection),
                     *find_tampering(connection),
                 ]
             except DamagedError as error:
                 return Verification(revision, 0, "", [str(error)])
             return Verification(revision, len(rows), ledger_digest(rows).text, problems)
+
+    # Topics
+
+    def assign(self, labeler: Labeler | None = None, *, limit: int | None = None) -> int:
+        """Assign topics to documents that have none from the current model; return how many.
+
+        Documents are assigned batch by batch, and others may use the store meanwhile. A document is
+        assigned again if its words change or if another model is published. Labels that differ from
+        the former ones do not overwrite these: :meth:`assignments` lists both.
+
+        Parameters
+        ----------
+        labeler : Labeler, default=None
+            What :meth:`labeler` has returned since the last model was published, if you have it.
+        limit : int, default=None
+            Stop after about this many documents.
+        """
+        number = self.monitor.state().current_model
+        if labeler is None:
+            if not self._assigner.count(number):
+                return 0
+            labeler = self.labeler()
+        return self._assigner.run(Target(labeler, number), limit)
+
+    def find(
+        self,
+        *,
+        topic: str | Collection[str] | None = None,
+        since: Any = None,
+        until: Any = None,
+        min_probability: float | None = None,
+        text: str | None = None,
+        k: int = 50,
+        after: str | None = None,
+    ) -> Page:
+        """Return documents by topic, time and words, the newest first.
+
+        The topics of a document are the labels that it was learned with or, if it has none, those
+        that a model has assigned to it (:meth:`assign`).
+
+        Parameters
+        ----------
+        topic : str or collection of str, default=None
+            Only documents with one of these topics, or one below them in the tree.
+        since, until : datetime or str, default=None
+            Only documents from this time on, and before that one. A document without a time has
+            the time when it was first learned.
+        min_probability : float, default=None
+            The least probability of the topic. Labels that documents were learned with count as 1.
+        text : str, default=None
+            Only documents that contain all of these words, in any of the forms that the analyzer
+            takes for the same word.
+        k : int, default=50
+            Number of documents, at most 1000.
+        after : str, default=None
+            Where to continue: the ``next`` of the previous page.
+        """
+        check_scalar(k, "k", Integral, min_val=1, max_val=search.MAX_PAGE)
+        if text is not None:
+            search.update_words(self._database)
+        with self._database.reading() as connection:
+            criteria = search.read_criteria(
+                connection,
+                self.analyzer,
+                topic=topic,
+                since=since,
+                until=until,
+                min_probability=min_probability,
+                words=text,
+            )
+            return search.find_page(connection, criteria, int(k), after)
+
+    def count_topics(
+        self,
+        *,
+        by: str = "day",
+        topic: str | Collection[str] | None = None,
+        since: Any = None,
+        until: Any = None,
+        min_probability: float | None = None,
+    ) -> Timeline:
+        """Count the documents of each topic in each period, and all documents.
+
+        Parameters
+        ----------
+        by : {"day", "week", "month", "year"}, default="day"
+            The length of a period.
+        topic, since, until, min_probability
+            See :meth:`find`.
+        """
+        check_name(by, "by", analysis.PERIODS)
+        with self._database.reading() as connection:
+            criteria = search.read_criteria(
+                connection,
+                self.analyzer,
+                topic=topic,
+                since=since,
+                until=until,
+                min_probability=min_probability,
+                words=None,
+            )
+            return search.count_topics(connection, criteria, by)
+
+    def count_unassigned(self) -> int:
+        """Return how many documents have no topics from the current model."""
+        return self._assigner.count(self.monitor.state().current_model)
+
+    def newest_topics(self, n_newest: int, n_before: int) -> tuple[TopicShares, TopicShares]:
+        """Count the topics of the newest documents by time, and those of the ones before them."""
+        with self._database.reading() as connection:
+            return search.newest_topics(connection, n_newest, n_before)
+
+    def assignments(self, name: str) -> list[Assignment]:
+        """Return what models have assigned to a document, the newest first."""
+        with self._database.reading() as connection:
+            return assignments.read_history(connection, str(name))
 
     # Analysis
 
@@ -546,8 +702,13 @@ class Store:
             The documents, see :meth:`counts`.
         **parameters
             Parameters of :class:`~polytopic.Labeler`: ``rule``, ``min_df``, ``max_terms``,
-            ``weights``, ``abstain``, ``guarantee``.
+            ``weights``, ``abstain``, ``guarantee``. The rule may be a name ("auto", "cohort", …):
+            its parameters are then tuned on a fifth of the documents, which a model of the others
+            scores. By default, it is that of the store.
         """
+        decides_itself = {"abstain", "guarantee"}.intersection(parameters)
+        rule = parameters.pop("rule", None if decides_itself else self.rule)
+        name = rule if isinstance(rule, str) else None
         with self._database.reading() as connection:
             labeler = Labeler(
                 model or self.model,
@@ -556,11 +717,19 @@ class Store:
                 fields=self.fields,
                 tree=read_tree(connection),
                 keep_documents=False,
+                rule=rule if name is None else named_rule(name),
                 **parameters,
             )
             selection = _read_selection(connection, as_of, since, until, labels)
             data = read_training_data(connection, labeler, selection, tune=True)
-        return data.fit(labeler)
+            rows = None
+            if name is not None:
+                is_whole = isinstance(data.content, DocumentRows)
+                rows = data.content if is_whole else read_rows(connection, selection, MAX_DOCS)
+        data.fit(labeler)
+        if name is not None and isinstance(rows, DocumentRows):
+            labeler.rule = tune_rule(labeler, rows, name)
+        return labeler
 
     def labeler(self, *, like: Labeler | None = None) -> Labeler:
         """Return the labeler that answers now.

@@ -18,7 +18,7 @@ from polytopic.counts import LARGEST_EXACT
 from polytopic.errors import ContentError, StoreError
 from polytopic.labeler.reading import LabelReader, check_iterable
 from polytopic.labels import LabelTree
-from polytopic.store import erasure, schema
+from polytopic.store import articles, assignments, erasure, schema, search
 from polytopic.store.database import can_store, fetch, fetch_where_in, is_one_of, run_many
 from polytopic.store.encoding import (
     MultisetDigest,
@@ -40,7 +40,7 @@ from polytopic.store.ledger import (
 )
 from polytopic.store.receipts import NAME_FIELDS, KeyedRequest, Receipt, clear_kept_names
 from polytopic.store.schema import Settings, read_state
-from polytopic.store.seals import Seals, document_rows, seal
+from polytopic.store.seals import Seals, document_rows
 from polytopic.store.terms import Terms
 
 MAX_LENGTH = 500  # characters of an id, a label or a term
@@ -184,8 +184,13 @@ class Writer:
 
     # Changes
 
-    def learn(self, incoming: IncomingDocuments, *, strict: bool = False) -> None:
-        """Add documents; those with other content are corrected, or rejected if ``strict``."""
+    def learn(
+        self, incoming: IncomingDocuments, *, strict: bool = False, only_content: bool = False
+    ) -> None:
+        """Add documents; those with other content are corrected, or rejected if ``strict``.
+
+        With ``only_content``, known documents keep their labels and times.
+        """
         n_terms = len(self.terms)
         numbers = self.terms.assign_numbers(incoming.terms)
         self._details["new_terms"] = len(self.terms) - n_terms
@@ -201,7 +206,20 @@ class Writer:
                 shape=(len(incoming.ids), len(self.terms)),
             ),
         )
-        self._write_versions(rows, self._find_current(incoming.ids), strict=strict)
+        known = self._find_current(incoming.ids)
+        if only_content:
+            places = {name: k for k, name in enumerate(known.ids)}
+            own = [places.get(name) for name in rows.ids]
+            labels = [
+                given if k is None else known.labels[k]
+                for given, k in zip(rows.labels, own, strict=True)
+            ]
+            times = [
+                given if k is None else known.times[k]
+                for given, k in zip(rows.times, own, strict=True)
+            ]
+            rows = replace(rows, labels=labels, times=times)
+        self._write_versions(rows, known, strict=strict)
 
     def relabel(self, labels: Mapping[str, str]) -> None:
         """Replace the label sets of documents."""
@@ -223,6 +241,7 @@ class Writer:
         self._update_tables(versions.take([]), current, erased=versions)
         self._log_deletions(current.first)
         erasure.remove_rows(self.connection, versions.numbers)
+        self._delete_topics(versions)
         self.seals.remove("documents", _sealed(versions, versions.replaced))
         self.must_erase, self._deleted = True, versions
         self._details["forgotten"] = len(current)
@@ -235,8 +254,7 @@ class Writer:
             self._write_revision()
         if self._deleted is not None:
             were_replaced = any(revision is not None for revision in self._deleted.replaced)
-            if erasure.overwrite(self.connection, were_replaced=were_replaced):
-                seal(self.connection, "settings")
+            erasure.overwrite(self.connection, were_replaced=were_replaced)
 
     def _write_revision(self) -> None:
         self.terms.write()
@@ -297,8 +315,10 @@ class Writer:
         }
         if added:
             self._update_tables(new, old)
+            assignments.delete_entries(self.connection, assignments.places_of(old))
             self._close(old)
             self._insert(new, [first for _, first in added])
+            self._update_topics(new, old)
 
     def _close(self, rows: LedgerRows) -> None:
         erasure.close_rows(self.connection, rows.numbers, self.revision + 1)
@@ -321,6 +341,24 @@ class Writer:
         run_many(self.connection, INSERT_DOCUMENT, list(columns), values)
         sealed = document_rows(rows, columns["first"], columns["learned"], [None] * len(rows))
         self.seals.add("documents", sealed)
+
+    def _update_topics(self, new: LedgerRows, old: LedgerRows) -> None:
+        """Write the topics of new versions; assignments belong to the words of a document."""
+        digests = dict(zip(new.ids, new.digests, strict=True))
+        reworded = [
+            name for name, d in zip(old.ids, old.digests, strict=True) if digests[name] != d
+        ]
+        assignments.close_assignments(self.connection, self.seals, reworded, self.time)
+        assignments.write_entries(self.connection, new.ids, self.time)
+
+    def _delete_topics(self, versions: LedgerRows) -> None:
+        """Delete all topics of deleted documents, and labels that only they had."""
+        assignments.delete_entries(self.connection, assignments.places_of(versions.current()))
+        assignments.delete_assignments(self.connection, self.seals, versions.ids)
+        labels = {label for names in set(versions.labels) for label in read_labels(names)}
+        assignments.delete_labels(self.connection, self.seals, labels)
+        articles.delete_articles(self.connection, self.seals, versions.ids)
+        search.delete_words(self.connection, versions.numbers)
 
     def _log_deletions(self, first: Sequence[int]) -> None:
         learned, documents = np.unique(np.array(first, dtype=np.int64), return_counts=True)
