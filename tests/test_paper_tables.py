@@ -270,6 +270,22 @@ def test_wang_et_als_own_inference(data, benchmark):
     assert correlated.topic_cosines(model.label_topics_).max() > 0.7
 
 
+def test_wang_et_als_own_inference_takes_many_steps(data, benchmark, monkeypatch):
+    """With 10 classes and 100 topics, EM that goes on lowers class perplexity, and raises F."""
+    parts, *_ = read_reuters(data, lambda counts: [c for c, _ in counts.most_common(10)])
+    correlated = benchmark("correlated")
+    monkeypatch.setattr(correlated, "VARIANT_DOCS", 600)
+    monkeypatch.setattr(correlated, "HELD_OUT_DOCS", 200)
+
+    usual, precise = (correlated.measure_variant(parts, n, 100) for n in ("usual", "precise"))
+
+    n_steps, bound, _, perplexity, f1, *_ = zip(usual, precise, strict=True)
+    assert n_steps[1] > 2 * n_steps[0]
+    assert float(bound[1]) > float(bound[0])
+    assert float(perplexity[1]) < float(perplexity[0]) / 1.2
+    assert float(f1[1]) > float(f1[0])
+
+
 def test_wang_et_als_figure_7(data, benchmark):
     """Clusters of the labels of cei by their words hardly agree with their tree."""
     data("cei")
