@@ -21,6 +21,7 @@ from polytopic.models.calibration import rising_curve
 from polytopic.models.checks import check_name
 from polytopic.models.label_scores import WordWeightModel
 from polytopic.models.large import CandidateStack
+from polytopic.models.large.combining import choose_sets as choose_prefixes
 from polytopic.models.registry import LARGE_LABELS, find_model
 from polytopic.models.results import LabelEvidence
 from polytopic.models.stack import kernels
@@ -42,6 +43,7 @@ MAX_DOCS = 12000  # documents to hold some out of
 FOLDS = 3
 MAX_MEMBERS = 100
 LARGE = "large."  # what the names of the arrays of a stack of candidates begin with
+MANY_EXPECTED = kernels.MAX_RANKED / 2  # labels of a document, for which F1 is approximated
 MANY_DOCS = 2000  # documents for which one fold is enough
 TINY = 1e-12
 
@@ -360,7 +362,12 @@ class Stack(WordWeightModel):
             chosen[np.arange(len(proba)), proba.argmax(axis=1)] = True
             return chosen
         chosen = np.zeros(proba.shape, dtype=bool)
-        kernels.choose_sets(np.ascontiguousarray(proba), chosen)
+        many = proba.sum(axis=1) > MANY_EXPECTED
+        if many.any():
+            chosen[many] = choose_prefixes(proba[many])
+        few = np.zeros((np.count_nonzero(~many), proba.shape[1]), dtype=bool)
+        kernels.choose_sets(np.ascontiguousarray(proba[~many]), few)
+        chosen[~many] = few
         return chosen | (proba > np.maximum(MARGIN[self.goal] * self._thresholds, MIN_PROBA))
 
     def best_with(self, X, label) -> sparse.csr_matrix:
