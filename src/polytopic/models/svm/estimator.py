@@ -13,6 +13,7 @@ from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
 from polytopic.models.checks import (
     LARGEST_WEIGHT,
     check_cost,
+    check_fits,
     check_size,
     check_tuned,
     is_auto,
@@ -22,6 +23,7 @@ from polytopic.models.registry import MANY_PER_DOCUMENT
 from polytopic.models.results import LabelEvidence
 from polytopic.models.svm import kernels
 
+CELL_BYTES = 8  # of weights, per word and label
 BLOCK = 64  # labels that share a pass over the documents
 
 ARRAYS = LABEL_ARRAYS | {
@@ -91,6 +93,7 @@ class LinearSVM(WordWeightModel):
         self.random_state = random_state
 
     def _learn(self, X, Y, tuned):
+        check_fits(self, X.shape[1], Y.shape[1], CELL_BYTES)
         self.n_iter_, auto = int(self.max_iter), is_auto(self.balanced)
         self._weights, self._bias = train(
             X,
