@@ -4,7 +4,7 @@ import pytest
 
 import polytopic
 from polytopic import Labeler
-from polytopic.corpus import load_sample
+from polytopic.corpus import Document, load_sample
 from polytopic.models.registry import QUALITIES
 
 DOCUMENTS = load_sample()[:60]
@@ -50,3 +50,17 @@ def test_unknown_qualities(quality):
     """The error lists the known ones."""
     with pytest.raises(ValueError, match="must be one of fast, balanced, best"):
         Labeler(quality=quality).fit(DOCUMENTS)
+
+
+def test_documents_with_many_labels(tmp_path):
+    """With 15 labels or more per document, the default combines machines and neighbours."""
+    many = [f"label{number:02}" for number in range(16)]
+    documents = [Document(id=d.id, text=d.text, labels=[*d.labels, *many]) for d in DOCUMENTS]
+
+    labeler = Labeler().fit(documents)
+    labeler.save(tmp_path / "a.model")
+
+    assert [member.name for member in labeler.model_.members_] == ["svm", "knn"]
+    assert Labeler(quality="balanced").fit(documents).model_.members_[0].name == "mml"
+    texts = [document.text for document in documents]
+    assert polytopic.load(tmp_path / "a.model").suggest(texts) == labeler.suggest(texts)

@@ -18,6 +18,7 @@ from polytopic.metrics import (
     samples_f1,
     subset_accuracy,
 )
+from polytopic.metrics.scores import above_absent
 from tests.metrics.cases import FORMS, scored
 
 
@@ -56,8 +57,11 @@ def test_evaluate_with_scores():
         "precision_at_1",
         "precision_at_3",
         "precision_at_5",
+        "recall_at_5",
+        "recall_at_10",
         "ndcg_at_3",
         "ndcg_at_5",
+        "ndcg_at_10",
         "coverage",
     ]
     assert values["precision_at_1"] == values["ndcg_at_5"] == values["coverage"] == 1
@@ -154,3 +158,17 @@ def test_indicators_add_up():
         tally.add(Y_true[rows], Y_pred[rows])
 
     assert tally.metrics() == pytest.approx(evaluate(Y_true, Y_pred))
+
+
+def test_ranks_of_candidates():
+    """In scores of candidates, an absent label ranks last, whatever the sign of the others."""
+    scores = sparse.csr_matrix([[-5.0, 0.0, -1.0], [0.0, 0.0, 2.0]])
+    scores.eliminate_zeros()
+    Y = [[0, 0, 1], [0, 1, 0]]
+
+    values = evaluate(Y, Y, above_absent(scores))
+
+    assert values["precision_at_1"] == 0.5
+    assert above_absent(scores).nnz == 3
+    assert above_absent(scores).data.min() == 1
+    assert (above_absent(scores.toarray()) == scores.toarray()).all()

@@ -102,3 +102,18 @@ def test_wrong_parameters(parameters, message):
     """The error names the parameter."""
     with pytest.raises((ValueError, TypeError), match=message):
         LinearSVM(**parameters).fit([[1, 0], [0, 1]], [["a"], ["b"]])
+
+
+def test_costs_of_many_labels():
+    """By default, labels are balanced unless documents have many of them."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((80, 30)), (rng.random((80, 40)) < 0.5).astype(int)
+    few = Y[:, :20]
+
+    assert Y.sum() > 15 * 80 > few.sum()
+    for labels, balanced in ((Y, False), (few, True)):
+        expected = LinearSVM(balanced=balanced).fit(X, labels).decision_function(X)
+        other = LinearSVM(balanced=not balanced).fit(X, labels).decision_function(X)
+        scores = LinearSVM().fit(X, labels).decision_function(X)
+        np.testing.assert_array_equal(scores, expected)
+        assert abs(scores - other).max() > 0.01

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from polytopic.decision import LabelDecision, tune_decision
 from polytopic.experiments.baselines import BASELINES
@@ -20,6 +21,7 @@ from polytopic.experiments.methods import (
     threshold_or_best,
 )
 from polytopic.experiments.protocols import Part
+from polytopic.labeler.held_out import dense_scores
 from polytopic.models.registry import ModelEntry, Variant, find_model, model_names
 
 _REGISTERED: dict[str, Method] = {}
@@ -90,8 +92,11 @@ def fit_model(
         scores = model.decision_function(X)
         if variant.decision == "rule":
             return Prediction(model.predict(X), scores)
+        proba = model.predict_proba(X)
+        if sparse.issparse(scores):  # of candidates; the corpora of comparisons are small
+            scores, proba = dense_scores(scores, floor=False), proba.toarray()
         scores = np.where(is_trained(train), scores, -np.inf)
-        return Prediction(model.predict_indicator(X), scores, model.predict_proba(X))
+        return Prediction(model.predict_indicator(X), scores, proba)
 
     return predict
 

@@ -115,7 +115,8 @@ def change_texts(
         rows = change(_require_documents(state), new_rows)
         _check_not_empty(rows.X.shape[0])
         start = _check_warm_start(state.model) if warm else None
-        if type(new_model(labeler, len(rows.labels))) is not type(state.model):
+        asked = new_model(labeler, len(rows.labels), rows.Y.nnz / rows.Y.shape[0])
+        if type(asked) is not type(state.model):
             tuned = None  # the number of labels now asks for another model
         return learn_rows(
             labeler, rows, analyzer, tuned=tuned, start=start, threshold=state.threshold
@@ -330,7 +331,8 @@ def learn_documents(
         terms (None for a model that reads counts).
     """
     vocabulary, weights = _choose_vocabulary(labeler, counts), None
-    model = new_model(labeler, len(counts.labels))
+    per_document = counts.indicator.getnnz(axis=1) @ counts.set_docs / max(counts.n_docs, 1)
+    model = new_model(labeler, len(counts.labels), per_document)
     if model.reads == "weights":
         frequency = vocabulary_view(counts, vocabulary).document_frequency
         weights = TermWeights(labeler.weights).fit_frequencies(frequency, counts.n_docs)
@@ -390,14 +392,22 @@ def needs_sample(labeler: Labeler, model: Model) -> bool:
     return model.needs_documents or labeler.guarantee is not None
 
 
-def new_model(labeler: Labeler, n_labels: int = 0) -> Model:
+def new_model(labeler: Labeler, n_labels: int = 0, per_document: float = 0.0) -> Model:
     """Return the model of a labeler, unfitted; raise if other parameters do not work with it.
 
-    The model that a quality stands for depends on the number of labels.
+    The model that a quality stands for depends on the number of labels, and of labels per document.
     """
     check_guarantee(labeler)
     check_name(labeler.weights, "weights", SCHEMES)
-    model, rule = _unfitted_model(labeler.model, labeler.quality, n_labels), labeler.rule
+    model = labeler.model
+    if model is None:
+        model = create_quality(labeler.quality, n_labels, per_document)
+    elif labeler.quality is not None:
+        raise ValueError(
+            f"model == {model!r} and quality == {labeler.quality!r}: a quality stands for a model, "
+            "so give one of them."
+        )
+    model, rule = _unfitted_model(model), labeler.rule
     if labeler.features:
         read_sources(labeler.features)
         if model.reads != "weights":
@@ -420,16 +430,7 @@ def new_model(labeler: Labeler, n_labels: int = 0) -> Model:
     return model
 
 
-def _unfitted_model(
-    model: str | Model | BaseEstimator | None, quality: str | None, n_labels: int
-) -> Model:
-    if model is not None and quality is not None:
-        raise ValueError(
-            f"model == {model!r} and quality == {quality!r}: a quality stands for a model, so give "
-            "one of them."
-        )
-    if model is None:
-        return create_quality(quality, n_labels)
+def _unfitted_model(model: str | Model | BaseEstimator) -> Model:
     if isinstance(model, str):
         return create_model(model)
     if is_foreign_classifier(model):

@@ -352,8 +352,11 @@ RANKED = {
     "precision_at_1": _at(1, _precision),
     "precision_at_3": _at(3, _precision),
     "precision_at_5": _at(5, _precision),
+    "recall_at_5": _at(5, _recall),
+    "recall_at_10": _at(10, _recall),
     "ndcg_at_3": _at(3, _ndcg),
     "ndcg_at_5": _at(5, _ndcg),
+    "ndcg_at_10": _at(10, _ndcg),
 }
 
 

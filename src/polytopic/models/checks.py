@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,8 +29,48 @@ SMALLEST_DIVISOR = 1 / LARGEST
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
 ROUNDING = 1e-6  # largest error of sums of probabilities, in double precision
 
+SMALL_MEMORY = 1 << 30  # bytes that need no check
+CONTROL_GROUPS = (  # files with the memory limit of a container
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
 # The tuned values of a model: the range of a number, None for a curve of probabilities
 Ranges = Mapping[str, tuple[float, float] | None]
+
+
+def check_fits(model, n_words: int, n_labels: int, cell_bytes: int) -> None:
+    """Raise PolytopicError if arrays of words × labels do not fit into the memory of the machine.
+
+    Parameters
+    ----------
+    model : object
+        The model that is to be fitted.
+    n_words, n_labels : int
+        The size of the arrays.
+    cell_bytes : int
+        How many bytes fitting takes per word and label.
+    """
+    needed = n_words * n_labels * cell_bytes
+    if needed <= SMALL_MEMORY:
+        return
+    available = memory_of_machine()
+    if needed > available:
+        raise PolytopicError(
+            f"{type(model).__name__} would need about {needed / 2**30:,.0f} GiB of memory for "
+            f"{n_labels:,} labels and {n_words:,} words, and the machine has "
+            f"{available / 2**30:,.0f} GiB. Use the default model or CandidateStack (--model "
+            "candidate-stack), which are sparse, or fewer words (max_terms, min_df)."
+        )
+
+
+def memory_of_machine() -> float:
+    """Return the bytes of memory of this machine or, in a container, those that it allows."""
+    texts = (path.read_text().strip() for path in CONTROL_GROUPS if path.is_file())
+    limits = [int(text) for text in texts if text.isdigit()]
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(limits, default=math.inf)
 
 
 def check_pseudo_count(value, name):

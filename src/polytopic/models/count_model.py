@@ -24,6 +24,7 @@ from polytopic.models.checks import (
     SMALLEST_DIVISOR,
     Ranges,
     check_documents,
+    check_fits,
     check_form,
     check_pseudo_count,
     check_sets,
@@ -33,6 +34,8 @@ from polytopic.models.checks import (
     select_whole_documents,
 )
 from polytopic.models.results import WordLabels, WordScores
+
+CELL_BYTES = 24  # of word distributions, their logarithms and what is between, per word and label
 
 # The arrays of a model in files: word counts per label, label sets and their documents, and word
 # counts of the corpus
@@ -139,6 +142,7 @@ class CountModel(Model):
             raise ValueError("Y has no labelled document; at least one is needed.")
         space = LabelSpace([*declared, *counts.labels])
         self._check_labels(space.ids)
+        check_fits(self, counts.matrix.shape[1], len(space), CELL_BYTES)
         self.tuned_ = dict(tuned or {})
         sets = widen(counts.indicator, counts.labels, space)
         self.counts_, self._form, self._declared = counts, form, declared

@@ -108,6 +108,7 @@ _MARGIN_PAPER = {"labels": "neighbours", "calibrate": False}
 _BALANCED = ("mml", "svm", "knn")  # models that a stack combines
 _BEST = (*_BALANCED, "forest")
 _MARGIN_SPACE = {"C": (1.0, 0.1, 10.0)}
+MANY_PER_DOCUMENT = 15.0  # labels a document, from which on label sets as classes overfit
 LARGE_LABELS = 2000  # labels from which on models score only candidates, and nothing is dense
 _ENTRIES = {
     entry.name: entry
@@ -279,6 +280,9 @@ LARGE_QUALITIES: dict[str, tuple[str, dict[str, Any]]] = {
     "balanced": ("candidate-stack", {}),
     "best": ("candidate-stack", {}),
 }
+
+# Where documents have MANY_PER_DOCUMENT labels each, MML overfits, and the default does without it
+MANY_QUALITY: tuple[str, dict[str, Any]] = "stack", {"members": ("svm", "knn")}
 DEFAULT_COUNT_MODEL = "pmm1"  # of stores and audits, and for shares if the model is not a mixture
 
 
@@ -349,22 +353,28 @@ def create_model(name: object, **parameters: Any) -> Any:
     return find_model(name).create(**parameters)
 
 
-def create_quality(quality: object, n_labels: int = 0, **parameters: Any) -> Any:
+def create_quality(
+    quality: object, n_labels: int = 0, per_document: float = 0.0, **parameters: Any
+) -> Any:
     """Return the unfitted model of a quality, with these parameters besides its own."""
-    name, own = find_quality(quality, n_labels)
+    name, own = find_quality(quality, n_labels, per_document)
     return create_model(name, **{**own, **parameters})
 
 
-def find_quality(quality: object, n_labels: int = 0) -> tuple[str, Mapping[str, Any]]:
+def find_quality(
+    quality: object, n_labels: int = 0, per_document: float = 0.0
+) -> tuple[str, Mapping[str, Any]]:
     """Return the name and the parameters of the model that stands for a quality.
 
-    It depends on the number of labels; None is the default quality.
+    It depends on the number of labels, and of labels per document; None is the default quality.
     """
     large = n_labels >= LARGE_LABELS
     if quality is None:
         quality = DEFAULT_QUALITY
     if not isinstance(quality, str) or quality not in QUALITIES:
         raise ValueError(f"quality == {quality!r}, must be one of {', '.join(QUALITIES)}.")
+    if quality == DEFAULT_QUALITY and not large and per_document >= MANY_PER_DOCUMENT:
+        return MANY_QUALITY
     return (LARGE_QUALITIES if large else QUALITIES)[quality]
 
 

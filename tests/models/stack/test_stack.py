@@ -228,6 +228,18 @@ def test_a_forest_is_fitted_once():
     )
 
 
+def test_documents_with_many_labels():
+    """Sets are not limited to the labels whose distribution is computed."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((120, 60)) < rng.uniform(0.2, 0.8, 60)
+    X = np.hstack([Y + rng.random(Y.shape), np.ones((120, 1))])
+
+    sets = Stack(("svm", "knn")).fit(X, Y.astype(int)).predict(X)
+
+    assert sets.sum(axis=1).mean() > 20
+    assert (sets == Y).mean() > 0.8
+
+
 def test_a_warm_start():
     """Members that can start from those of another stack do so; others are fitted anew."""
     names = [[f"label {k}" for k in np.flatnonzero(y)] for y in Y]

@@ -77,7 +77,7 @@ class CandidateCombination(NamedTuple):
         return np.interp(scores, *self.curve)
 
 
-def choose_sets(proba: np.ndarray, missed: float) -> np.ndarray:
+def choose_sets(proba: np.ndarray, missed: float = 0.0) -> np.ndarray:
     r"""Return which candidates of each document are predicted, given their probabilities.
 
     They are the :math:`k` most probable ones with the highest approximate expected F1,

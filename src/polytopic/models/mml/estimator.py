@@ -22,6 +22,7 @@ from polytopic.models.checks import (
     SMALLEST_DIVISOR,
     Ranges,
     check_cost,
+    check_fits,
     check_name,
     check_number_or,
     check_same_length,
@@ -45,6 +46,7 @@ from polytopic.models.results import LabelEvidence, LabelSets
 from polytopic.parameters import check_number
 from polytopic.text.weights import is_valid_counts, unit_rows
 
+CELL_BYTES = 32  # of weights in four dimensions, twice, per word and label
 MAX_SETS = 1 << 16  # per document in `predict_sets`
 
 # The arrays of a model in files: weights of words for labels, vectors of the sizes of label sets,
@@ -262,6 +264,8 @@ class MML(LinearModel):
         X = X if used.size == X.shape[0] else X[used]
         X = unit_rows(X) if self._is_linear else X
         Y = targets.Y[used][:, self._columns]
+        if self.solver == "fast":
+            check_fits(self, X.shape[1], Y.shape[1], CELL_BYTES)
         if tuned is None or (is_auto(self.C) and "C" not in tuned):
             self.tuned_ = tune(self, X, Y)
         else:

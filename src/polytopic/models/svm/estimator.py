@@ -10,11 +10,20 @@ from polytopic.array_specs import REAL, ArraySpec, check_arrays
 from polytopic.interrupts import checkpoint
 from polytopic.kernels.blocks import map_rows, run_tasks
 from polytopic.models.base import LABEL_ARRAYS, check_label_arrays
-from polytopic.models.checks import LARGEST_WEIGHT, check_cost, check_size, check_tuned
+from polytopic.models.checks import (
+    LARGEST_WEIGHT,
+    check_cost,
+    check_fits,
+    check_size,
+    check_tuned,
+    is_auto,
+)
 from polytopic.models.label_scores import WordWeightModel
+from polytopic.models.registry import MANY_PER_DOCUMENT
 from polytopic.models.results import LabelEvidence
 from polytopic.models.svm import kernels
 
+CELL_BYTES = 8  # of weights, per word and label
 BLOCK = 64  # labels that share a pass over the documents
 
 ARRAYS = LABEL_ARRAYS | {
@@ -37,10 +46,11 @@ class LinearSVM(WordWeightModel):
     ----------
     C : float, default=0.3
         The cost of an error.
-    balanced : bool, default=True
+    balanced : bool or "auto", default="auto"
         Whether documents with a label and those without it weigh the same in total: ``C`` is
         multiplied by half the number of documents, over that of documents with the label, or
-        without it. Otherwise rare labels are neglected.
+        without it. Otherwise rare labels are neglected. "auto" is True for documents with fewer
+        than 15 labels on average: with more, errors on other documents must count.
     max_iter : int, default=10
         Number of passes over the documents.
     random_state : int, RandomState or None, default=0
@@ -76,26 +86,28 @@ class LinearSVM(WordWeightModel):
     name = "svm"
     cut = 0.0
 
-    def __init__(self, C=0.3, *, balanced=True, max_iter=10, random_state=0):
+    def __init__(self, C=0.3, *, balanced="auto", max_iter=10, random_state=0):
         self.C = C
         self.balanced = balanced
         self.max_iter = max_iter
         self.random_state = random_state
 
     def _learn(self, X, Y, tuned):
-        self.n_iter_ = int(self.max_iter)
+        check_fits(self, X.shape[1], Y.shape[1], CELL_BYTES)
+        self.n_iter_, auto = int(self.max_iter), is_auto(self.balanced)
         self._weights, self._bias = train(
             X,
             Y,
             cost=float(self.C),
-            balanced=bool(self.balanced),
+            balanced=Y.nnz < MANY_PER_DOCUMENT * Y.shape[0] if auto else bool(self.balanced),
             order=check_random_state(self.random_state),
             n_passes=self.n_iter_,
         )
 
     def _check_parameters(self):
         check_cost(self.C, "C")
-        check_scalar(self.balanced, "balanced", (bool, np.bool_))
+        if not is_auto(self.balanced):
+            check_scalar(self.balanced, "balanced", (bool, np.bool_))
         check_size(self.max_iter, "max_iter")
 
     # Files and stores
