@@ -413,3 +413,20 @@ def test_a_rule_over_http(client, path):
         until(lambda: {match.model for match in store.find(k=1000)} == {1})
     wrong = client.post("/v1/models", json={"rule": "best"}, headers=bearer("admin"))
     assert wrong.status_code == 422
+
+
+def test_metrics_of_the_stream(client, path):
+    """The metrics say how many documents wait for topics, and how old and strange they are."""
+    new = {"id": "new", "text": "A striker, a goal, a quokka.", "time": "2030-01-01"}
+    client.post("/v1/learn", json={"documents": [new]}, headers=bearer("write"))
+    with Store(path) as store:
+        until(lambda: store.info()["assigned"] == 349)
+
+    def read():
+        families = text_string_to_metric_families(client.get("/metrics").text)
+        return {sample.name: sample.value for family in families for sample in family.samples}
+
+    until(lambda: read()["polytopic_newest_document_age_seconds"] < 0)  # it is from the future
+    values = read()
+    assert values["polytopic_unassigned_documents"] == 0
+    assert 0 < values["polytopic_unknown_word_share"] < 0.5

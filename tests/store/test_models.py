@@ -60,7 +60,7 @@ def test_a_model_of_another_store_is_foreign(url, path):
 
         store.publish(other.fit())
 
-        assert store.history()[0].origin.revision is None
+        assert store.history()[0].origin.base == store.history()[0].id
         assert store.labeler().predict(["oil"]) == [["space"]]
         assert store.forget(["3"]).marked_models == [1]
 
@@ -72,7 +72,7 @@ def test_a_model_that_learned_more_is_foreign(path):
 
         store.publish(store.fit().learn([MOON]))
 
-        assert store.history()[0].origin.revision is None
+        assert store.history()[0].origin.base == store.history()[0].id
         assert store.labeler().predict(["moon"]) == [["space"]]
 
 

@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import create_engine
 
-from polytopic import Document, LabelTree
+from polytopic import Document, Labeler, LabelTree, load
 from polytopic.decision import UnconstrainedCohort
+from polytopic.errors import StoreError
 from polytopic.store import Store
 from tests.store.plain import WORDS, open_store
 from tests.store.test_traces import traces
@@ -405,3 +406,54 @@ def test_matches_as_json(store):
     assert json.loads(json.dumps(first.to_dict()))["fields"] == {"title": "goal", "body": "match"}
     assert second.to_dict()["text"] == "orbit"
     assert WORDS.terms("orbit") == ["orbit"]
+
+
+# Models that were fitted elsewhere
+
+
+@pytest.mark.parametrize("model", ["nb", "mml"])
+def test_a_published_file_learns(new_path, model, tmp_path):
+    """It is fitted on its own documents and those learned since, and is refreshed like others."""
+    with open_store(new_path()) as store:
+        store.learn([Document("before", "never counted", labels=["before"])])
+        own = many(60)
+        labeler = Labeler(model, analyzer=WORDS, rule=UnconstrainedCohort(ratio=0.6)).fit(own)
+        labeler.save(tmp_path / "x.model")
+        first = store.publish(load(tmp_path / "x.model"))
+        assert store.labeler().classes_.tolist() == labeler.classes_.tolist()
+        assert store.refresh() is None
+        fresh = [Document(f"f{k}", "fresh words here", labels=["fresh"]) for k in range(5)]
+        store.learn(fresh)
+
+        numbers = [store.refresh(keep=1), store.refresh(keep=1)]
+
+        assert numbers == [first + 1, None]
+        expected = Labeler(model, analyzer=WORDS).fit([*own, *fresh])
+        refreshed = store.labeler()
+        assert refreshed.classes_.tolist() == expected.classes_.tolist()
+        assert refreshed.counts_ == expected.counts_
+        assert repr(refreshed.rule) == repr(labeler.rule)
+        assert refreshed.predict(["fresh words here"]) == [["fresh"]]
+        assert [one.id for one in store.history()] == [first + 1, first]
+        store.relabel({"f0": ["other"]})
+        store.refresh(keep=1)
+        assert store.labeler().counts_.n_docs == 65
+        assert store.verify().problems == []
+        store.forget(["f1"])
+        with pytest.raises(StoreError, match="not fitted on this store alone"):
+            store.labeler()
+
+
+def test_a_published_file_that_cannot_learn(new_path, tmp_path):
+    """Without counts, or with another analyzer, it answers as it was published."""
+    with open_store(new_path()) as store:
+        Labeler("nb", analyzer=WORDS).fit(many(30)).save(tmp_path / "x.model", counts=False)
+        store.publish(load(tmp_path / "x.model"))
+        store.publish(Labeler("nb").fit(many(30)))
+
+        store.learn([Document("f", "fresh words here", labels=["fresh"])])
+
+        assert store.refresh() is None
+        assert "fresh" not in store.labeler().classes_.tolist()
+        store.rollback()
+        assert store.refresh() is None

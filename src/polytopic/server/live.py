@@ -8,8 +8,9 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from polytopic.errors import PolytopicError, StoreError, StoreWarning, UnavailableError
 from polytopic.explain import LabelMap
@@ -24,6 +25,7 @@ POLL_INTERVAL = 0.5  # seconds between checks of the store
 UPDATE_INTERVAL = 1.0  # least seconds between two updates, so that answers keep their CPU time
 REFRESH_INTERVAL = 60.0  # least seconds between two fits of a model that learns from documents
 ASSIGNED_AT_ONCE = 2000  # documents that get topics between two checks of the store
+NEWEST_DOCUMENTS = 200  # whose unknown words are reported
 DRIFT_PERIODS = 24
 MAX_DRIFT_LABELS = 2000  # drift takes time proportional to documents × labels
 MAP_TERMS = 6  # per label on the map
@@ -82,6 +84,35 @@ class ActiveModel:
         return self.store.drift(by=self.timeline.by, since=since)
 
 
+class StreamFacts(NamedTuple):
+    """How a store keeps up with its stream of documents.
+
+    Attributes
+    ----------
+    unassigned : int
+        Documents without topics from the current model.
+    newest : float or None
+        The time of the newest document, in seconds since 1970.
+    unknown : float or None
+        The share of words of the newest documents that the model does not know.
+    """
+
+    unassigned: int = 0
+    newest: float | None = None
+    unknown: float | None = None
+
+    @classmethod
+    def read(cls, store: Store) -> StreamFacts:
+        """Return the facts about a store."""
+        page = store.find(k=NEWEST_DOCUMENTS)
+        known = [match.known for match in page if match.known is not None]
+        return cls(
+            store.count_unassigned(),
+            datetime.fromisoformat(page[0].time).timestamp() if page else None,
+            1 - sum(known) / len(known) if known else None,
+        )
+
+
 class LiveModel:
     """The active model, kept up to date with its store by a background thread.
 
@@ -94,6 +125,11 @@ class LiveModel:
         The store to follow.
     labeler : Labeler, default=None
         The labeler that answers if there is no store.
+
+    Attributes
+    ----------
+    stream : StreamFacts
+        How the store keeps up with its documents, as of the last check.
     """
 
     def __init__(self, *, store: Store | None = None, labeler: Labeler | None = None):
@@ -103,6 +139,7 @@ class LiveModel:
         self._now: tuple[ActiveModel | None, str | None] = active, None
         self._seen_state: tuple | None = None
         self._assigned_state: tuple | None = None  # of the store, when all had topics
+        self.stream = StreamFacts()
         self._wake, self._stopped = threading.Event(), threading.Event()
         self._lock, self._refresh_time, self._update_time = threading.Lock(), 0.0, 0.0
         self._thread: threading.Thread | None = None
@@ -186,6 +223,7 @@ class LiveModel:
                 self._wake.set()
             else:
                 self._assigned_state = state
+            self.stream = StreamFacts.read(self.store)
         except PolytopicError as error:
             LOG.warning("Topics cannot be assigned now: %s", error)
         except Exception:  # keep the thread alive

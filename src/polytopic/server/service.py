@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import math
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -112,6 +114,35 @@ class Metrics:
             "polytopic_revision", "Revision of the active model.", registry=self.registry
         )
         revision.set_function(lambda: service.live.revision or 0)
+        self._add_stream(service.live)
+
+    def _add_stream(self, live: LiveModel) -> None:
+        """Add what is known about the documents of a store."""
+
+        def add(name: str, help: str, value: Callable[[], float | None]) -> None:
+            gauge = Gauge(name, help, registry=self.registry)
+
+            def read() -> float:
+                number = value()
+                return math.nan if number is None else number
+
+            gauge.set_function(read)
+
+        def age() -> float | None:
+            newest = live.stream.newest
+            return None if newest is None else time.time() - newest
+
+        add(
+            "polytopic_unassigned_documents",
+            "Documents without topics from the current model.",
+            lambda: live.stream.unassigned,
+        )
+        add("polytopic_newest_document_age_seconds", "Age of the newest document.", age)
+        add(
+            "polytopic_unknown_word_share",
+            "Share of words of the newest documents that the model does not know.",
+            lambda: live.stream.unknown,
+        )
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""

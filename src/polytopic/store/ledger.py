@@ -192,6 +192,12 @@ class Selection:
         Only documents with at least one of these labels.
     read_at : int or None
         The revision of the store when they were read. Documents forgotten by then are left out.
+    base : int or None
+        The number of a published model that was fitted elsewhere, and whose documents count as
+        well.
+    after : int or None
+        Only versions of documents that were learned after this revision: when the base was
+        published.
     """
 
     revision: int | None = None
@@ -199,6 +205,8 @@ class Selection:
     until: str | None = None
     labels: list[str] | None = None
     read_at: int | None = None
+    base: int | None = None
+    after: int | None = None
 
     def to_json(self) -> str:
         """Return the selection as a store keeps it."""
@@ -212,7 +220,7 @@ class Selection:
             selection = cls(**values)
         except TypeError as error:
             raise DamagedError("the selection that a model was fitted on is invalid") from error
-        numbers = selection.revision, selection.read_at
+        numbers = selection.revision, selection.read_at, selection.base, selection.after
         times = selection.since, selection.until
         if not (
             all(isinstance(number, int | None) for number in numbers)
@@ -224,8 +232,8 @@ class Selection:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is limited to some times or labels."""
-        return not (self.since is self.until is self.labels is None)
+        """Whether it is limited to some times, labels or revisions."""
+        return not (self.since is self.until is self.labels is self.after is None)
 
     @property
     def is_past(self) -> bool:
@@ -243,6 +251,8 @@ class Selection:
             conditions.append(self.since <= EFFECTIVE_TIME)
         if self.until is not None:
             conditions.append(self.until > EFFECTIVE_TIME)
+        if self.after is not None:
+            conditions.append(ledger.c.learned > self.after)
         return conditions
 
     def matching(self, label_sets: Sequence[str]) -> list[int]:
@@ -256,8 +266,8 @@ class Selection:
         return [k for k, names in enumerate(label_sets) if matches[names]]
 
     def includes_any(self, versions: LedgerRows) -> bool:
-        """Return whether at least one of these versions of documents is selected."""
-        if self.revision is None:
+        """Return whether at least one of these versions may be among the documents."""
+        if self.revision is None or self.base is not None:  # nobody knows all of them
             return len(versions) > 0
         last = self.revision
         rows = zip(versions.learned, versions.replaced, versions.effective_times, strict=True)

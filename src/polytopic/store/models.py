@@ -16,7 +16,7 @@ from polytopic.store import erasure, schema
 from polytopic.store.database import Database, fetch
 from polytopic.store.ledger import Selection, now
 from polytopic.store.reader import read_counts, source_selection
-from polytopic.store.schema import read_state, read_tree
+from polytopic.store.schema import Settings, read_state, read_tree
 from polytopic.store.seals import seal
 
 
@@ -117,10 +117,11 @@ class CurrentModel:
 
     def check_refreshable(self) -> None:
         """Raise if it must be fitted again, but its documents are unknown."""
-        if self.marked is not None and self.origin.revision is None:
+        is_unknown = self.origin.revision is None or self.origin.base is not None
+        if self.marked is not None and is_unknown:
             raise StoreError(
-                f"model {self.id} was not fitted on this store and may have seen a document that "
-                f"has since been forgotten (revision {self.marked}), so it no longer answers; "
+                f"model {self.id} was not fitted on this store alone and may have seen a document "
+                f"that has since been forgotten (revision {self.marked}), so it no longer answers; "
                 "publish another model (polytopic store publish)."
             )
 
@@ -220,12 +221,24 @@ def pack_labeler(url, labeler: Labeler) -> bytes:
 
 
 def publish(
-    connection: Connection, labeler: Labeler, content: bytes, note: str | None, keep: int | None
+    connection: Connection,
+    labeler: Labeler,
+    content: bytes,
+    note: str | None,
+    keep: int | None,
+    settings: Settings,
 ) -> int:
-    """Keep a labeler, packed as ``content``, as the current model; return its number."""
+    """Keep a labeler, packed as ``content``, as the current model; return its number.
+
+    One that was fitted elsewhere learns the documents that the store learns from now on, if it has
+    its counts or documents, and counts words like the store.
+    """
     state = read_state(connection, for_update=True)
     table, number = schema.models, state.published + 1
     origin = source_selection(connection.engine.url, labeler)
+    if origin.revision is None and _can_learn(labeler, settings):
+        last = state.revision
+        origin = Selection(revision=last, read_at=last, base=number, after=last)
     row = {
         "id": number,
         "time": now(),
@@ -238,11 +251,25 @@ def publish(
     connection.execute(insert(table), row)
     connection.execute(update(schema.state).values(published=number, current_model=number))
     if keep is not None:
-        newest = select(table.c.id).order_by(table.c.id.desc()).limit(keep)
-        if connection.execute(delete(table).where(table.c.id.not_in(newest))).rowcount:
+        newest = select(table.c.id, table.c.origin).order_by(table.c.id.desc()).limit(keep)
+        kept = {row.id: Selection.from_json(row.origin).base for row in fetch(connection, newest)}
+        needed = {*kept, *(base for base in kept.values() if base is not None)}
+        if connection.execute(delete(table).where(table.c.id.not_in(needed))).rowcount:
             erasure.overwrite_table(connection, "models")
     seal(connection, "models", "state")
     return number
+
+
+def _can_learn(labeler: Labeler, settings: Settings) -> bool:
+    """Return whether a labeler that was fitted elsewhere can learn the documents of a store."""
+    state = labeler.state_
+    is_count_model = state.model.learns_from == "counts"
+    has_data = state.table is not None if is_count_model else state.documents is not None
+    return (
+        has_data
+        and state.analyzer == settings.analyzer
+        and (labeler.fields or {}) == (settings.fields or {})
+    )
 
 
 def has_lost_documents(connection: Connection, labeler: Labeler) -> bool:

@@ -16,9 +16,11 @@ from polytopic.counts import LARGEST_EXACT, TUNING_DOCS, DocumentRows, LabelSetC
 from polytopic.counts.sampling import smallest_digests
 from polytopic.errors import DamagedError, NotLearnedError, StoreError
 from polytopic.labeler import Labeler
+from polytopic.labeler.files import from_bytes
 from polytopic.labeler.learning import learn_counts, learn_rows, needs_sample, new_model
 from polytopic.labeler.state import FittedFrom
 from polytopic.labels import LabelSpace, Targets
+from polytopic.models.checks import require_counts
 from polytopic.store import schema
 from polytopic.store.database import fetch, is_one_of
 from polytopic.store.encoding import (
@@ -59,12 +61,15 @@ class StoredCounts(LabelSetCounts):
 
 
 def read_counts(connection: Connection, selection: Selection) -> StoredCounts:
-    """Return the table of counts of the selected documents."""
+    """Return the table of counts of the selected documents, and of those of their base."""
     if selection.revision == last_revision(connection) and not selection.is_part:
         table = _read_table(connection, Terms(connection))
     else:
         rows = read_rows(connection, selection)
         table = rows.table() if rows.X.shape[0] else LabelSetCounts()
+    if selection.base is not None:
+        base = require_counts(read_base(connection, selection.base).counts_)
+        table = base if not table.set_docs.size else base + table
     columns = schema.forgotten.c
     since = columns.learned <= selection.revision, columns.revision > selection.revision
     total = connection.execute(select(func.sum(columns.documents)).where(*since)).scalar()
@@ -102,6 +107,15 @@ def _read_table(connection: Connection, all_terms: Terms) -> LabelSetCounts:
     table.matrix.sort_indices()
     table.exact = bool(max(table.matrix.sum(), table.set_docs.sum()) < LARGEST_EXACT)
     return table
+
+
+def read_base(connection: Connection, number: int) -> Labeler:
+    """Return a labeler that was fitted elsewhere, with its counts or documents."""
+    content = schema.models.c.content
+    rows = fetch(connection, select(content).where(schema.models.c.id == number))
+    if not rows:
+        raise DamagedError(f"the published model {number}, which others are based on, is missing")
+    return from_bytes(rows[0].content, f"model {number}")
 
 
 # Documents
@@ -242,7 +256,13 @@ def read_training_data(
     """Read the documents to fit a labeler on, and a sample to tune it on if ``tune``."""
     url, model = connection.engine.url, new_model(labeler)
     if model.learns_from == "documents":
-        return TrainingData(url, selection, read_rows(connection, selection))
+        rows = read_rows(connection, selection)
+        if selection.base is not None:
+            base = read_base(connection, selection.base).documents_
+            if base is None:
+                raise DamagedError(f"model {selection.base} has lost its documents")
+            rows = base + rows if rows.X.shape[0] else base
+        return TrainingData(url, selection, rows)
     counts, sample = read_counts(connection, selection), None
     if tune and needs_sample(labeler, model):
         sample = read_rows(connection, selection, TUNING_DOCS)

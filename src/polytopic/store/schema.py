@@ -178,6 +178,7 @@ articles = _table(
     Column("language", Text),
     Column("duplicate_of", Text),
     Column("signature", LargeBinary),
+    sqlite_with_rowid=False,
 )
 
 # Addresses that the news desk has fetched, and what servers gave to ask for changes; the document
@@ -189,6 +190,7 @@ visits = _table(
     Column("etag", Text),
     Column("modified", Text),
     Column("time", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 # The log of changes: receipts, JSON with counts instead of ids and labels.

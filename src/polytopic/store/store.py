@@ -804,7 +804,9 @@ class Store:
         ----------
         labeler : Labeler, default=None
             The labeler; by default one is fitted. If it was not fitted on this store, its documents
-            are unknown, and forgetting any document marks it.
+            are unknown, and forgetting any document marks it. If it can learn (it has its counts or
+            its documents, and the analyzer of the store), it is fitted again like any other: on its
+            own documents and those that the store has learned since it was published.
         note : str, default=None
             A note for the history.
         keep : int, default=10
@@ -832,7 +834,7 @@ class Store:
                 # a document that was purged while this was fitted must not come back; a labeler
                 # that is given is published, and marked
                 if labeler is not None or not models.has_lost_documents(connection, fitted):
-                    number = models.publish(connection, fitted, content, note, keep)
+                    number = models.publish(connection, fitted, content, note, keep, self._settings)
         self._try_to_erase()
         return number
 
@@ -868,7 +870,9 @@ class Store:
                 if read_state(connection).current_model != current.id:
                     return None
                 if not models.has_lost_documents(connection, refitted):
-                    number = models.publish(connection, refitted, content, "refreshed", keep)
+                    number = models.publish(
+                        connection, refitted, content, "refreshed", keep, self._settings
+                    )
         self._try_to_erase()
         return number
 

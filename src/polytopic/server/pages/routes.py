@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from polytopic.decision.registry import RULE_NAMES
 from polytopic.errors import PolytopicError, UnavailableError
 from polytopic.explain.html import WIDTH, strokes
 from polytopic.models.registry import model_names
@@ -207,6 +208,7 @@ def _add_models(router: APIRouter, pages: Pages) -> None:
             return {
                 "history": [] if store is None else store.history(),
                 "models": model_names(),
+                "rules": RULE_NAMES,
                 "default": None if store is None else store.model,
             }
 

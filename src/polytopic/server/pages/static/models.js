@@ -18,7 +18,8 @@ async function change(path, body) {
 byId("publish")?.addEventListener("submit", (event) => {
   event.preventDefault();
   const form = new FormData(event.target);
-  change("/v1/models", { model: form.get("model"), note: form.get("note") || null });
+  const rule = form.get("rule") || null;
+  change("/v1/models", { model: form.get("model"), rule, note: form.get("note") || null });
 });
 byId("refresh")?.addEventListener("click", () => change("/v1/models/refresh", {}));
 for (const button of document.querySelectorAll("[data-rollback]")) {
