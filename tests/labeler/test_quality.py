@@ -5,6 +5,7 @@ import pytest
 import polytopic
 from polytopic import Labeler
 from polytopic.corpus import load_sample
+from polytopic.errors import PolytopicError
 from polytopic.models.registry import QUALITIES
 
 DOCUMENTS = load_sample()[:60]
@@ -50,3 +51,14 @@ def test_unknown_qualities(quality):
     """The error lists the known ones."""
     with pytest.raises(ValueError, match="must be one of fast, balanced, best"):
         Labeler(quality=quality).fit(DOCUMENTS)
+
+
+def test_a_stack_on_dask(tmp_path):
+    """A stack learns on one machine only; the error names the quality that does more."""
+    pytest.importorskip("distributed")
+    from polytopic import distributed
+
+    (tmp_path / "corpus.jsonl").write_text('{"text": "goal", "labels": ["sport"]}\n')
+
+    with pytest.raises(PolytopicError, match=r"use Labeler\(quality='fast'\) or another model"):
+        distributed.fit(Labeler(), tmp_path / "corpus.jsonl")
