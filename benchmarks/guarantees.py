@@ -1,6 +1,6 @@
 """How well a promised recall is kept, on random splits of corpora.
 
-    python benchmarks/guarantees.py enron medical slashdot --model mml --recall 0.9 --splits 10
+    python benchmarks/guarantees.py enron medical slashdot --recall 0.9 --splits 10
 
 Each corpus is divided at random: half of at most 4000 documents is learned, and the recall of the
 predicted sets is measured on the other half.
@@ -22,7 +22,7 @@ def main():
     """Print a table of corpora."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("corpora", nargs="+")
-    parser.add_argument("--model", default="mml")
+    parser.add_argument("--model", help="by default, that of a labeler")
     parser.add_argument("--recall", type=float, default=0.9)
     parser.add_argument("--splits", type=int, default=10)
     arguments = parser.parse_args()

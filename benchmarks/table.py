@@ -86,7 +86,7 @@ A corpus with a test part keeps its split; the others are split {SPLITS} times a
 to one, and figures are means. Of arxiv-cs, {SAMPLED["arxiv-cs"]:,} documents are used. All
 methods get the same terms, as ltc weights (logarithmic tf-idf). Nothing was chosen on the
 corpora after reuters21578, except in part on debtags-en, goemotions, arxiv-cs and tmc2007-500
-that nearest neighbours keep at most 16,000 documents.
+that nearest neighbours keep at most 8,000 documents.
 
 Of the SVM (one `LinearSVC` per label), C and class weights are chosen by samples F1 on a quarter
 of the training documents (on each quarter in turn if there are fewer than 1,000), and so is a
@@ -203,7 +203,7 @@ def write_tables(table):
         m for m in methods if all("samples_f1" in table[c]["rows"].get(m, {}) for c in corpora)
     ]
     lines.append(_ranked(table, corpora, everywhere))
-    lines.append(_means(table, corpora, everywhere))
+    lines.append(_means(table, corpora, methods))
     lines.append(_paired(table, corpora, methods))
     lines += [_table(table, corpora, methods, *column, higher=True) for column in QUALITY]
     lines += [_table(table, corpora, methods, *column, higher=False) for column in TIMES]
@@ -255,8 +255,8 @@ def _means(table, corpora, methods):
         cells = []
         for group in groups:
             for measure, _ in QUALITY[:3]:
-                values = [table[c]["rows"][method][measure] for c in group]
-                cells.append(_f(np.mean(values)) if values else "·")
+                values = [table[c]["rows"].get(method, {}).get(measure) for c in group]
+                cells.append("·" if None in values or not values else _f(np.mean(values)))
         rows.append([METHODS[method].title, *cells])
     head = ["method", *(f"{name}: {t}" for name in ("twelve", "others") for _, t in QUALITY[:3])]
     return (

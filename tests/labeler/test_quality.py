@@ -5,6 +5,7 @@ import pytest
 import polytopic
 from polytopic import Labeler
 from polytopic.corpus import Document, load_sample
+from polytopic.errors import PolytopicError
 from polytopic.models.registry import QUALITIES
 
 DOCUMENTS = load_sample()[:60]
@@ -61,6 +62,17 @@ def test_documents_with_many_labels(tmp_path):
     labeler.save(tmp_path / "a.model")
 
     assert [member.name for member in labeler.model_.members_] == ["svm", "knn"]
-    assert Labeler(quality="balanced").fit(documents).model_.members_[0].name == "mml"
+    assert Labeler(quality="best").fit(documents).model_.members_[0].name == "mml"
     texts = [document.text for document in documents]
     assert polytopic.load(tmp_path / "a.model").suggest(texts) == labeler.suggest(texts)
+
+
+def test_a_stack_on_dask(tmp_path):
+    """A stack learns on one machine only; the error names the quality that does more."""
+    pytest.importorskip("distributed")
+    from polytopic import distributed
+
+    (tmp_path / "corpus.jsonl").write_text('{"text": "goal", "labels": ["sport"]}\n')
+
+    with pytest.raises(PolytopicError, match=r"use another model, or Labeler\(quality='fast'\)"):
+        distributed.fit(Labeler(), tmp_path / "corpus.jsonl")

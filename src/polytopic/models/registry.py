@@ -216,7 +216,7 @@ _ENTRIES = {
             "polytopic.models.neighbours:NearestNeighbours",
             "documents",
             "votes of the most similar documents",
-            defaults={"max_docs": 16000, "random_state": 0},
+            defaults={"max_docs": 8000, "random_state": 0},
             packing={"indices": "columns", "indptr": "sizes"},
             variants=(Variant("NearestNeighbours", "votes"),),
         ),

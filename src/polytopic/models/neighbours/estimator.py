@@ -57,7 +57,7 @@ class NearestNeighbours(WordWeightModel):
         Number of neighbours.
     max_docs : int or None, default=None
         Maximum number of documents that are kept, drawn at random from those learned; all if None.
-        By name, 16000.
+        By name, 8000.
     random_state : int, RandomState or None, default=0
         Determines which documents are kept.
 
