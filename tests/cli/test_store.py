@@ -120,7 +120,7 @@ def test_models_of_a_store(store, tmp_path):
 
     Labeler("nb").fit(load_sample()).save(tmp_path / "nb.model")
     (third,), _ = run("store", "publish", store, tmp_path / "nb.model")
-    assert third["origin"]["revision"] is None
+    assert third["origin"]["base"] == third["id"]
     (back,), _ = run("store", "rollback", store)
     assert back["id"] == 2
     models, _ = run("store", "history", store)

@@ -12,6 +12,7 @@ from warcio.warcwriter import WARCWriter
 from polytopic.desk import LabelMapping, ingest
 from polytopic.desk.errors import AcquisitionError
 from polytopic.store import Store
+from polytopic.store.articles import ArticleFacts, PageVisit
 from tests.desk.conftest import FAST
 from tests.desk.newsserver import article, page, rss
 from tests.store.test_traces import traces
@@ -369,6 +370,24 @@ def test_forgetting_leaves_no_trace(news, new_path):
         marks = ["secret/path", "Nobody Known", "validator", "unheard", "xylophone"]
         assert traces(path, marks) == []
         assert store.verify().problems == []
+
+
+def test_facts_of_forgotten_articles_are_not_recorded(news, store):
+    """What a run still remembers of an article that is forgotten meanwhile is not written."""
+    addresses = put_feed(news, 2)
+    run(store, f"{news.root}/rss.xml")
+    store.forget(addresses[:1])
+    mine, gone = addresses[1], addresses[0]
+
+    store.articles.record(
+        [ArticleFacts(gone, author="Nobody"), ArticleFacts(mine, duplicate_of=gone)],
+        [PageVisit(gone, gone, '"0"', None)],
+    )
+
+    assert store.articles.read([gone]) == {}
+    assert store.articles.read([mine])[mine].duplicate_of is None
+    assert store.articles.visit(gone) is None
+    assert store.verify().problems == []
 
 
 def test_pages_that_nothing_can_be_read_from(news, store):

@@ -71,8 +71,7 @@ class Listing:
 def read_page(content: bytes | str, address: str | None, listing: Listing | None = None) -> Article:
     """Return the article of a page, completed by what its listing says."""
     try:
-        from trafilatura import bare_extraction
-        from trafilatura.utils import load_html
+        from trafilatura import bare_extraction, load_html
     except ModuleNotFoundError as error:
         raise PolytopicError(
             f"{error.name}, which reads pages, is not installed. Install it with: pip install "

@@ -85,10 +85,15 @@ class Articles:
         facts_by_id = {one.document: one for one in facts}
         visits_by_address = {one.address: one for one in visited}
         ids = {*facts_by_id, *(one.document for one in visited if one.document is not None)}
+        ids |= {one.duplicate_of for one in facts if one.duplicate_of is not None}
         with self._database.writing() as connection:
             present = fetch_where_in(connection, READ_IDS, ledger.c.document, ids)
             known = {row.document for row in present}
-            added = [one for name, one in facts_by_id.items() if name in known]
+            added = [
+                one if one.duplicate_of in known else one._replace(duplicate_of=None)
+                for name, one in facts_by_id.items()
+                if name in known
+            ]
             former = fetch_where_in(connection, READ_ARTICLES, articles.c.document, facts_by_id)
             stored = {ArticleFacts(*row) for row in former}
             self._replace(
