@@ -90,7 +90,7 @@ class Stack(WordWeightModel):
     Below 2000 documents, three folds are held out in turn; above, one third of the documents, or of
     12000 of them. A forest uses its out-of-bag scores instead.
 
-    From 2000 labels on, the members would not fit into memory. The stack is then a
+    From 1000 labels on, the members would take much memory and time. The stack is then a
     :class:`CandidateStack` (``large_``), whatever the ``members``: it combines linear machines,
     centroids and neighbours, and answers are sparse.
 
