@@ -128,7 +128,7 @@ def measure(corpus, name):
     row["PSP@5"] = propensity_precision_at_k(truth, scores, 5, Y_train=learned, classes=labels)
     row |= {"F1": samples_f1(truth, sets), "CPU s": learning, "MB": peak}
     row |= {"ms": 1000 * answering / len(test), "file MB": size}
-    print(json.dumps({name: round(value, 4) for name, value in row.items()}))
+    print("\n" + json.dumps({name: round(value, 4) for name, value in row.items()}))
 
 
 def main(corpus="tibkat-en", *methods):
@@ -138,7 +138,7 @@ def main(corpus="tibkat-en", *methods):
         done = subprocess.run(
             [sys.executable, __file__, "--one", corpus, name], stdout=subprocess.PIPE, check=True
         )
-        row = json.loads(done.stdout)
+        row = json.loads(done.stdout.splitlines()[-1])  # after the progress of Omikuji
         cells = [f"{row[c]:.3f}" if "@" in c or c == "F1" else f"{row[c]:,.1f}" for c in COLUMNS]
         print("| " + " | ".join([name, *cells]) + " |", flush=True)
 

@@ -69,13 +69,13 @@ class Labeler(BaseEstimator):
     quality : {"fast", "balanced", "best"}, default=None
         How much time to spend for better labels, instead of a ``model``: "fast" is MML, "balanced"
         (the default) combines MML, a linear SVM and nearest neighbours, and "best" also a random
-        forest (:class:`~polytopic.models.Stack`). From 2000 labels on, all of them are
+        forest (:class:`~polytopic.models.Stack`). From 1000 labels on, all of them are
         :class:`~polytopic.models.CandidateStack`, where everything is sparse; "fast" does without
         its linear machines.
     language : str or None, default="en"
         Language of the texts; None does not normalize words.
     analyzer : Analyzer, default=None
-        Splits texts into terms, instead of the default for the language. From 2000 labels on, the
+        Splits texts into terms, instead of the default for the language. From 1000 labels on, the
         default counts the words of titles four times, if nearly all texts have a short first line.
     rule : rule of :mod:`polytopic.decision`, default=None
         Decides which labels to predict by their scores; by default the model decides. It can be

@@ -109,7 +109,7 @@ _BALANCED = ("mml", "svm", "knn")  # models that a stack combines
 _BEST = (*_BALANCED, "forest")
 _MARGIN_SPACE = {"C": (1.0, 0.1, 10.0)}
 MANY_PER_DOCUMENT = 15.0  # labels a document, from which on label sets as classes overfit
-LARGE_LABELS = 2000  # labels from which on models score only candidates, and nothing is dense
+LARGE_LABELS = 1000  # labels from which on models score only candidates, and nothing is dense
 _ENTRIES = {
     entry.name: entry
     for entry in (

@@ -41,6 +41,8 @@ from polytopic.models.large.machines import (
     restore_machines,
     train_machines,
 )
+from polytopic.models.neighbours.estimator import Neighbours
+from polytopic.models.neighbours.kernels import find_nearest
 
 GOALS = ("f", "exact")
 MIN_DOCS = 30  # documents to combine the sources on
@@ -306,6 +308,25 @@ class CandidateStack(CandidateModel):
         rise = np.log(np.maximum(cosine, kernels.FLOOR) / kernels.FLOOR)
         slope = np.divide(rise, cosine, out=np.zeros_like(rise), where=cosine > TINY)
         return by_word + (weights[1] + weights[9] * log_n - weights[16]) * slope * to_centroid
+
+    def neighbours(self, X) -> Neighbours:
+        """Return the learned documents that are most similar to each document, and vote for labels.
+
+        Rows count the learned documents that have labels and words.
+        """
+        check_is_fitted(self)
+        X = self._scaled(self._check_words(X)).astype(np.float32)
+        n_learned = self._row_labels.shape[0]
+        by_word = arrays_of(self._by_word)
+
+        def block(data, indices, indptr, rows):
+            shape = indptr.size - 1, min(kernels.N_NEAREST, n_learned)
+            nearest, similarity = np.empty(shape, np.int32), np.zeros(shape, np.float32)
+            find_nearest(data, indices, indptr, *by_word, n_learned, similarity, nearest)
+            return nearest, similarity
+
+        blocks = map_rows(block, X, BLOCK_LABELS)
+        return Neighbours(*map(np.vstack, zip(*blocks, strict=True)))
 
     def _column_words(self, column):
         return column_words(self._machines if self.machines else self._centroids, column)
