@@ -21,7 +21,7 @@ JUDGING_ALL = [name for name in model_names() if name != "col"]  # models that s
 
 
 # Their scores are sums in single precision, the evidence of words is in double precision.
-SINGLE_PRECISION = ("svm", "knn", "stack")
+SINGLE_PRECISION = ("svm", "knn", "stack", "shortlist-svm", "candidate-stack")
 
 
 def close(value, other, scale=1.0, model=None):
@@ -41,7 +41,8 @@ def set_score(labeler, text, labels):
     if hasattr(model, "log_joint"):
         return model.log_joint(x, [labels])[0]
     if not hasattr(model, "predict_sets"):  # it scores each label on its own
-        return model.decision_function(x)[0, np.isin(model.classes_, labels)].sum()
+        columns = np.flatnonzero(np.isin(model.classes_, labels))
+        return model.assess(x, columns)[1][[0], columns].sum()  # candidates or not
     ranked = model.predict_sets(x, n_best=2**labeler.classes_.size)
     return dict(zip(ranked.sets[0], ranked.scores[0], strict=False))[tuple(labels)]
 

@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from polytopic import Labeler, LabelTree
 from polytopic.corpus import load_sample
@@ -45,6 +46,8 @@ def files() -> list[bytes]:
         Labeler(RandomForest(4), max_terms=40),
         Labeler(Stack(("mml", "svm", "knn", "forest")), max_terms=40, abstain=0.1),
         Labeler(Stack(("knn", "svm"), goal="exact"), max_terms=40),
+        Labeler("shortlist-svm", max_terms=40),
+        Labeler("candidate-stack", max_terms=40),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,12 +76,18 @@ def load_and_ask(content: bytes) -> None:
         ask(labeler)
 
 
+def numbers_of(answer) -> np.ndarray:
+    """Return the numbers of an array, or of a sparse matrix."""
+    return answer.data if sparse.issparse(answer) else answer
+
+
 def ask(labeler: Labeler) -> None:
     """Call all methods of a labeler, and check their results."""
     labels = set(labeler.classes_.tolist())
     for proba in (labeler.predict_proba(TEXTS), labeler.certainty(TEXTS)):
-        assert ((proba >= 0) & (proba <= 1)).all()
-    assert not np.isnan(labeler.decision_function(TEXTS)).any()
+        values = numbers_of(proba)
+        assert ((values >= 0) & (values <= 1)).all()
+    assert not np.isnan(numbers_of(labeler.decision_function(TEXTS))).any()
     assert all(labels.issuperset(answer) for answer in labeler.predict(TEXTS))
     for answer in labeler.suggest(TEXTS, 3):
         assert all(0 <= one.probability <= 1 and one.label in labels for one in answer)

@@ -20,6 +20,9 @@ CALLS = {
     "history": lambda store: store.history(),
     "current": lambda store: store.current(),
     "fit": lambda store: store.fit("nb"),
+    "assign": lambda store: store.assign(),
+    "find": lambda store: store.find(topic="science", text="goal"),
+    "count topics": lambda store: store.count_topics(),
     "learn": lambda store: store.learn([Document(id="new", text="a goal", labels=["sport"])]),
     "forget": lambda store: store.forget(["new"]),
 }
@@ -27,7 +30,7 @@ CALLS = {
 
 def damaged(seed, random: Random):
     """Draw a value of a table, and its replacement."""
-    table, column, rowid, value = random.choice(seed)
+    table, column, key, value = random.choice(seed)
     kinds = [None, "", "x", b"", *(n for n in NUMBERS if abs(n) < 2**63), "\0", -(2**62)]
     if isinstance(value, bytes):
         kinds += [mutated_bytes(value, random) for _ in range(8)]
@@ -36,7 +39,14 @@ def damaged(seed, random: Random):
         kinds += [value + "x", value[:-1], content.decode("utf-8", "replace")] * 3
     if isinstance(value, int):
         kinds += [value + 1, value - 1, -value, value * 1000] * 2
-    return table, column, rowid, random.choice(kinds)
+    return table, column, key, random.choice(kinds)
+
+
+def key_columns(database, table):
+    """Return the columns that identify the rows of a table."""
+    columns = database.execute(f"PRAGMA table_info({table})").fetchall()
+    keys = [name for _, name, _, _, _, place in columns if place]
+    return keys or ["rowid"]
 
 
 @pytest.mark.parametrize("long", [False, pytest.param(True, marks=pytest.mark.long)])
@@ -46,31 +56,38 @@ def test_stored_rows(tmp_path, long):
     with Store(sound) as store:
         store.learn(load_sample()[:30])
         store.publish(store.fit("nb"))
+        store.learn([Document(id="unlabelled", text="a goal in the match")])
+        store.assign()
+        store.find(text="goal")
     with sqlite3.connect(sound) as database:
         database.execute("PRAGMA journal_mode=DELETE")
         tables = [
             name
-            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            if not name.startswith("sqlite_")
+            for name, sql in database.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
+            )
+            if not name.startswith("sqlite_") and "VIRTUAL" not in sql
         ]
         places = [
-            (table, columns[0], row[0], value)
+            (table, name, dict(zip(keys, row, strict=False)), value)
             for table in tables
-            for rows in [database.execute(f"SELECT rowid, * FROM {table}")]  # noqa: S608
-            for names in [[one[0] for one in rows.description]]
+            for keys in [key_columns(database, table)]
+            for rows in [database.execute(f"SELECT {', '.join(keys)}, * FROM {table}")]  # noqa: S608
+            for names in [[one[0] for one in rows.description[len(keys) :]]]
             for row in rows.fetchmany(20)
-            for columns, value in zip([(name,) for name in names[1:]], row[1:], strict=True)
+            for name, value in zip(names, row[len(keys) :], strict=True)
         ]
     database.close()
 
     def target(change):
-        table, column, rowid, value = change
+        table, column, key, value = change
+        is_row = " AND ".join(f"{name} IS ?" for name in key)
         shutil.copy(sound, path)
         with sqlite3.connect(path) as database:
             try:
                 database.execute(
-                    f"UPDATE {table} SET {column} = ? WHERE rowid = ?",  # noqa: S608
-                    (value, rowid),
+                    f"UPDATE {table} SET {column} = ? WHERE {is_row}",  # noqa: S608
+                    (value, *key.values()),
                 )
             except sqlite3.Error:
                 return

@@ -51,7 +51,7 @@ def test_the_default_depends_on_the_number_of_labels(labeler):
     assert labeler.model_.name == "candidate-stack"
     assert labeler.model_.machines
     assert not Labeler(quality="fast").fit(DOCUMENTS).model_.machines
-    assert Labeler().fit(DOCUMENTS[:100]).model_.name == "mml"
+    assert Labeler().fit(DOCUMENTS[:100]).model_.name == "stack"
 
 
 def test_answers(labeler):
@@ -162,7 +162,7 @@ def test_few_labels_are_left():
 
     labeler = Labeler().fit(DOCUMENTS).forget(rest)
 
-    assert labeler.model_.name == "mml"
+    assert labeler.model_.name == "stack"
     assert labeler.predict(TEXTS[:1]) == Labeler().fit(kept).predict(TEXTS[:1])
 
 

@@ -26,6 +26,11 @@ def random_order(random=2463534242):
     return shuffle
 
 
+def train_labels(X, Y, begin, end, *settings):
+    """Return the weights of the labels from ``begin`` to ``end``, a row for each."""
+    return [train_label(X, Y[:, label] > 0, *settings) for label in range(begin, end)]
+
+
 def train_label(X, own, costs, sizes, max_passes, tolerance, smallest):
     """Return the weights of one label: coordinate descent on its shortlist."""
     docs = shortlist(X, own, int(sizes[0] + sizes[1] * own.sum()))

@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from polytopic import CandidateStack, NearestNeighbours, Stack
-from polytopic.models.registry import LARGE_LABELS
+from polytopic import CandidateStack, NearestNeighbours
 from tests.models.large.test_kernels import corpus
 
 X, Y = map(sparse.csr_matrix, corpus())
@@ -60,32 +59,3 @@ def test_a_damaged_combination(name, value, sentence):
 
     with pytest.raises(ValueError, match=sentence):
         clone(model).from_arrays(model.to_arrays(), labels=list(range(60)), n_words=40, tuned=tuned)
-
-
-def test_a_stack_of_thousands_of_labels():
-    """Stack answers as CandidateStack does, also after it was restored from arrays."""
-    n = LARGE_LABELS + 20
-    docs, own = np.arange(2 * n), np.arange(2 * n) % n
-    words = sparse.csr_matrix((np.ones(2 * n), (docs, own)), shape=(2 * n, n))
-    rng = np.random.default_rng(0)
-    words += sparse.csr_matrix(
-        (np.ones(2 * n), (docs, rng.integers(0, n, 2 * n))), shape=words.shape
-    )
-    labels = sparse.csr_matrix((np.ones(2 * n), (docs, own)), shape=words.shape)
-
-    model, same = Stack().fit(words, labels), CandidateStack().fit(words, labels)
-    restored = Stack().from_arrays(
-        model.to_arrays(), labels=list(range(n)), n_words=n, tuned=model.tuned_
-    )
-
-    expected = same.decision_function(words[:30])
-    for stack in (model, restored):
-        assert (stack.decision_function(words[:30]) != expected).nnz == 0
-        assert (stack.predict(words[:30]) != same.predict(words[:30])).nnz == 0
-        assert stack.top_words(3, 1)[0].tolist() == [3]
-        assert (
-            stack.set_probability(words[:30]).tolist() == same.set_probability(words[:30]).tolist()
-        )
-    only = model.restrict_to(np.arange(n) < 5)
-    assert only.predict_indicator(words[:30]).indices.max() < 5
-    assert model.member_weights_.size == 0

@@ -83,7 +83,7 @@ class ShortlistSVM(CandidateModel):
     >>> X = [[3, 0, 1], [0, 2, 1], [2, 2, 0]]
     >>> model = ShortlistSVM().fit(X, [["sport"], ["film"], ["film", "sport"]])
     >>> model.decision_function([[4, 0, 1]]).toarray().round(2)
-    array([[-0.33,  0.57]])
+    array([[-0.34,  0.58]])
     """
 
     name = "shortlist-svm"

@@ -67,7 +67,7 @@ def _rank(scores, blocked, floor, n, top, rank):
 
 @compiled
 def rank_machine(data, indices, indptr, w_data, w_labels, w_starts, allowed, extra, labels, scores):
-    """Put the best labels of each document by machines, and their scores, into a row.
+    """Put the best labels of each document by machines, and their scores ``x @ w - 1``, into a row.
 
     Places without a label have -1. Labels that share no word with a document are no candidates.
     """
