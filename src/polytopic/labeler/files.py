@@ -14,7 +14,7 @@ from sklearn.utils import check_scalar
 
 from polytopic import decision
 from polytopic.array_specs import DOUBLE, ArraySpec, check_arrays, check_names
-from polytopic.counts import DocumentRows, LabelSetCounts
+from polytopic.counts import LARGEST_EXACT, DocumentRows, LabelSetCounts
 from polytopic.counts.rows import PACKING as ROWS_PACKING
 from polytopic.counts.table import PACKING as TABLE_PACKING
 from polytopic.errors import ModelFileError
@@ -195,6 +195,7 @@ def _build_labeler(
         weights = _weights(labeler, vocabulary, arrays)
     analyzer, training = clone(labeler.analyzer), manifest["training"]
     check_number(training.get("known", 0.0), "training.known", min_val=0, max_val=1)
+    check_number(training.get("documents"), "training.documents", min_val=0, max_val=LARGEST_EXACT)
     labeler.set_state(
         LabelerState(
             model,

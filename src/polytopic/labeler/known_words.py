@@ -66,7 +66,7 @@ def shrink_labels(state: LabelerState, proba, known):
     trust = _trust(state, known)
     if (trust == 1).all():
         return proba
-    base = state.model.label_docs_ / max(state.training["documents"], 1)
+    base = np.minimum(state.model.label_docs_ / max(state.training["documents"], 1), 1.0)
     if sparse.issparse(proba):
         shrunk, rows = proba.copy(), np.repeat(trust, np.diff(proba.indptr))
         shrunk.data = base[proba.indices] + rows * (proba.data - base[proba.indices])
@@ -87,4 +87,4 @@ def _trust(state: LabelerState, known) -> np.ndarray:
     known, usual = np.asarray(known), state.training.get("known", 0.0)
     if not usual:  # no word is in two documents, or the model file is older
         return np.ones(known.shape)
-    return np.where(known > 0, np.interp(known / usual, SHARES, TRUST), 1.0)
+    return np.where(known > 0, np.interp(known, np.multiply(SHARES, usual), TRUST), 1.0)

@@ -43,7 +43,7 @@ from polytopic.store.analysis import PERIODS, Timeline, all_periods, first_days
 from polytopic.store.assignments import ANY, Topic, read_topics
 from polytopic.store.database import Database, fetch
 from polytopic.store.encoding import decode_rows, read_json, read_labels
-from polytopic.store.ledger import IS_CURRENT, read_time
+from polytopic.store.ledger import IS_CURRENT, check_times, read_time
 from polytopic.store.schema import assignments, read_tree, topics
 from polytopic.store.terms import Terms
 
@@ -302,6 +302,7 @@ def count_topics(connection: Connection, criteria: Criteria, by: str) -> Timelin
     rows = fetch(connection, select(*keys, n).where(*conditions).group_by(*keys))
     if not rows:
         return Timeline(PERIODS[0] if by == "auto" else by, [], [], {})
+    check_times(row.day for row in rows)
     days = np.array([row.day for row in rows], dtype="datetime64[D]")
     starts = all_periods(days, by)
     places = np.searchsorted(starts, first_days(days, by)).tolist()
