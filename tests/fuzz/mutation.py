@@ -67,7 +67,8 @@ def mutated_value(value: Any, random: Random) -> Any:
             changed[place] = mutated_value(changed[place], random)
         return changed
     if isinstance(value, int | float) and random.random() < 0.5:
-        return random.choice([value + 1, value - 1, -value, value * 2, value / 2, value * 1e6])
+        half = value // 2 if isinstance(value, int) else value / 2  # large ones are no floats
+        return random.choice([value + 1, value - 1, -value, value * 2, half, value * 10**6])
     if isinstance(value, str) and value and random.random() < 0.5:
         return random.choice([value[:-1], value + "x", value.upper(), value * 3, value[::-1]])
     return random.choice(VALUES)
