@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import OperationalError
 
-from polytopic.errors import StoreError
+from polytopic.errors import DamagedError, StoreError
 from polytopic.labeler.reading import LabelReader, read_names
 from polytopic.parameters import check_number
 from polytopic.store import schema
@@ -387,7 +387,14 @@ def _last_row(connection: Connection) -> int:
 def _is_complete(connection: Connection) -> bool:
     if not inspect(connection).has_table(INDEXED):
         return False
-    return connection.execute(select(indexed.c.row)).scalar_one() >= _last_row(connection)
+    return _last_indexed(connection) >= _last_row(connection)
+
+
+def _last_indexed(connection: Connection) -> int:
+    rows = fetch(connection, select(indexed.c.row))
+    if len(rows) != 1:
+        raise DamagedError("the index of words does not say which documents it has")
+    return rows[0].row
 
 
 def _add_words(connection: Connection) -> None:
@@ -397,7 +404,7 @@ def _add_words(connection: Connection) -> None:
             connection.exec_driver_sql(statement)
         connection.exec_driver_sql(f'CREATE TABLE {INDEXED} ("row" bigint NOT NULL)')
         connection.execute(indexed.insert().values(row=0))
-    last = connection.execute(select(indexed.c.row)).scalar_one()
+    last = _last_indexed(connection)
     columns = ledger.c.row, ledger.c.terms, ledger.c.counts
     query = select(*columns).where(IS_CURRENT, ledger.c.row > last).order_by(ledger.c.row)
     rows = fetch(connection, query.limit(BATCH))
