@@ -68,7 +68,7 @@ class SourceSettings:
 
 @dataclass(frozen=True)
 class AlarmSettings:
-    """The section ``[alarms]``: what raises an alarm, and who is told.
+    """The section ``[alarms]``: what raises an alarm, and where it is sent.
 
     Attributes
     ----------
