@@ -117,7 +117,8 @@ def cut(scores, threshold, space):
 def measure(corpus, name):
     """Print the measurements of one method as JSON."""
     train, test = (
-        [Document(d.id, d.text, counts=d.counts, labels=d.labels) for d in part] for part in split_documents(corpus)
+        [Document(d.id, d.text, counts=d.counts, labels=d.labels) for d in part]
+        for part in split_documents(corpus)
     )
     answers = our_answers if name in LABELERS else omikuji_answers
     labels, scores, sets, learning, answering, size = answers(name, train, test)
